@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Context: an opened device, with its queue, allocator and compiled kernels.
+//
+// A Context is a cheap handle; copies share the device. One thread at a time may enqueue through it.
+// Work is asynchronous on OpenCL devices and done when a call returns on the host.
+#pragma once
+
+#include <dlprim/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+enum class DeviceKind { host, cpu, gpu, accelerator };
+
+/// What a device is called and how to ask for it.
+struct DeviceInfo {
+    std::string id;        ///< "cpu" for the host, "P:D" (platform and device number) for OpenCL
+    std::string name;      ///< as the driver calls it
+    std::string platform;  ///< platform name; "host" for the host
+    std::string vendor;
+    std::string driver;  ///< driver version
+    DeviceKind kind = DeviceKind::host;
+};
+
+/// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
+/// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8".
+struct Traits {
+    bool host = false;          ///< the host itself, no OpenCL
+    bool wide_vectors = false;  ///< a CPU: one work-item with wide vectors beats a work-group with barriers
+    int vector_width = 1;       ///< native float lanes (16 on AVX-512, 8 on AVX2, 4 on NEON; 1 on GPUs)
+    int vector_registers = 16;  ///< vector registers a kernel may count on (CPUs)
+    int compute_units = 1;
+    std::uint64_t max_work_group = 1;
+    std::uint64_t local_bytes = 0;
+    std::uint64_t max_alloc_bytes = 0;
+    std::uint64_t global_bytes = 0;
+    std::uint64_t cache_bytes = 0;      ///< last-level cache, 0 when unknown
+    std::uint64_t base_align_bytes = 128;  ///< alignment that offsets inside a slab keep
+    bool fp64 = false;
+    bool fp16 = false;                  ///< half arithmetic
+    bool unified_memory = false;        ///< host and device share memory
+    double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
+    double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second
+    double launch_us = 5;               ///< estimated cost of one kernel launch
+};
+
+/// What a context has done since it was opened; differences between two readings cost a batch.
+struct Counters {
+    std::uint64_t launches = 0;     ///< kernels enqueued
+    std::uint64_t waits = 0;        ///< times that the host waited for the device
+    std::uint64_t allocations = 0;  ///< device buffers created
+    std::uint64_t compiles = 0;     ///< programs compiled from source
+    std::uint64_t cache_hits = 0;   ///< programs loaded from the on-disk cache
+    std::uint64_t allocated_bytes = 0;  ///< bytes of live device buffers
+};
+
+class ContextImpl;
+
+class Context {
+  public:
+    /// Opens a device: "cpu" (the host), "P:D", "gpu" (the best GPU), "opencl" (the best OpenCL
+    /// device), or a part of a device's or platform's name. Empty: DLPRIM_DEVICE, else the best
+    /// OpenCL device, else the host. Throws Error(not_found) that lists the devices there are, and
+    /// how to install an OpenCL platform where there is none.
+    explicit Context(std::string_view device = {});
+
+    /// Every device of this machine, the host last.
+    static std::vector<DeviceInfo> devices();
+
+    const DeviceInfo& info() const;
+    const Traits& traits() const;
+    Counters counters() const;
+    /// Waits until all enqueued work is done.
+    void finish() const;
+
+    bool operator==(const Context& other) const { return impl_ == other.impl_; }
+    /// The library's own view of the context.
+    ContextImpl& impl() const { return *impl_; }
+
+  private:
+    std::shared_ptr<ContextImpl> impl_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Everything a program needs: #include <dlprim/dlprim.hpp>, namespace dp.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/dtype.hpp>
+#include <dlprim/error.hpp>
+#include <dlprim/log.hpp>
+#include <dlprim/net.hpp>
+#include <dlprim/ops.hpp>
+#include <dlprim/shape.hpp>
+#include <dlprim/solver.hpp>
+#include <dlprim/tensor.hpp>
+#include <dlprim/version.hpp>
+
+namespace dp = dlprim;

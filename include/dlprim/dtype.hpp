@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// DType: the element types that a tensor can hold, and their names in network JSON.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace dlprim {
+
+enum class DType : std::uint8_t {
+    f32,
+    f16,
+    bf16,
+    f64,
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    i64,
+    boolean,  ///< one byte, 0 or 1
+};
+
+/// Bytes of one element.
+std::size_t size_of(DType dtype) noexcept;
+/// The name used in JSON and messages: "float", "half", "bfloat16", "double", "int8", "uint8",
+/// "int16", "uint16", "int32", "uint32", "int64", "bool".
+std::string_view name_of(DType dtype) noexcept;
+/// Inverse of name_of(); also takes "float32", "float16", "float64", "int".
+/// Throws Error(invalid_argument) naming the nearest known name.
+DType parse_dtype(std::string_view name);
+bool is_float(DType dtype) noexcept;
+bool is_integer(DType dtype) noexcept;
+
+/// Round-to-nearest-even conversions of single elements.
+float half_to_float(std::uint16_t bits) noexcept;
+std::uint16_t float_to_half(float value) noexcept;
+float bfloat16_to_float(std::uint16_t bits) noexcept;
+std::uint16_t float_to_bfloat16(float value) noexcept;
+
+/// Converts `count` elements between any two dtypes on the host (C's conversions; to boolean: x != 0;
+/// float to integer saturates, NaN becomes 0). `from` and `to` must not overlap.
+void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count);
+
+}  // namespace dlprim

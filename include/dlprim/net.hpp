@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// Net: a network on one device: built from JSON, runs forward and backward, loads and saves weights.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/tensor.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace dlprim {
+
+enum class Mode {
+    inference,      ///< forward with running statistics, batch norms folded, nothing kept
+    evaluation,     ///< inference's mathematics, but backward() works
+    training,       ///< batch statistics, dropout; backward() and solvers work
+};
+
+struct NetOptions {
+    Mode mode = Mode::inference;
+    std::int64_t batch = 0;                      ///< replaces the first dimension of every input; 0: as declared
+    std::map<std::string, Shape> input_shapes;   ///< replaces whole shapes
+    std::vector<std::string> extra_outputs;      ///< intermediate tensors to keep readable
+    bool input_gradients = false;                ///< backward() also computes gradients of float inputs
+    bool output_gradients = false;               ///< backward() starts from output_gradient() tensors that the caller fills
+    bool fuse = true;
+    /// Forced engines: node name or operator type, engine name.
+    std::vector<std::pair<std::string, std::string>> engines;
+    bool tune = false;
+    std::uint64_t seed = 1;                      ///< initialisation and dropout
+    std::function<void(std::string_view what, int done, int total)> progress;
+};
+
+/// One node of a plan, for profiles.
+struct NodeReport {
+    std::string name, type, engine, device;
+    std::vector<std::string> fused;
+    double ms = 0;        ///< measured; 0 when not profiled
+    double gflop = 0;     ///< nominal
+    double gbytes = 0;    ///< operands read and written once
+    double bound_ms = 0;  ///< roofline on the device
+};
+
+class NetImpl;
+class Solver;
+
+class Net {
+  public:
+    /// Throws Error: see docs/json.md for what a network may hold. A kernel is compiled at the first
+    /// forward() or prepare().
+    static Net from_json_file(const Context& context, const std::string& path, const NetOptions& options = {});
+    static Net from_json(const Context& context, std::string_view text, const NetOptions& options = {});
+    ~Net();
+    Net(Net&&) noexcept;
+    Net& operator=(Net&&) noexcept;
+
+    const Context& context() const;
+
+    std::vector<std::string> input_names() const;
+    std::vector<std::string> output_names() const;
+    std::vector<std::string> loss_names() const;
+    std::vector<std::string> param_names() const;  ///< trained and not
+    bool is_trainable(const std::string& param) const;
+
+    /// The network's own tensors; they stay valid and in place until reshape(). Written and read with
+    /// Tensor's copies. Throws Error(not_found) offering the nearest name.
+    Tensor input(const std::string& name);
+    Tensor output(const std::string& name);
+    Tensor param(const std::string& name);
+    Tensor gradient(const std::string& param_or_input);
+    Tensor output_gradient(const std::string& name);
+
+    /// Copies host data (row-major, of the input's dtype) into an input; checks labels against the
+    /// number of classes, on every device. Throws Error(invalid_argument).
+    void set_input(const std::string& name, const void* data, std::uint64_t bytes);
+
+    /// Every parameter from a weights file. `missing_ok`: parameters the file lacks are initialised.
+    /// Throws Error naming the parameter on a missing one, a wrong shape or type.
+    void load_weights(const std::string& path, bool missing_ok = false);
+    void save_weights(const std::string& path);
+    /// Initialises all parameters: "default" (the field's default for each type), "he", "xavier".
+    void initialize(std::string_view method = "default");
+    /// To be called after writing to param() tensors: packed copies are made anew before the next run.
+    void params_changed();
+
+    void prepare();   ///< plans, compiles, allocates; forward() does it where it has not been done
+    void forward();   ///< enqueues; asynchronous
+    void backward();  ///< enqueues; evaluation and training modes
+    /// New batch size or shapes: plans are cached by shapes, parameters stay.
+    void reshape(std::int64_t batch);
+    void reshape(const std::map<std::string, Shape>& input_shapes);
+
+    /// Peak device memory of the plan: known before anything is allocated.
+    std::uint64_t planned_peak_bytes();
+    std::string memory_report();
+    std::vector<NodeReport> nodes();
+    /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed.
+    std::vector<NodeReport> profile(bool whole_step);
+    std::vector<std::string> notes();  ///< remarks of the planner
+
+    /// Runs forward node by node and returns the name of the first whose output holds a NaN or an
+    /// infinity, or empty. For finding the origin of a NaN in the loss; slow.
+    std::string first_nan();
+
+    NetImpl& impl() { return *impl_; }
+
+  private:
+    explicit Net(std::unique_ptr<NetImpl> impl);
+    std::unique_ptr<NetImpl> impl_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Solver: trains a Net: SGD, Adam, AdamW. A step (forward, backward, update) is one plan and needs no
+// wait; hyperparameters that change live in a device buffer.
+//
+// Adam: Kingma and Ba 2015; AdamW: Loshchilov and Hutter 2019; definitions and constants as PyTorch's.
+#pragma once
+
+#include <dlprim/net.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dlprim {
+
+struct SolverOptions {
+    enum class Kind { sgd, adam, adamw };
+    Kind kind = Kind::adam;
+    double learning_rate = 1e-3;
+    double momentum = 0;  ///< sgd
+    bool nesterov = false;
+    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    double weight_decay = 0;  ///< sgd and adam: added to the gradient; adamw: decoupled
+    double clip_norm = 0;     ///< > 0: gradients are scaled to at most this global L2 norm
+    double clip_value = 0;    ///< > 0: gradients are clamped to +-this
+    int accumulate = 1;       ///< batches whose gradients are averaged before an update
+};
+
+class Solver {
+  public:
+    /// Attaches to a net in training mode; the net plans anew. One solver a net, which must outlive it.
+    Solver(Net& net, const SolverOptions& options);
+    ~Solver();
+    Solver(const Solver&) = delete;
+    Solver& operator=(const Solver&) = delete;
+
+    const SolverOptions& options() const;
+    void set_learning_rate(double rate);  ///< from the next step on
+    double learning_rate() const;
+    std::uint64_t steps() const;  ///< updates done
+
+    /// Enqueues forward, backward and, at every accumulate-th call, the update.
+    void step();
+
+    /// Weights, solver state, step and seed in one HDF5 file that load_weights() reads too. Written
+    /// whole or not at all.
+    void save_checkpoint(const std::string& path);
+    void load_checkpoint(const std::string& path);
+
+  private:
+    Net& net_;
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace dlprim

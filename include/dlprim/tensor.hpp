@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Tensor: a strided view {buffer, byte offset, shape, strides, dtype} on device memory that it shares.
+//
+// Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows nothing
+// of gradients. An empty Tensor (default-made) has no memory.
+#pragma once
+
+#include <dlprim/context.hpp>
+#include <dlprim/dtype.hpp>
+#include <dlprim/shape.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace dlprim {
+
+class Buffer;
+
+class Tensor {
+  public:
+    Tensor() = default;
+    /// New memory, row-major, contents undefined. Throws Error(out_of_memory) with what is needed and
+    /// what the device offers.
+    Tensor(const Context& context, const Shape& shape, DType dtype = DType::f32);
+    /// New memory holding a copy of `values` (shape.numel() of them), converted to `dtype`.
+    Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
+           DType dtype = DType::f32);
+    /// A view on existing memory (what the library and its wrappers use).
+    Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset, Shape shape,
+           DType dtype);
+
+    /// Wraps a cl_mem of the context's own cl_context without a copy; it is retained.
+    static Tensor wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
+                              const Shape& shape, DType dtype = DType::f32);
+    /// Wraps host memory without a copy, for the host context only; it must outlive the tensor.
+    static Tensor wrap_host(const Context& context, void* data, const Shape& shape,
+                            DType dtype = DType::f32);
+
+    bool defined() const noexcept { return buffer_ != nullptr; }
+    const Context& context() const { return *context_; }
+    const Shape& shape() const noexcept { return shape_; }
+    const std::vector<std::int64_t>& strides() const noexcept { return strides_; }  ///< in elements
+    DType dtype() const noexcept { return dtype_; }
+    std::uint64_t byte_offset() const noexcept { return byte_offset_; }
+    std::uint64_t bytes() const noexcept;  ///< elements times their size
+    bool contiguous() const noexcept;      ///< row-major without gaps
+    const std::shared_ptr<Buffer>& buffer() const noexcept { return buffer_; }
+
+    // Views that share this tensor's memory.
+    Tensor reshape(const Shape& shape) const;  ///< same element count; contiguous() tensors only
+    Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
+    Tensor transpose(int dim0, int dim1) const;
+
+    // Copies between host and device; they wait for the queue. The host side is row-major.
+    void copy_from_host(const void* data, std::uint64_t bytes);
+    void copy_to_host(void* data, std::uint64_t bytes) const;
+    void copy_from(const std::vector<float>& values);  ///< converts to dtype()
+    std::vector<float> to_floats() const;
+    std::vector<double> to_doubles() const;
+    void fill(double value);
+
+  private:
+    std::optional<Context> context_;
+    std::shared_ptr<Buffer> buffer_;
+    std::uint64_t byte_offset_ = 0;
+    Shape shape_;
+    std::vector<std::int64_t> strides_;
+    DType dtype_ = DType::f32;
+};
+
+}  // namespace dlprim

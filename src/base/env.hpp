@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Environment variables and the folders that the library may write to.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace dlprim {
+
+/// The variable's value, or nothing when unset or empty.
+std::optional<std::string> env(const char* name);
+
+/// DLPRIM_CACHE_DIR, else $XDG_CACHE_HOME/dlprim, else $HOME/.cache/dlprim, else nothing
+/// (then nothing is cached on disk). The folder is not created here.
+std::optional<std::filesystem::path> cache_dir();
+
+/// Writes `bytes` to `path` so that a reader sees the old file or the whole new one: a unique
+/// temporary beside it, flushed, then renamed. Throws Error(io) (and leaves no temporary) when the
+/// disk is full or the folder is not writable.
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
+/// The file's bytes. Throws Error(io).
+std::string read_file(const std::filesystem::path& path);
+
+}  // namespace dlprim

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Layout: how a value's logical shape lies in memory.
+//
+//   plain          row-major in logical order (NCHW for images)
+//   channels_last  NHWC; rank 4 only
+//   blocked        NCHW<b>c: [N, ceil(C/b), H, W, b]; rank 4 only. Lanes beyond C are zero after
+//                  every write.
+//   packed         bytes only its engine understands (weights made ready for one kernel), told
+//                  apart by a tag and a size
+#pragma once
+
+#include <dlprim/dtype.hpp>
+#include <dlprim/shape.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace dlprim {
+
+struct Layout {
+    enum class Kind : std::uint8_t { plain, channels_last, blocked, packed };
+    Kind kind = Kind::plain;
+    int block = 0;           ///< channels a block, for blocked
+    std::string tag;         ///< for packed: engine and variant, e.g. "conv2d.blocked:OIhw16i32o"
+    std::uint64_t bytes = 0;  ///< for packed: size of the packed form
+
+    static Layout plain() { return {}; }
+    static Layout channels_last() { return {Kind::channels_last, 0, {}, 0}; }
+    static Layout blocked(int block) { return {Kind::blocked, block, {}, 0}; }
+    static Layout packed(std::string tag, std::uint64_t bytes) { return {Kind::packed, 0, std::move(tag), bytes}; }
+
+    bool is_plain() const { return kind == Kind::plain; }
+    bool operator==(const Layout&) const = default;
+    /// "nchw", "nhwc", "nchw16c", "packed:<tag>".
+    std::string str() const;
+};
+
+/// The shape of the array in memory: NHWC sizes for channels_last, [N, ceil(C/b), H, W, b] for
+/// blocked, the logical shape otherwise. Throws Error(invalid_argument) on a rank the layout lacks.
+Shape physical_shape(const Shape& logical, const Layout& layout);
+/// Bytes that a value of this shape, type and layout takes (packed: its own size).
+std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout);
+
+}  // namespace dlprim

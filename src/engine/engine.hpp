@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Engine: the contract of everything that computes one kind of problem in one way.
+//
+// An engine is stateless and lives for the whole process. Adding one is a .cpp in src/ops/<op>/, a .cl
+// in kernels/<op>/ with the same stem, and a line in the operator's register.cpp.
+#pragma once
+
+#include "engine/launch.hpp"
+#include "engine/problem.hpp"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// Whether an engine can do a problem; the reason is a sentence a user can act on.
+struct Verdict {
+    bool ok = true;
+    std::string reason;
+    static Verdict yes() { return {}; }
+    static Verdict no(std::string reason) { return {false, std::move(reason)}; }
+    explicit operator bool() const { return ok; }
+};
+
+/// Layouts for every input and output that an engine can work with at once. A packed layout on an
+/// input asks for Engine::build_packing: done once where the input is constant, a launch a run where
+/// it is not.
+struct LayoutChoice {
+    std::vector<Layout> inputs;
+    std::vector<Layout> outputs;
+};
+
+/// Values of an engine's tuning parameters by name ("tile_m" -> 64).
+using Tuning = std::map<std::string, std::int64_t>;
+/// Candidate values for each parameter; the cross product, less what the engine rules out.
+using TuneSpace = std::map<std::string, std::vector<std::int64_t>>;
+
+class Engine {
+  public:
+    virtual ~Engine() = default;
+
+    /// "conv2d.implicit_gemm": the operator's folder, then the way.
+    virtual std::string_view name() const = 0;
+    /// The operator type whose problems it solves: "Convolution2D".
+    virtual std::string_view op() const = 0;
+    /// Whether it runs on the host device (true) or on OpenCL devices (false).
+    virtual bool on_host() const = 0;
+
+    /// Cheap. Looks at shapes, dtypes, attrs, epilogue and traits; not at operand layouts. No engine
+    /// is chosen, or ruled out, by an if anywhere else.
+    virtual Verdict is_applicable(const Traits& device, const Problem& problem) const = 0;
+
+    /// What it can read and write, the preferred first; never empty for an applicable problem. The
+    /// default: everything plain.
+    virtual std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const;
+
+    /// Bytes of scratch memory, bound after the outputs.
+    virtual std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                          const Tuning& tuning) const;
+
+    /// Seconds, from a model: nominal work over the traits' rates. Only its order among engines
+    /// and against layout conversions matters. `problem` has its layouts set.
+    virtual double estimate(const Traits& device, const Problem& problem, const Tuning& tuning) const = 0;
+
+    /// At most 100 candidates a problem.
+    virtual TuneSpace tune_space(const Traits& device, const Problem& problem) const;
+    virtual Tuning default_tuning(const Traits& device, const Problem& problem) const;
+
+    /// Compiles and settles everything. `problem` has its layouts set to one of layouts().
+    virtual std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                          const Tuning& tuning) const = 0;
+
+    /// The launch that turns input `index` from plain into its packed layout (operands: plain input,
+    /// packed output). Called only for inputs whose layout is packed. `packed` is that layout.
+    virtual std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                                  const Tuning& tuning, int index) const;
+
+    /// The kernel files it compiles (paths under kernels/), whose hash dates its database rows.
+    virtual std::vector<std::string> sources() const { return {}; }
+};
+
+/// Reference estimate shared by simple engines: the larger of flops over a share of the device's peak and
+/// bytes of all operands over its bandwidth, plus one launch.
+double roofline_seconds(const Traits& device, const Problem& problem, double flops,
+                        double share_of_peak, double share_of_bandwidth = 0.7);
+
+/// All engines, by operator type, in order of registration.
+class EngineRegistry {
+  public:
+    static EngineRegistry& instance();
+    void add(std::unique_ptr<Engine> engine);
+    std::vector<const Engine*> of(std::string_view op, bool on_host) const;
+    const Engine* find(std::string_view name) const;
+    std::vector<std::string> names() const;
+
+  private:
+    std::vector<std::unique_ptr<Engine>> engines_;
+};
+
+}  // namespace dlprim

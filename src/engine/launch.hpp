@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Launch: a problem made ready to run on one device: compiled, its sizes and launch ranges settled.
+//
+// enqueue() allocates nothing, compiles nothing and waits for nothing. A launch is for one thread at a
+// time (it owns its cl_kernels).
+#pragma once
+
+#include "runtime/context_impl.hpp"
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+class Launch {
+  public:
+    virtual ~Launch() = default;
+    /// `operands`: the problem's inputs, its outputs, then, when workspace_bytes() > 0, the workspace.
+    virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
+};
+
+/// A kernel call inside a KernelLaunch.
+///
+/// A kernel takes each tensor as two parameters `global T* x, ulong x_offset`; the offset counts
+/// elements of T. Sizes are run-time arguments (int or long) unless specialising pays.
+class KernelCall {
+  public:
+    KernelCall(std::shared_ptr<Program> program, std::string_view kernel, NDRange range);
+    /// Binds parameter `name` and `name`_offset to operand `index`; `element_bytes` is sizeof(T) in
+    /// the kernel's signature.
+    KernelCall& tensor(std::string_view name, int index, std::size_t element_bytes = 4);
+    /// A place inside an operand (workspace parts): `extra_bytes` past its start.
+    KernelCall& tensor_at(std::string_view name, int index, std::uint64_t extra_bytes,
+                          std::size_t element_bytes = 4);
+    KernelCall& scalar(std::string_view name, std::int32_t value);
+    KernelCall& scalar(std::string_view name, std::int64_t value);
+    KernelCall& scalar(std::string_view name, float value);
+    /// Throws Error(invalid_argument) unless every parameter has been given.
+    void check() const;
+
+    void enqueue(Queue& queue, std::span<const BufferRef> operands);
+
+  private:
+    struct Binding {
+        int buffer_index;
+        int offset_index;
+        int operand;
+        std::uint64_t extra_bytes;
+        std::size_t element_bytes;
+        BufferRef bound;
+    };
+    std::shared_ptr<Program> program_;
+    std::shared_ptr<Kernel> kernel_;
+    NDRange range_;
+    std::vector<Binding> bindings_;
+    std::vector<bool> given_;
+};
+
+/// A sequence of kernel calls.
+class KernelLaunch : public Launch {
+  public:
+    KernelLaunch& add(KernelCall call);
+    void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
+
+  private:
+    std::vector<KernelCall> calls_;
+};
+
+/// Host work: called with the operands in the same order.
+class HostLaunch : public Launch {
+  public:
+    using Work = std::function<void(HostPool&, std::span<const BufferRef>)>;
+    explicit HostLaunch(Work work) : work_(std::move(work)) {}
+    void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
+
+  private:
+    Work work_;
+};
+
+}  // namespace dlprim

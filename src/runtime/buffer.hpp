@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Buffer: reference-counted device memory (host memory on the host, a cl_mem on OpenCL).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+namespace dlprim {
+
+class Buffer {
+  public:
+    virtual ~Buffer() = default;
+    std::uint64_t bytes() const noexcept { return bytes_; }
+    /// Host address; nullptr for OpenCL memory.
+    std::byte* host() const noexcept { return host_; }
+    /// The cl_mem; nullptr for host memory.
+    void* handle() const noexcept { return handle_; }
+
+  protected:
+    Buffer(std::uint64_t bytes, std::byte* host, void* handle)
+        : bytes_(bytes), host_(host), handle_(handle) {}
+
+  private:
+    std::uint64_t bytes_;
+    std::byte* host_;
+    void* handle_;
+};
+
+/// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element size.
+struct BufferRef {
+    const Buffer* buffer = nullptr;
+    std::uint64_t byte_offset = 0;
+    std::byte* host() const noexcept { return buffer->host() + byte_offset; }
+    bool operator==(const BufferRef&) const = default;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// ContextImpl: what an opened device offers to the rooms below: memory, a queue, compiled programs.
+// One implementation for the host (host_context.cpp), one for OpenCL (opencl_context.cpp).
+#pragma once
+
+#include "runtime/buffer.hpp"
+#include "runtime/host_pool.hpp"
+#include "runtime/program.hpp"
+#include "runtime/queue.hpp"
+
+#include <dlprim/context.hpp>
+
+#include <memory>
+
+namespace dlprim {
+
+class ContextImpl {
+  public:
+    virtual ~ContextImpl() = default;
+
+    const DeviceInfo& info() const noexcept { return info_; }
+    const Traits& traits() const noexcept { return traits_; }
+    bool is_host() const noexcept { return traits_.host; }
+    Counters& counters() noexcept { return counters_; }
+
+    /// New device memory, aligned to traits().base_align_bytes; a request of 0 bytes gets a minimal
+    /// buffer. Throws Error(out_of_memory) with bytes asked for, the largest single allocation and the
+    /// device's memory.
+    virtual std::shared_ptr<Buffer> allocate(std::uint64_t bytes) = 0;
+    /// The same out of a pool that keeps freed buffers by size class: for eager calls, whose second
+    /// call of a shape must not allocate. Memory goes back to the pool when the last user lets go;
+    /// safe because the queue is in order.
+    virtual std::shared_ptr<Buffer> allocate_cached(std::uint64_t bytes) = 0;
+    /// Lets the pool's unused memory go.
+    virtual void trim() = 0;
+    /// Wraps a foreign cl_mem (retained) or host pointer (not owned).
+    virtual std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) = 0;
+
+    virtual Queue& queue() = 0;
+
+    /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp). Throws Error(build) whose
+    /// message names the file that holds the log. Never called inside a step. Not on the host.
+    virtual std::shared_ptr<Program> build(const ProgramSource& source) = 0;
+
+    /// The host's threads (every context has them: conversions and weight loading use them).
+    virtual HostPool& pool() = 0;
+
+    /// The cl_context and cl_device_id, for interoperation; nullptr on the host.
+    virtual void* cl_context_handle() const { return nullptr; }
+    virtual void* cl_device_handle() const { return nullptr; }
+
+  protected:
+    DeviceInfo info_;
+    Traits traits_;
+    Counters counters_;
+};
+
+}  // namespace dlprim

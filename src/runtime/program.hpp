@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Program and Kernel: compiled OpenCL code, whose arguments are set by the names in its source.
+#pragma once
+
+#include "runtime/buffer.hpp"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// What to compile. Signatures of kernels must be free of preprocessor conditions, since argument
+/// names are read from the source text (after #define lines are resolved by nobody): write them as
+/// `kernel [__attribute__((...))] void NAME(type name, ...)`.
+struct ProgramSource {
+    std::string name;     ///< for messages: "conv2d/blocked.cl"
+    std::string source;   ///< OpenCL C with includes resolved (kernel_source())
+    std::string options;  ///< "-DTILE=8 -DRELU=1"; part of the cache key
+};
+
+struct NDRange {
+    int dims = 1;
+    std::array<std::size_t, 3> global{1, 1, 1};
+    std::array<std::size_t, 3> local{0, 0, 0};  ///< all zero: the driver chooses
+};
+
+/// One cl_kernel of its own: for one thread at a time. Arguments keep their values between launches.
+class Kernel {
+  public:
+    virtual ~Kernel() = default;
+    virtual const std::string& name() const = 0;
+    /// Position of the parameter called `parameter`. Throws Error(invalid_argument) naming the
+    /// kernel's parameters when there is none of that name.
+    virtual int index_of(std::string_view parameter) const = 0;
+    virtual int parameter_count() const = 0;
+    virtual void set(int index, const Buffer& buffer) = 0;
+    virtual void set(int index, const void* value, std::size_t bytes) = 0;
+};
+
+class Program {
+  public:
+    virtual ~Program() = default;
+    virtual std::unique_ptr<Kernel> kernel(std::string_view name) const = 0;
+};
+
+/// The text of kernels/<path> as embedded in the library (or read from the folder that
+/// DLPRIM_KERNELS_DIR names), with `#include "common/x.clh"` lines resolved (each file once).
+/// Throws Error(not_found).
+std::string kernel_source(std::string_view path);
+
+}  // namespace dlprim
