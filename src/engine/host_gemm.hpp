@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// host_gemm: threaded fp32 matrix products on the host, shared by the host engines of convolution and
-// of matrix products.
+// host_gemm: threaded fp32 matrix products on the host, shared by the host engines of convolution
+// and of matrix products.
 //
-// Panels of the operands are packed into thread-local buffers (made once a thread, some hundred KiB)
-// and multiplied by a register-tile kernel for the processor found at run time (AVX-512, AVX2, or
-// whatever the compiler's baseline is). K is summed in blocks of a fixed size, in order, and never
-// split between threads: results do not depend on the number of threads.
+// Panels of the operands are packed into thread-local buffers (made once a thread, some hundred
+// KiB) and multiplied by a register-tile kernel for the processor found at run time (AVX-512, AVX2,
+// or whatever the compiler's baseline is). K is summed in blocks of a fixed size, in order, and
+// never split between threads: results do not depend on the number of threads.
 #pragma once
 
 #include "runtime/host_pool.hpp"
@@ -14,9 +14,9 @@
 
 namespace dlprim {
 
-/// C = alpha op(A) op(B) + beta C, row-major. op(A) is m x k: element (i, p) at a[i * lda + p], or at
-/// a[p * lda + i] when transpose_a; likewise op(B), k x n. beta 0 does not read C. C overlaps neither
-/// A nor B. Not to be called from inside a parallel_for body.
+/// C = alpha op(A) op(B) + beta C, row-major. op(A) is m x k: element (i, p) at a[i * lda + p], or
+/// at a[p * lda + i] when transpose_a; likewise op(B), k x n. beta 0 does not read C. C overlaps
+/// neither A nor B. Not to be called from inside a parallel_for body.
 void host_gemm(HostPool& pool, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
                std::int64_t k, float alpha, const float* a, std::int64_t lda, const float* b,
                std::int64_t ldb, float beta, float* c, std::int64_t ldc);
@@ -34,8 +34,9 @@ void host_gemm_batched(HostPool& pool, std::int64_t batch, bool transpose_a, boo
 class GemmSource {
   public:
     virtual ~GemmSource() = default;
-    /// Writes to[p * width + i] = element (first + i, k_first + p) of product `batch` for i < count,
-    /// p < depth, and zeros for count <= i < width. For A the first index is the row, for B the column.
+    /// Writes to[p * width + i] = element (first + i, k_first + p) of product `batch` for i <
+    /// count, p < depth, and zeros for count <= i < width. For A the first index is the row, for B
+    /// the column.
     virtual void pack(std::int64_t batch, std::int64_t first, int count, int width,
                       std::int64_t k_first, std::int64_t depth, float* to) const = 0;
 };
@@ -44,9 +45,9 @@ class GemmSource {
 class GemmSink {
   public:
     virtual ~GemmSink() = default;
-    /// tile[i * ld + j] is the sum over one block of K for C's element (row + i, column + j), i < rows,
-    /// j < columns. Blocks of one tile come in order from one thread; `first_block` replaces what was
-    /// there, others add to it; with `last_block` the element is complete.
+    /// tile[i * ld + j] is the sum over one block of K for C's element (row + i, column + j), i <
+    /// rows, j < columns. Blocks of one tile come in order from one thread; `first_block` replaces
+    /// what was there, others add to it; with `last_block` the element is complete.
     virtual void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column,
                        int columns, const float* tile, int ld, bool first_block,
                        bool last_block) const = 0;

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The register-tile kernels of host_gemm, for the processor found at run time.
+#pragma once
+
+#include <cstdint>
+
+namespace dlprim {
+
+struct HostGemmKernels {
+    int rows;     ///< of a register tile
+    int columns;  ///< of a register tile
+    /// tile[i * columns + j] = sum over p < depth of a[p * rows + i] * b[p * columns + j], in order
+    /// of p. `b` and `tile` are aligned to 64 bytes.
+    void (*multiply)(std::int64_t depth, const float* a, const float* b, float* tile);
+    /// Sum of a[p] * b[p], in an order that depends on `count` alone.
+    float (*dot)(std::int64_t count, const float* a, const float* b);
+};
+
+/// The widest tile of any processor: bounds for buffers.
+constexpr int host_gemm_max_rows = 12, host_gemm_max_columns = 32;
+
+const HostGemmKernels& host_gemm_kernels();
+
+}  // namespace dlprim
