@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The engines of the folder, one function a file that registers what it holds.
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::conv2d {
+
+void add_host_engines(EngineRegistry& registry);       ///< host.cpp
+void add_reference_engines(EngineRegistry& registry);  ///< reference.cpp
+
+}  // namespace dlprim::conv2d

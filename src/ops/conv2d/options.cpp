@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Reading and checking the options of convolutions.
+#include "ops/conv2d/options.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim::conv2d {
+
+const char* const forward_type = "Convolution2D";
+const char* const backward_data_type = "Convolution2DBackwardData";
+const char* const backward_filter_type = "Convolution2DBackwardFilter";
+
+namespace {
+
+// Sizes go to kernels as 32-bit integers, and sums of a few of them must fit as well.
+constexpr std::int64_t size_limit = std::int64_t(1) << 28;
+
+std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name, std::int64_t otherwise) {
+    if (!attrs.has(name)) return {otherwise, otherwise};
+    const Ints given = attrs.ints(name);
+    require(given.size() == 1 || given.size() == 2, name,
+            " must be one integer or [height, width], not a list of ", given.size());
+    for (const std::int64_t size : given)
+        require(size >= 1 && size <= size_limit, name, " must be at least 1 and at most ",
+                size_limit, ", not ", size);
+    return {given.front(), given.back()};
+}
+
+std::array<std::int64_t, 4> pad_of(const Attrs& attrs) {
+    if (!attrs.has("pad")) return {0, 0, 0, 0};
+    const Ints given = attrs.ints("pad");
+    require(
+        given.size() == 1 || given.size() == 2 || given.size() == 4,
+        "pad must be one integer, [height, width] or [top, left, bottom, right], not a list of ",
+        given.size());
+    std::array<std::int64_t, 4> pad{};
+    for (std::size_t i = 0; i < 4; ++i) pad[i] = given[i % given.size()];
+    for (std::size_t i = 0; i < 4; ++i)
+        require(pad[i] >= (i < 2 ? 0 : -size_limit) && pad[i] <= size_limit,
+                "pad must be at least 0 and at most ", size_limit, ", not ", pad[i]);
+    return pad;
+}
+
+}  // namespace
+
+Conv2dOptions Conv2dOptions::read(const Attrs& attrs) {
+    Conv2dOptions options;
+    if (attrs.has("channels_out")) {
+        options.channels_out = attrs.integer("channels_out");
+        require(options.channels_out >= 1, "channels_out must be at least 1, not ",
+                options.channels_out);
+    }
+    if (attrs.has("channels_in")) options.channels_in = attrs.integer("channels_in");
+    if (attrs.has("groups")) options.groups = attrs.integer("groups");
+    require(options.groups >= 1, "groups must be at least 1, not ", options.groups);
+    options.bias = attrs.has("bias") && attrs.boolean("bias");
+    options.kernel = pair_of(attrs, "kernel", 1);
+    options.stride = pair_of(attrs, "stride", 1);
+    options.dilate = pair_of(attrs, "dilate", 1);
+    options.pad = pad_of(attrs);
+    if (attrs.has("activation")) options.activation = attrs.text("activation");
+    return options;
+}
+
+std::int64_t Conv2dOptions::output_size(std::int64_t size, int dim) const {
+    const auto d = static_cast<std::size_t>(dim);
+    const std::int64_t room = size + pad[d] + pad[d + 2] - dilate[d] * (kernel[d] - 1) - 1;
+    return room < 0 ? 0 : room / stride[d] + 1;
+}
+
+Geometry Geometry::make(const Conv2dOptions& options, const Shape& x, const Shape& weight,
+                        const Shape& y) {
+    Geometry g{};
+    g.n = x[0], g.in = x[1], g.h = x[2], g.w = x[3];
+    g.out = y[1], g.oh = y[2], g.ow = y[3];
+    g.kh = weight[2], g.kw = weight[3];
+    g.groups = options.groups;
+    g.sh = options.stride[0], g.sw = options.stride[1];
+    g.pt = options.pad[0], g.pl = options.pad[1];
+    g.dh = options.dilate[0], g.dw = options.dilate[1];
+    return g;
+}
+
+Geometry Geometry::of(const Problem& problem) {
+    const Conv2dOptions options = Conv2dOptions::read(problem.attrs);
+    const Shape& first = problem.inputs.at(0).shape;
+    const Shape& second = problem.inputs.at(1).shape;
+    const Shape& result = problem.outputs.at(0).shape;
+    if (problem.op == backward_data_type) return make(options, result, second, first);
+    if (problem.op == backward_filter_type) return make(options, first, result, second);
+    return make(options, first, second, result);
+}
+
+}  // namespace dlprim::conv2d

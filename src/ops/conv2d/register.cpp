@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Registers the operators of convolution and their engines, the preferred first.
+#include "engine/engine.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/operators.hpp"
+
+namespace dlprim {
+
+void register_conv2d() {
+    OperatorRegistry& operators = OperatorRegistry::instance();
+    operators.add(conv2d::make_forward());
+    operators.add(conv2d::make_backward_data());
+    operators.add(conv2d::make_backward_filter());
+
+    EngineRegistry& engines = EngineRegistry::instance();
+    conv2d::add_host_engines(engines);
+    conv2d::add_reference_engines(engines);
+}
+
+}  // namespace dlprim
