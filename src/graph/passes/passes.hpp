@@ -4,6 +4,7 @@
 
 #include "graph/graph.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,21 @@ struct DifferentiateOptions {
 };
 /// Adds the nodes of backward. Afterwards graph.gradients maps trainable parameters (and inputs) to
 /// their gradients; values that several nodes read get their gradients summed by one pointwise node.
+/// What the loss does not depend on gets a gradient of zeros.
 void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 
-/// Removes what does nothing, lowers operators (Operator::lower), folds BatchNorm into the preceding
-/// linear operator in inference, merges pointwise chains. `fuse` false: only lowering and dead code.
-void simplify(Graph& graph, bool fuse = true);
+/// In inference, a BatchNorm behind a convolution or an InnerProduct is folded into its weights (by
+/// nodes on the parameters alone, which the planner runs once).
+void fold_batch_norms(Graph& graph);
+
+/// Attaches Activation and residual Elementwise sums to the node that makes their input, as its
+/// epilogue, wherever `accepts` says of the fused node that an engine can run it.
+void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts);
+
+/// Operator::lower on every node that has it.
+void lower(Graph& graph);
+
+/// Merges chains and siblings of Pointwise nodes into one node, where that saves memory traffic.
+void merge_pointwise(Graph& graph);
 
 }  // namespace dlprim

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// build_graph: a network description becomes a graph with parameters and shapes.
+#include "graph/description.hpp"
+
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace dlprim {
+
+namespace {
+
+using Op = NetDescription::Op;
+
+std::string where(const Op& op) { return cat("[", op.type, " '", op.name, "'] "); }
+
+/// Operators in an order in which tensors are made before they are used. Descriptions are usually
+/// ordered already, which matters: an operator that works in place makes a new version of its tensor,
+/// so that only what stands in order can mean one thing. Out-of-order descriptions are sorted.
+std::vector<const Op*> ordered(const NetDescription& description) {
+    std::set<std::string, std::less<>> known;
+    for (const auto& input : description.inputs) known.insert(input.name);
+    std::vector<const Op*> result, waiting;
+    for (const Op& op : description.operators) waiting.push_back(&op);
+    while (!waiting.empty()) {
+        std::vector<const Op*> later;
+        for (const Op* op : waiting) {
+            const bool ready = std::all_of(op->inputs.begin(), op->inputs.end(),
+                                           [&](const std::string& name) { return known.count(name) > 0; });
+            if (!ready) {
+                later.push_back(op);
+                continue;
+            }
+            known.insert(op->outputs.begin(), op->outputs.end());
+            result.push_back(op);
+        }
+        if (later.size() == waiting.size()) {
+            std::set<std::string> made_later;
+            for (const Op* op : later) made_later.insert(op->outputs.begin(), op->outputs.end());
+            for (const Op* op : later) {
+                for (const std::string& name : op->inputs) {
+                    if (known.count(name) || made_later.count(name)) continue;
+                    std::vector<std::string> candidates(known.begin(), known.end());
+                    candidates.insert(candidates.end(), made_later.begin(), made_later.end());
+                    fail(ErrorKind::invalid_argument, where(*op), "input '", name,
+                         "' is neither a network input nor any operator's output",
+                         did_you_mean(name, candidates));
+                }
+            }
+            std::vector<std::string> names;
+            for (const Op* op : later)
+                if (names.size() < 8) names.push_back("'" + op->name + "'");
+            fail(ErrorKind::invalid_argument, "the network has a cycle: operators ", join(names, ", "),
+                 " wait for each other's outputs");
+        }
+        waiting = std::move(later);
+    }
+    return result;
+}
+
+class Builder {
+  public:
+    Builder(const NetDescription& description, const std::map<std::string, Shape>& shapes, std::int64_t batch,
+            bool training)
+        : description_(description) {
+        graph_.training = training;
+        add_inputs(shapes, batch);
+    }
+
+    Graph build() {
+        std::set<std::string> names;
+        for (const Op& op : description_.operators) {
+            require(!op.name.empty(), where(op), "an operator needs a name");
+            require(names.insert(op.name).second, where(op), "two operators have the name '", op.name, "'");
+        }
+        for (const Op* op : ordered(description_)) add_operator(*op);
+        add_outputs();
+        return std::move(graph_);
+    }
+
+  private:
+    void add_inputs(const std::map<std::string, Shape>& shapes, std::int64_t batch) {
+        std::vector<std::string> names;
+        for (const auto& input : description_.inputs) {
+            require(!tensors_.count(input.name), "two inputs have the name '", input.name, "'");
+            Value value;
+            value.name = input.name;
+            value.role = Role::input;
+            Shape shape = input.shape;
+            if (auto found = shapes.find(input.name); found != shapes.end())
+                shape = found->second;
+            else if (batch > 0 && shape.rank() > 0)
+                shape = shape.with(0, batch);
+            for (std::int64_t dim : shape.dims())
+                require(dim >= 1, "input '", input.name, "' has shape ", shape.str(),
+                        "; a declared dimension is at least 1");
+            value.spec = {shape, input.dtype};
+            const ValueId id = graph_.add_value(std::move(value));
+            graph_.inputs.push_back(id);
+            tensors_[input.name] = id;
+            names.push_back(input.name);
+        }
+        for (const auto& [name, shape] : shapes)
+            require(std::find(names.begin(), names.end(), name) != names.end(), "the network has no input '", name,
+                    "'", did_you_mean(name, names));
+    }
+
+    void add_operator(const Op& op) {
+        const Operator* type = nullptr;
+        try {
+            type = &OperatorRegistry::instance().get(op.type);
+            require(!type->internal(), "operator type '", op.type, "' is internal to the library");
+        } catch (const Error& error) {
+            throw Error(error.kind(), where(op) + error.what());
+        }
+        const int count = static_cast<int>(op.inputs.size());
+        const auto wanted = [&] {
+            return type->min_inputs() == type->max_inputs()
+                       ? cat(type->min_inputs())
+                       : cat("between ", type->min_inputs(), " and ", type->max_inputs());
+        };
+        require(count >= type->min_inputs() && count <= type->max_inputs(), where(op), "takes ", wanted(),
+                " inputs, got ", count);
+
+        const Attrs attrs = type->schema().complete(op.options, where(op));
+        std::vector<ValueId> inputs;
+        std::vector<TensorSpec> specs;
+        for (const std::string& name : op.inputs) {
+            inputs.push_back(tensors_.at(name));
+            specs.push_back(graph_.spec(inputs.back()));
+        }
+        std::vector<ParamSpec> params;
+        try {
+            params = type->params(attrs, specs);
+        } catch (const Error& error) {
+            throw Error(error.kind(), where(op) + error.what());
+        }
+        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ", params.size(),
+                " parameters, `params` names ", op.params.size());
+        for (std::size_t i = 0; i < params.size(); ++i) {
+            const std::string name = op.params.empty() ? cat(op.name, ".", i) : op.params[i];
+            inputs.push_back(add_param(op, name, params[i]));
+        }
+
+        const int made = type->outputs(attrs);
+        require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op), "makes ", made,
+                made == 1 ? " output, " : " outputs, ", op.outputs.size(), " are named");
+        const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, attrs);
+        Node& node = graph_.nodes.back();
+        node.engine = op.engine;
+        node.frozen = op.frozen;
+        for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+            const std::string& name = op.outputs[i];
+            const bool in_place = std::find(op.inputs.begin(), op.inputs.end(), name) != op.inputs.end();
+            require(in_place || !tensors_.count(name), where(op), "output '", name,
+                    "' is already made by another operator or is a network input");
+            Value& value = graph_.value(outputs[i]);
+            value.name = name;
+            tensors_[name] = outputs[i];
+        }
+    }
+
+    ValueId add_param(const Op& op, const std::string& name, const ParamSpec& param) {
+        if (auto found = params_.find(name); found != params_.end()) {
+            require(graph_.spec(found->second) == param.spec, where(op), "shares parameter '", name, "' of shape ",
+                    graph_.shape(found->second).str(), " but wants ", param.spec.shape.str());
+            if (op.frozen) graph_.value(found->second).trainable = false;
+            return found->second;
+        }
+        Value value;
+        value.name = name;
+        value.spec = param.spec;
+        value.role = Role::parameter;
+        value.trainable = param.trainable && !op.frozen && is_float(param.spec.dtype);
+        value.init = param.init;
+        const ValueId id = graph_.add_value(std::move(value));
+        params_[name] = id;
+        return id;
+    }
+
+    void add_outputs() {
+        std::vector<std::string> known;
+        for (const auto& [name, id] : tensors_) known.push_back(name);
+        require(!description_.outputs.empty(), "the network names no outputs");
+        for (const auto& output : description_.outputs) {
+            auto found = tensors_.find(output.name);
+            require(found != tensors_.end(), "output '", output.name, "' is made by no operator",
+                    did_you_mean(output.name, known));
+            graph_.outputs.emplace_back(found->second, output.name);
+            if (output.loss_weight || output.name.rfind("loss", 0) == 0) {
+                require(is_float(graph_.spec(found->second).dtype), "loss '", output.name, "' is not a float tensor");
+                graph_.losses[found->second] = output.loss_weight.value_or(1.0);
+            }
+        }
+    }
+
+    const NetDescription& description_;
+    Graph graph_;
+    std::map<std::string, ValueId, std::less<>> tensors_;
+    std::map<std::string, ValueId, std::less<>> params_;
+};
+
+}  // namespace
+
+Graph build_graph(const NetDescription& description, const std::map<std::string, Shape>& input_shapes,
+                  std::int64_t batch, bool training) {
+    return Builder(description, input_shapes, batch, training).build();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// Graph: adding, replacing, ordering and removing nodes.
+#include "graph/graph.hpp"
+
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace dlprim {
+
+ValueId Graph::add_value(Value value) {
+    values.push_back(std::move(value));
+    return static_cast<ValueId>(values.size()) - 1;
+}
+
+ValueId Graph::find(std::string_view name) const {
+    for (std::size_t i = values.size(); i-- > 0;)
+        if (values[i].name == name) return static_cast<ValueId>(i);
+    return no_value;
+}
+
+ValueId Graph::scalar(std::string_view name, DType dtype) {
+    if (auto found = scalars_.find(name); found != scalars_.end()) return found->second;
+    Value value;
+    value.name = std::string(name);
+    value.spec = {Shape{1}, dtype};
+    value.role = Role::scalar;
+    const ValueId id = add_value(std::move(value));
+    scalars_.emplace(std::string(name), id);
+    return id;
+}
+
+ValueId Graph::constant(std::string_view name, const Shape& shape, const std::vector<float>& data) {
+    require(static_cast<std::int64_t>(data.size()) == shape.numel(), "constant '", name, "' of shape ",
+            shape.str(), " got ", data.size(), " elements");
+    Value value;
+    value.name = std::string(name);
+    value.spec = {shape, DType::f32};
+    value.role = Role::constant;
+    value.data.resize(data.size() * sizeof(float));
+    std::memcpy(value.data.data(), data.data(), value.data.size());
+    return add_value(std::move(value));
+}
+
+std::vector<ValueId> Graph::add(std::string_view type, std::string_view name, std::vector<ValueId> node_inputs,
+                                const Attrs& attrs) {
+    const Operator& op = OperatorRegistry::instance().get(type);
+    Node node;
+    node.name = std::string(name);
+    if (int& count = names_[node.name]; count++ > 0) node.name = cat(name, "#", count);
+    const std::string where = cat("[", type, " '", node.name, "'] ");
+    node.op = &op;
+    node.attrs = op.schema().complete(attrs, where);
+    node.inputs = std::move(node_inputs);
+    std::vector<TensorSpec> specs;
+    for (ValueId id : node.inputs) specs.push_back(spec(id));
+    std::vector<TensorSpec> made;
+    try {
+        made = op.infer(node.attrs, specs);
+    } catch (const Error& error) {
+        throw Error(error.kind(), where + error.what());
+    }
+    const auto producer = static_cast<NodeId>(nodes.size());
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        Value value;
+        value.name = cat(node.name, ":", i);
+        value.spec = made[i];
+        value.producer = producer;
+        node.outputs.push_back(add_value(std::move(value)));
+    }
+    nodes.push_back(std::move(node));
+    return nodes.back().outputs;
+}
+
+ValueId Graph::add1(std::string_view type, std::string_view name, std::vector<ValueId> node_inputs,
+                    const Attrs& attrs) {
+    return add(type, name, std::move(node_inputs), attrs).at(0);
+}
+
+std::vector<ValueId> Graph::pointwise(std::string_view name, std::string_view code,
+                                      std::vector<ValueId> node_inputs, const std::vector<double>& scalars) {
+    return add("Pointwise", name, std::move(node_inputs),
+               Attrs{{"code", std::string(code)}, {"scalars", Doubles(scalars)}});
+}
+
+ValueId Graph::pointwise1(std::string_view name, std::string_view code, std::vector<ValueId> node_inputs,
+                          const std::vector<double>& scalars) {
+    return pointwise(name, code, std::move(node_inputs), scalars).at(0);
+}
+
+ValueId Graph::reshape(std::string_view name, ValueId value_id, const Shape& new_shape) {
+    if (shape(value_id) == new_shape) return value_id;
+    return add1("Reshape", name, {value_id}, Attrs{{"dims", Ints(new_shape.to_vector())}});
+}
+
+void Graph::replace_uses(ValueId from, ValueId to) {
+    if (from == to) return;
+    for (Node& node : nodes) {
+        if (!node.removed) std::replace(node.inputs.begin(), node.inputs.end(), from, to);
+    }
+    for (auto& output : outputs)
+        if (output.first == from) output.first = to;
+    if (auto loss = losses.extract(from); !loss.empty()) losses[to] = loss.mapped();
+    for (Assignment& assignment : assignments)
+        if (assignment.source == from) assignment.source = to;
+    for (auto& gradient : gradients)
+        if (gradient.second == from) gradient.second = to;
+}
+
+void Graph::sort() {
+    // Depth-first over producers keeps the given order where it already holds.
+    std::vector<Node> ordered;
+    std::vector<NodeId> moved(nodes.size(), -1);
+    std::vector<char> state(nodes.size(), 0);
+    std::vector<std::pair<NodeId, std::size_t>> stack;
+    auto visit = [&](NodeId root) {
+        stack.emplace_back(root, 0);
+        while (!stack.empty()) {
+            auto& [id, next] = stack.back();
+            Node& node = nodes[static_cast<std::size_t>(id)];
+            state[static_cast<std::size_t>(id)] = 1;
+            if (next < node.inputs.size()) {
+                const NodeId from = value(node.inputs[next++]).producer;
+                if (from < 0 || state[static_cast<std::size_t>(from)] == 2) continue;
+                require(state[static_cast<std::size_t>(from)] == 0, "the network has a cycle through '",
+                        node.name, "'");
+                stack.emplace_back(from, 0);
+            } else {
+                state[static_cast<std::size_t>(id)] = 2;
+                moved[static_cast<std::size_t>(id)] = static_cast<NodeId>(ordered.size());
+                ordered.push_back(std::move(node));
+                stack.pop_back();
+            }
+        }
+    };
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (!nodes[i].removed && state[i] == 0) visit(static_cast<NodeId>(i));
+    nodes = std::move(ordered);
+    for (Value& v : values)
+        if (v.producer >= 0) v.producer = moved[static_cast<std::size_t>(v.producer)];
+}
+
+void Graph::remove_dead() {
+    std::vector<char> needed(nodes.size(), 0);
+    std::vector<NodeId> stack;
+    auto want = [&](ValueId id) {
+        const NodeId from = value(id).producer;
+        if (from >= 0 && !needed[static_cast<std::size_t>(from)]) {
+            needed[static_cast<std::size_t>(from)] = 1;
+            stack.push_back(from);
+        }
+    };
+    for (const auto& output : outputs) want(output.first);
+    for (const auto& assignment : assignments) want(assignment.source);
+    for (const auto& gradient : gradients) want(gradient.second);
+    while (!stack.empty()) {
+        const NodeId id = stack.back();
+        stack.pop_back();
+        for (ValueId input : nodes[static_cast<std::size_t>(id)].inputs) want(input);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (!needed[i]) nodes[i].removed = true;
+    sort();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// differentiate: adds the nodes of backward (reverse-mode automatic differentiation) to a graph.
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+
+#include <memory>
+
+namespace dlprim {
+
+namespace {
+
+class Differentiator {
+  public:
+    Differentiator(Graph& graph, const DifferentiateOptions& options) : graph_(graph), options_(options) {}
+
+    void run() {
+        mark_dependent();
+        seed();
+        for (auto node = static_cast<NodeId>(graph_.nodes.size()) - 1; node >= 0; --node) visit(node);
+        for (std::size_t i = 0; i < dependent_.size(); ++i) {
+            const auto id = static_cast<ValueId>(i);
+            const bool wanted = dependent_[i] && graph_.value(id).role != Role::intermediate;
+            if (wanted) graph_.gradients[id] = gradient_or_zero(id);
+        }
+        graph_.sort();
+    }
+
+  private:
+    /// Which values depend on something whose gradient is wanted.
+    void mark_dependent() {
+        dependent_.assign(graph_.values.size(), 0);
+        for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+            const Value& value = graph_.values[i];
+            if (value.role == Role::parameter) dependent_[i] = value.trainable;
+            if (value.role == Role::input && options_.input_gradients) dependent_[i] = is_float(value.spec.dtype);
+        }
+        for (const Node& node : graph_.nodes) {
+            bool any = false;
+            for (ValueId input : node.inputs) any = any || dependent_[static_cast<std::size_t>(input)];
+            for (ValueId output : node.outputs)
+                dependent_[static_cast<std::size_t>(output)] = any && is_float(graph_.spec(output).dtype);
+        }
+        pieces_.resize(graph_.values.size());
+    }
+
+    void seed() {
+        for (const auto& [id, name] : graph_.outputs) {
+            if (!is_float(graph_.spec(id).dtype)) continue;
+            const auto loss = graph_.losses.find(id);
+            if (options_.seeds_are_inputs) {
+                Value value;
+                value.name = "@grad/" + name;
+                value.spec = graph_.spec(id);
+                value.role = Role::input;
+                const ValueId dy = graph_.add_value(std::move(value));
+                graph_.inputs.push_back(dy);
+                add(id, dy);
+            } else if (loss != graph_.losses.end()) {
+                const Shape& shape = graph_.shape(id);
+                const std::vector<float> weights(static_cast<std::size_t>(shape.numel()),
+                                                 static_cast<float>(loss->second));
+                add(id, graph_.constant(cat("@weight/", name), shape, weights));
+            }
+        }
+    }
+
+    void add(ValueId value, ValueId gradient) {
+        if (dependent_[static_cast<std::size_t>(value)]) pieces_[static_cast<std::size_t>(value)].push_back(gradient);
+    }
+
+    /// The sum of all that flowed back into a value, or no_value.
+    ValueId gradient(ValueId id) {
+        auto& pieces = pieces_[static_cast<std::size_t>(id)];
+        if (pieces.empty()) return no_value;
+        if (pieces.size() > 1) {
+            std::string code = "y0 = x0";
+            for (std::size_t i = 1; i < pieces.size(); ++i) code += cat(" + x", i);
+            pieces = {graph_.pointwise1(graph_.value(id).name + "/gradient_sum", code, pieces)};
+        }
+        return pieces.front();
+    }
+
+    ValueId gradient_or_zero(ValueId id) {
+        const ValueId found = gradient(id);
+        if (found != no_value) return found;
+        const std::vector<std::int64_t> dims = graph_.shape(id).to_vector();
+        return graph_.add1("Pointwise", graph_.value(id).name + "/no_gradient", {},
+                           Attrs{{"code", std::string("y0 = 0")}, {"shape", Ints(dims)}});
+    }
+
+    void visit(NodeId index) {
+        const Node node = graph_.nodes[static_cast<std::size_t>(index)];
+        std::vector<ValueId> output_gradients;
+        bool reached = false;
+        for (ValueId output : node.outputs) {
+            output_gradients.push_back(gradient(output));
+            reached = reached || output_gradients.back() != no_value;
+        }
+        const std::size_t count = node.inputs.size();
+        const auto wanted = std::make_unique<bool[]>(count);
+        bool any = false;
+        for (std::size_t i = 0; i < count; ++i) {
+            wanted[i] = dependent_[static_cast<std::size_t>(node.inputs[i])] != 0;
+            any = any || wanted[i];
+        }
+        if (!reached || !any) return;
+
+        GradientContext context{graph_, node, output_gradients, {wanted.get(), count},
+                                std::vector<ValueId>(count, no_value)};
+        node.op->gradient(context);
+        for (std::size_t i = 0; i < count; ++i) {
+            const ValueId dx = context.input_gradients[i];
+            if (!wanted[i] || dx == no_value) continue;
+            require(graph_.shape(dx) == graph_.shape(node.inputs[i]), "[", node.op->type(), " '", node.name,
+                    "'] made a gradient of shape ", graph_.shape(dx).str(), " for input ", i, " of shape ",
+                    graph_.shape(node.inputs[i]).str());
+            pieces_.resize(std::max(pieces_.size(), graph_.values.size()));
+            add(node.inputs[i], dx);
+        }
+    }
+
+    Graph& graph_;
+    const DifferentiateOptions& options_;
+    std::vector<char> dependent_;              ///< by ValueId of the forward graph
+    std::vector<std::vector<ValueId>> pieces_;  ///< what flowed back into each value
+};
+
+}  // namespace
+
+void differentiate(Graph& graph, const DifferentiateOptions& options) {
+    Differentiator(graph, options).run();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// expand_composites: operators that are made of others become those others.
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+#include "graph/passes/rewrite.hpp"
+
+namespace dlprim {
+
+void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
+    // New nodes are appended, so that they are visited too.
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+        if (graph.nodes[i].removed) continue;
+        const Node node = graph.nodes[i];  // a copy: adding nodes moves the array
+        const std::size_t first_new = graph.nodes.size();
+        std::vector<ValueId> outputs;
+        if (!rule(graph, node, outputs)) continue;
+        require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
+                "'] was rewritten with another number of outputs");
+        for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
+            graph.nodes[k].frozen = node.frozen;
+            if (graph.nodes[k].engine.empty() && graph.nodes[k].op == node.op) graph.nodes[k].engine = node.engine;
+        }
+        for (std::size_t k = 0; k < outputs.size(); ++k) {
+            if (outputs[k] == no_value) continue;
+            graph.replace_uses(node.outputs[k], outputs[k]);
+            // The new value takes over the name that the user knows, unless it has one of its own.
+            Value& made = graph.value(outputs[k]);
+            if (made.role == Role::intermediate && made.producer >= static_cast<NodeId>(first_new))
+                made.name = graph.value(node.outputs[k]).name;
+        }
+        graph.nodes[i].removed = true;
+    }
+    graph.sort();
+}
+
+void expand_composites(Graph& graph) {
+    rewrite_nodes(graph, [](Graph& g, const Node& node, std::vector<ValueId>& outputs) {
+        return node.op->expand(g, node, outputs);
+    });
+}
+
+}  // namespace dlprim

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// fuse_epilogues: activations and residual sums join the operator that makes their input.
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+namespace {
+
+class EpilogueFusion {
+  public:
+    EpilogueFusion(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts)
+        : graph_(graph), accepts_(accepts), uses_(graph.values.size(), 0) {
+        for (const Node& node : graph_.nodes)
+            if (!node.removed)
+                for (ValueId input : node.inputs) ++uses_[static_cast<std::size_t>(input)];
+        for (const auto& output : graph_.outputs) ++uses_[static_cast<std::size_t>(output.first)];
+        for (const auto& assignment : graph_.assignments) ++uses_[static_cast<std::size_t>(assignment.source)];
+        for (const auto& gradient : graph_.gradients) ++uses_[static_cast<std::size_t>(gradient.second)];
+    }
+
+    void run() {
+        // Nodes are sorted, so that a sum is tried before the activation behind it.
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+            if (graph_.nodes[i].removed) continue;
+            const auto type = graph_.nodes[i].op->type();
+            if (type == "Activation")
+                fuse_activation(i);
+            else if (type == "Elementwise")
+                fuse_sum(i);
+        }
+        graph_.sort();
+    }
+
+  private:
+    /// The node that makes `id`, when nothing else reads it; else nullptr.
+    Node* sole_producer(ValueId id, const Node& reader) {
+        const NodeId producer = graph_.value(id).producer;
+        if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1) return nullptr;
+        Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
+        if (node.removed || node.outputs.size() != 1 || !node.engine.empty() != !reader.engine.empty()) {
+            if (!reader.engine.empty()) return nullptr;  // a forced engine keeps its node
+        }
+        return &node;
+    }
+
+    /// Lets `producer` make what `reader` makes, with the stage behind it, if an engine can.
+    bool attach(Node& producer, std::size_t reader_index, const EpilogueStage& stage, ValueId extra_input) {
+        Node& reader = graph_.nodes[reader_index];
+        Node fused = producer;
+        fused.epilogue.push_back(stage);
+        if (extra_input != no_value) {
+            fused.epilogue.back().operand = static_cast<int>(fused.inputs.size());
+            fused.inputs.push_back(extra_input);
+        }
+        if (!accepts_(graph_, fused)) return false;
+        fused.fused.push_back(reader.name);
+        fused.outputs = reader.outputs;
+        graph_.value(reader.outputs[0]).producer = graph_.value(producer.outputs[0]).producer;
+        producer = std::move(fused);
+        reader.removed = true;
+        return true;
+    }
+
+    void fuse_activation(std::size_t index) {
+        const Node& reader = graph_.nodes[index];
+        Node* producer = sole_producer(reader.inputs[0], reader);
+        if (producer == nullptr || ends_in_activation(*producer)) return;
+        EpilogueStage stage;
+        stage.kind = EpilogueStage::Kind::activation;
+        stage.activation = reader.attrs.text("activation");
+        stage.alpha = reader.attrs.number("alpha");
+        stage.beta = reader.attrs.number("beta");
+        attach(*producer, index, stage, no_value);
+    }
+
+    void fuse_sum(std::size_t index) {
+        const Node& reader = graph_.nodes[index];
+        if (reader.inputs.size() != 2 || reader.attrs.text("operation") != "sum" ||
+            reader.attrs.number("coef1") != 1 || reader.attrs.number("coef2") != 1)
+            return;
+        const ValueId a = reader.inputs[0], b = reader.inputs[1];
+        if (a == b || graph_.spec(a) != graph_.spec(b)) return;
+        // The later of the two can read the other's result: it has been made by then.
+        const bool b_later = graph_.value(b).producer > graph_.value(a).producer;
+        const ValueId into = b_later ? b : a, other = b_later ? a : b;
+        Node* producer = sole_producer(into, reader);
+        if (producer == nullptr || !producer->epilogue.empty()) return;
+        EpilogueStage stage;
+        stage.kind = EpilogueStage::Kind::add;
+        attach(*producer, index, stage, other);
+    }
+
+    static bool ends_in_activation(const Node& node) {
+        return !node.epilogue.empty() && node.epilogue.back().kind == EpilogueStage::Kind::activation;
+    }
+
+    Graph& graph_;
+    const std::function<bool(const Graph&, const Node&)>& accepts_;
+    std::vector<int> uses_;
+};
+
+}  // namespace
+
+void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts) {
+    EpilogueFusion(graph, accepts).run();
+}
+
+}  // namespace dlprim
