@@ -41,4 +41,8 @@ Shape physical_shape(const Shape& logical, const Layout& layout);
 /// Bytes that a value of this shape, type and layout takes (packed: its own size).
 std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout);
 
+/// Whether the two layouts put this shape's elements at the same places (always when equal; blocked and
+/// channels_last equal plain for 1x1 images whose channels fill whole blocks).
+bool same_memory(const Shape& logical, const Layout& a, const Layout& b);
+
 }  // namespace dlprim

@@ -11,6 +11,10 @@
 
 namespace dlprim {
 
+namespace {
+constexpr std::int64_t block_alignment = 64;  // elements: 256 bytes, what vectors and devices want
+}
+
 ValueId Graph::add_value(Value value) {
     values.push_back(std::move(value));
     return static_cast<ValueId>(values.size()) - 1;
@@ -33,6 +37,36 @@ ValueId Graph::scalar(std::string_view name, DType dtype) {
     return id;
 }
 
+std::map<ValueId, std::int64_t> Graph::block_offsets() const {
+    std::map<ValueId, std::int64_t> offsets;
+    std::int64_t next = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const Value& v = values[i];
+        if (v.role != Role::parameter || !v.trainable || v.spec.dtype != DType::f32) continue;
+        offsets[static_cast<ValueId>(i)] = next;
+        next += (v.spec.shape.numel() + block_alignment - 1) / block_alignment * block_alignment;
+    }
+    return offsets;
+}
+
+std::int64_t Graph::block_elements() const {
+    std::int64_t end = 0;
+    for (const auto& [id, offset] : block_offsets()) {
+        const std::int64_t size = shape(id).numel();
+        end = std::max(end, offset + (size + block_alignment - 1) / block_alignment * block_alignment);
+    }
+    return end;
+}
+
+ValueId Graph::block(std::string_view name) {
+    if (const ValueId found = find(name); found != no_value) return found;
+    Value value;
+    value.name = std::string(name);
+    value.spec = {Shape{block_elements()}, DType::f32};
+    value.role = Role::block;
+    return add_value(std::move(value));
+}
+
 ValueId Graph::constant(std::string_view name, const Shape& shape, const std::vector<float>& data) {
     require(static_cast<std::int64_t>(data.size()) == shape.numel(), "constant '", name, "' of shape ",
             shape.str(), " got ", data.size(), " elements");
@@ -52,6 +86,7 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name, st
     node.name = std::string(name);
     if (int& count = names_[node.name]; count++ > 0) node.name = cat(name, "#", count);
     const std::string where = cat("[", type, " '", node.name, "'] ");
+    node.part = part;
     node.op = &op;
     node.attrs = op.schema().complete(attrs, where);
     node.inputs = std::move(node_inputs);

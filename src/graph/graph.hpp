@@ -47,6 +47,7 @@ struct Init {
 enum class Role : std::uint8_t {
     input,         ///< fed by the user
     parameter,     ///< lives in a parameter block, in weights files; may be trainable
+    block,         ///< all trainable parameters ("@params") or all their gradients ("@gradients") as one vector
     scalar,        ///< a [1] value the executor sets each step: "@seed", "@step" (i64), "@lr", ... (f32)
     constant,      ///< literal data in the graph
     state,         ///< kept between steps, not a parameter (solver moments, accumulated gradients)
@@ -63,7 +64,11 @@ struct Value {
     std::vector<std::byte> data;   ///< constants
 };
 
+/// Which call of a step runs a node.
+enum class Part : std::uint8_t { forward, backward, update };
+
 struct Node {
+    Part part = Part::forward;
     std::string name;  ///< unique; derived nodes are "conv1/backward_filter"
     const Operator* op = nullptr;
     Attrs attrs;  ///< completed by the operator's schema
@@ -86,6 +91,7 @@ struct Assignment {
 class Graph {
   public:
     bool training = false;  ///< training-mode semantics (batch statistics, dropout)
+    Part part = Part::forward;  ///< what add() marks nodes with
 
     std::vector<Value> values;
     std::vector<Node> nodes;
@@ -130,6 +136,13 @@ class Graph {
     void sort();
     /// Drops nodes none of whose outputs reach an output, gradient wanted or assignment.
     void remove_dead();
+
+    /// Where trainable f32 parameters lie in the parameter block, in order of creation, and its size, both
+    /// in elements; gradients lie alike in the gradient block. Parts are aligned to 64 elements.
+    std::map<ValueId, std::int64_t> block_offsets() const;
+    std::int64_t block_elements() const;
+    /// The value of role block called "@params" or "@gradients".
+    ValueId block(std::string_view name);
 
   private:
     std::map<std::string, int, std::less<>> names_;

@@ -22,6 +22,7 @@ struct PlanOptions {
     bool fuse = true;  ///< attach epilogues
     /// Forced engines: node name or operator type -> engine name.
     std::vector<std::pair<std::string, std::string>> engines;
+    bool external_params = false;  ///< eager calls: parameters are bound at each run
     bool tune = false;               ///< measure where the databases know nothing
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
@@ -29,49 +30,57 @@ struct PlanOptions {
 
 /// Where a value lives.
 struct Place {
-    enum class Kind : std::uint8_t { none, slab, block };
+    enum class Kind : std::uint8_t {
+        none,
+        slab,      ///< scratch of one run, shared by values that are not alive together
+        block,     ///< memory that stays between runs
+        external,  ///< bound by the caller: inputs, outputs and, in eager calls, parameters
+    };
     Kind kind = Kind::none;
-    int index = 0;            ///< which slab, or which block (parameters, gradients, states, constants)
+    int index = 0;             ///< which slab, block or external binding
     std::uint64_t offset = 0;  ///< bytes
-    std::uint64_t bytes = 0;
+    bool operator==(const Place&) const = default;
 };
 
 /// One launch of a plan.
 struct Step {
-    NodeId node = -1;              ///< in Plan::graph; -1 for conversions made by the planner
-    std::string name;              ///< for profiles: the node's, or "reorder <value>"
-    std::string type;              ///< operator type, or "Reorder"
-    const Engine* engine = nullptr;
+    std::string name;  ///< for profiles: the node's, or "reorder <value>"
+    std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
+    Part part = Part::forward;
+    const Engine* engine = nullptr;  ///< nullptr for copies
+    std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
-    std::vector<Place> operands;   ///< where each operand lives; the executor resolves them once
-    double flops = 0;              ///< nominal
-    double bound_seconds = 0;      ///< roofline on this device
+    std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
+    std::vector<ValueId> outputs;
+    double flops = 0;          ///< nominal
+    double bytes = 0;          ///< operands read and written once
+    double bound_seconds = 0;  ///< roofline on this device
 };
 
-/// A block of persistent memory: all parameters of one dtype, their gradients, a solver's moments.
+/// A block of persistent memory. Blocks of one name lie alike in all plans of a net, which share them:
+/// "params" (trainable), "gradients" (alike), "fixed" (other parameters), "states", "scalars"; while
+/// "constants" (packed and folded weights, literals) belongs to its plan.
 struct Block {
     std::string name;
     std::uint64_t bytes = 0;
-    std::vector<ValueId> values;
+    bool zeroed = false;  ///< to be filled with zeros when allocated
 };
 
 struct Plan {
-    Graph graph;  ///< as planned
-    std::vector<Place> places;      ///< by ValueId
-    std::vector<Layout> layouts;    ///< by ValueId
+    Graph graph;                       ///< as planned
+    std::vector<Place> places;         ///< by ValueId, of the plain form
     std::vector<std::uint64_t> slabs;  ///< bytes of each scratch slab
     std::vector<Block> blocks;
+    std::vector<ValueId> externals;    ///< values bound by the caller, by Place::index
     std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
-    std::vector<Step> steps;  ///< run every time
-    std::uint64_t peak_bytes = 0;  ///< slabs and blocks
+    std::vector<Step> steps;  ///< run every time: forward, backward, update
+    std::uint64_t peak_bytes = 0;    ///< slabs, blocks and externals
     std::vector<std::string> notes;  ///< e.g. where --engine TYPE=ENGINE did not apply, and why
+    std::string memory;              ///< report: the largest values with first and last use
 };
 
 /// Throws Error: an engine forced on a node that does not apply (with its reason); no engine for a
 /// node; out_of_memory with what is needed, by whom, what is there and the largest batch that fits.
 std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options = {});
-
-/// One line a value: name, bytes, first and last use; largest first.
-std::string memory_report(const Plan& plan, std::size_t lines = 20);
 
 }  // namespace dlprim

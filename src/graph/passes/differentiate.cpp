@@ -16,13 +16,16 @@ class Differentiator {
 
     void run() {
         mark_dependent();
+        graph_.part = Part::backward;
         seed();
-        for (auto node = static_cast<NodeId>(graph_.nodes.size()) - 1; node >= 0; --node) visit(node);
+        const auto last = static_cast<NodeId>(graph_.nodes.size()) - 1;
+        for (NodeId node = last; node >= 0; --node) visit(node);
         for (std::size_t i = 0; i < dependent_.size(); ++i) {
             const auto id = static_cast<ValueId>(i);
             const bool wanted = dependent_[i] && graph_.value(id).role != Role::intermediate;
             if (wanted) graph_.gradients[id] = gradient_or_zero(id);
         }
+        graph_.part = Part::forward;
         graph_.sort();
     }
 

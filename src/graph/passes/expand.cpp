@@ -19,6 +19,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
                 "'] was rewritten with another number of outputs");
         for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
             graph.nodes[k].frozen = node.frozen;
+            graph.nodes[k].part = node.part;
             if (graph.nodes[k].engine.empty() && graph.nodes[k].op == node.op) graph.nodes[k].engine = node.engine;
         }
         for (std::size_t k = 0; k < outputs.size(); ++k) {

@@ -35,15 +35,12 @@ class EpilogueFusion {
     }
 
   private:
-    /// The node that makes `id`, when nothing else reads it; else nullptr.
+    /// The node that makes `id`, when `reader` alone reads it and no engine was forced on `reader`.
     Node* sole_producer(ValueId id, const Node& reader) {
         const NodeId producer = graph_.value(id).producer;
-        if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1) return nullptr;
+        if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1 || !reader.engine.empty()) return nullptr;
         Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
-        if (node.removed || node.outputs.size() != 1 || !node.engine.empty() != !reader.engine.empty()) {
-            if (!reader.engine.empty()) return nullptr;  // a forced engine keeps its node
-        }
-        return &node;
+        return node.removed || node.outputs.size() != 1 || node.part != reader.part ? nullptr : &node;
     }
 
     /// Lets `producer` make what `reader` makes, with the stage behind it, if an engine can.

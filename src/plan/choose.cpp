@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// Engine and layout choice: candidates a node, then coordinate descent over the graph: each node in turn
+// takes the candidate with the lowest sum of its own estimate and the conversions on its edges, given
+// its neighbours' layouts, until nothing changes.
+#include "plan/choose.hpp"
+
+#include "base/text.hpp"
+#include "engine/database.hpp"
+#include "graph/operator.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace dlprim {
+
+namespace {
+
+struct Candidate {
+    const Engine* engine = nullptr;
+    Tuning tuning;
+    LayoutChoice layouts;
+    double seconds = 0;
+};
+
+Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i) problem.inputs[i].layout = layouts.inputs.at(i);
+    for (std::size_t i = 0; i < problem.outputs.size(); ++i) problem.outputs[i].layout = layouts.outputs.at(i);
+    return problem;
+}
+
+std::string where(const Node& node) { return cat("[", node.op->type(), " '", node.name, "'] "); }
+
+/// The engine that the user forces on a node, by the node's own field, its name or its type.
+struct Forced {
+    const Engine* engine = nullptr;
+    bool by_type = false;
+};
+
+class Chooser {
+  public:
+    Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant, const PlanOptions& options,
+            std::vector<std::string>& notes)
+        : device_(context.traits()), context_(context), graph_(graph), constant_(constant), options_(options),
+          notes_(notes), layout_(graph.values.size()), readers_(graph.values.size()) {}
+
+    std::vector<Choice> run() {
+        check_forced_names();
+        const std::size_t count = graph_.nodes.size();
+        problems_.resize(count);
+        candidates_.resize(count);
+        chosen_.assign(count, 0);
+        for (std::size_t i = 0; i < count; ++i) {
+            const Node& node = graph_.nodes[i];
+            for (std::size_t k = 0; k < node.inputs.size(); ++k) readers_[index(node.inputs[k])].emplace_back(i, k);
+            if (!node.op->is_view()) find_candidates(i);
+        }
+        for (const auto& output : graph_.outputs) ++plain_readers_[output.first];
+        for (const auto& gradient : graph_.gradients) ++plain_readers_[gradient.second];
+        for (const auto& assignment : graph_.assignments) ++plain_readers_[assignment.source];
+        for (std::size_t i = 0; i < count; ++i) settle(i);
+        bool changed = true;
+        for (int sweep = 0; changed && sweep < 8; ++sweep) {
+            changed = false;
+            for (std::size_t i = 0; i < count; ++i) changed = improve(i) || changed;
+        }
+        std::vector<Choice> choices(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (candidates_[i].empty()) continue;
+            Candidate& best = candidates_[i][chosen_[i]];
+            choices[i] = {best.engine, best.tuning, with_layouts(problems_[i], best.layouts)};
+        }
+        return choices;
+    }
+
+  private:
+    static std::size_t index(int id) { return static_cast<std::size_t>(id); }
+
+    void check_forced_names() const {
+        for (const auto& [what, engine] : options_.engines) {
+            require(EngineRegistry::instance().find(engine) != nullptr, "there is no engine '", engine, "'",
+                    did_you_mean(engine, EngineRegistry::instance().names()));
+            std::vector<std::string> names = OperatorRegistry::instance().types(true);
+            if (OperatorRegistry::instance().find(what) != nullptr) continue;
+            bool found = false;
+            for (const Node& node : graph_.nodes) {
+                found = found || node.name == what ||
+                        std::find(node.fused.begin(), node.fused.end(), what) != node.fused.end();
+                names.push_back(node.name);
+            }
+            require(found, "--engine ", what, "=", engine, ": the network has no node '", what, "'",
+                    did_you_mean(what, names));
+        }
+    }
+
+    Forced forced(const Node& node) const {
+        const auto& registry = EngineRegistry::instance();
+        Forced result;
+        if (!node.engine.empty()) {
+            result.engine = registry.find(node.engine);
+            require(result.engine != nullptr, where(node), "there is no engine '", node.engine, "'",
+                    did_you_mean(node.engine, registry.names()));
+        }
+        for (const auto& [what, name] : options_.engines) {
+            const Engine* engine = registry.find(name);
+            if (what == node.name)
+                result = {engine, false};
+            else if (what == node.op->type() && result.engine == nullptr)
+                result = {engine, true};
+        }
+        return result;
+    }
+
+    void find_candidates(std::size_t i) {
+        const Node& node = graph_.nodes[i];
+        problems_[i] = problem_of(graph_, node, constant_);
+        const Problem& problem = problems_[i];
+        const Forced force = forced(node);
+        if (force.engine != nullptr) {
+            const Verdict verdict = applies(*force.engine, problem);
+            if (verdict) {
+                add_candidates(i, *force.engine, std::nullopt);
+                return;
+            }
+            const std::string why = cat(where(node), "engine ", force.engine->name(), " does not apply: ", verdict.reason);
+            require(force.by_type, why);
+            notes_.push_back(why);
+        }
+        if (const auto row = lookup_tuning(context_, problem)) {
+            const Engine* engine = EngineRegistry::instance().find(row->engine);
+            if (engine != nullptr && applies(*engine, problem)) {
+                add_candidates(i, *engine, row->tuning);
+                return;
+            }
+        }
+        std::string reasons;
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
+            if (const Verdict verdict = engine->is_applicable(device_, problem))
+                add_candidates(i, *engine, std::nullopt);
+            else
+                reasons += cat("; ", engine->name(), ": ", verdict.reason);
+        }
+        if (candidates_[i].empty())
+            fail(ErrorKind::unsupported, where(node), "no engine on this device can run it", reasons);
+    }
+
+    Verdict applies(const Engine& engine, const Problem& problem) const {
+        if (engine.op() != problem.op) return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
+        if (engine.on_host() != device_.host)
+            return Verdict::no(engine.on_host() ? "it runs on the host device only" : "it runs on OpenCL devices only");
+        return engine.is_applicable(device_, problem);
+    }
+
+    void add_candidates(std::size_t i, const Engine& engine, const std::optional<Tuning>& tuning) {
+        for (const LayoutChoice& layouts : engine.layouts(device_, problems_[i])) {
+            Candidate candidate;
+            candidate.engine = &engine;
+            candidate.tuning = tuning ? *tuning : engine.default_tuning(device_, problems_[i]);
+            candidate.layouts = layouts;
+            candidate.seconds = engine.estimate(device_, with_layouts(problems_[i], layouts), candidate.tuning);
+            candidates_[i].push_back(std::move(candidate));
+        }
+    }
+
+    /// What the edges of node i cost with a candidate, as its neighbours stand.
+    double edge_seconds(std::size_t i, const Candidate& candidate) const {
+        const Node& node = graph_.nodes[i];
+        double seconds = 0;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            const ValueId value = node.inputs[k];
+            if (constant_[index(value)]) continue;
+            seconds += conversion_seconds(device_, problems_[i].inputs[k], layout_[index(value)], candidate.layouts.inputs[k]);
+        }
+        for (std::size_t k = 0; k < node.outputs.size(); ++k) {
+            const ValueId value = node.outputs[k];
+            const Layout& made = candidate.layouts.outputs[k];
+            std::vector<const Layout*> wanted;  // one conversion serves all who want the same
+            const Layout plain;
+            if (plain_readers_.count(value)) wanted.push_back(&plain);
+            for (const auto& [reader, operand] : readers_[index(value)]) {
+                const Layout* want = &plain;
+                if (!candidates_[reader].empty())
+                    want = &candidates_[reader][chosen_[reader]].layouts.inputs[operand];
+                if (std::none_of(wanted.begin(), wanted.end(), [&](const Layout* w) { return *w == *want; }))
+                    wanted.push_back(want);
+            }
+            for (const Layout* want : wanted)
+                seconds += conversion_seconds(device_, problems_[i].outputs[k], made, *want);
+        }
+        return seconds;
+    }
+
+    void settle(std::size_t i) {
+        if (candidates_[i].empty()) return;
+        const Node& node = graph_.nodes[i];
+        double best = std::numeric_limits<double>::infinity();
+        for (std::size_t c = 0; c < candidates_[i].size(); ++c) {
+            // First sweep: later nodes have not chosen yet, so only inputs count.
+            double seconds = candidates_[i][c].seconds;
+            for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+                if (constant_[index(node.inputs[k])]) continue;
+                seconds += conversion_seconds(device_, problems_[i].inputs[k], layout_[index(node.inputs[k])],
+                                              candidates_[i][c].layouts.inputs[k]);
+            }
+            if (seconds < best) {
+                best = seconds;
+                chosen_[i] = c;
+            }
+        }
+        publish(i);
+    }
+
+    bool improve(std::size_t i) {
+        if (candidates_[i].size() < 2) return false;
+        const std::size_t before = chosen_[i];
+        const auto total = [&](std::size_t c) { return candidates_[i][c].seconds + edge_seconds(i, candidates_[i][c]); };
+        double best = total(before);
+        for (std::size_t c = 0; c < candidates_[i].size(); ++c) {
+            const double seconds = total(c);
+            if (seconds < best * (1 - 1e-9)) {
+                best = seconds;
+                chosen_[i] = c;
+            }
+        }
+        publish(i);
+        return chosen_[i] != before;
+    }
+
+    void publish(std::size_t i) {
+        const Node& node = graph_.nodes[i];
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+            layout_[index(node.outputs[k])] = candidates_[i][chosen_[i]].layouts.outputs[k];
+    }
+
+    const Traits& device_;
+    ContextImpl& context_;
+    const Graph& graph_;
+    const std::vector<char>& constant_;
+    const PlanOptions& options_;
+    std::vector<std::string>& notes_;
+    std::vector<Layout> layout_;                                             ///< by ValueId
+    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> readers_;  ///< by ValueId: node, operand
+    std::map<ValueId, int> plain_readers_;
+    std::vector<Problem> problems_;
+    std::vector<std::vector<Candidate>> candidates_;
+    std::vector<std::size_t> chosen_;
+};
+
+}  // namespace
+
+Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant) {
+    Problem problem;
+    problem.op = std::string(node.op->type());
+    problem.phase = graph.training || !graph.gradients.empty() ? Phase::training : Phase::inference;
+    problem.attrs = node.attrs;
+    problem.epilogue = node.epilogue;
+    const auto operand = [&](ValueId id) {
+        Operand result;
+        result.shape = graph.shape(id);
+        result.dtype = graph.spec(id).dtype;
+        const auto i = static_cast<std::size_t>(id);
+        result.constant = i < constant.size() && constant[i];
+        return result;
+    };
+    for (ValueId id : node.inputs) problem.inputs.push_back(operand(id));
+    for (ValueId id : node.outputs) problem.outputs.push_back(operand(id));
+    return problem;
+}
+
+std::vector<char> constant_values(const Graph& graph) {
+    std::vector<char> constant(graph.values.size(), 0);
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+        const Role role = graph.values[i].role;
+        constant[i] = role == Role::parameter || role == Role::constant;
+    }
+    for (const Assignment& assignment : graph.assignments) {
+        const Value& target = graph.value(assignment.target);
+        constant[static_cast<std::size_t>(assignment.target)] = 0;
+        if (target.role != Role::block) continue;
+        for (const auto& [id, offset] : graph.block_offsets()) constant[static_cast<std::size_t>(id)] = 0;
+    }
+    for (const Node& node : graph.nodes) {
+        const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                     [&](ValueId id) { return constant[static_cast<std::size_t>(id)] != 0; });
+        for (ValueId id : node.outputs) constant[static_cast<std::size_t>(id)] = all;
+    }
+    return constant;
+}
+
+double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from, const Layout& to) {
+    if (same_memory(operand.shape, from, to)) return 0;
+    const double bytes = static_cast<double>(storage_bytes(operand.shape, operand.dtype, from)) +
+                         static_cast<double>(storage_bytes(operand.shape, operand.dtype, to));
+    return bytes / (std::max(1.0, device.gbytes_per_s) * 0.5e9) + device.launch_us * 1e-6;
+}
+
+bool fused_node_pays(const Traits& device, const Graph& graph, const Node& node) {
+    const Problem fused = problem_of(graph, node, {});
+    Node without = node;
+    without.epilogue.pop_back();
+    if (node.epilogue.back().kind == EpilogueStage::Kind::add) without.inputs.pop_back();
+    const Problem alone = problem_of(graph, without, {});
+    const double never = std::numeric_limits<double>::infinity();
+    double fused_seconds = never, alone_seconds = never;
+    for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
+        const auto best = [&](const Problem& problem, double& seconds) {
+            if (!engine->is_applicable(device, problem)) return;
+            const LayoutChoice layouts = engine->layouts(device, problem).front();
+            const Tuning tuning = engine->default_tuning(device, problem);
+            seconds = std::min(seconds, engine->estimate(device, with_layouts(problem, layouts), tuning));
+        };
+        best(fused, fused_seconds);
+        best(alone, alone_seconds);
+    }
+    if (fused_seconds == never) return false;
+    // Alone, the stage is one more launch that reads and writes the output.
+    const double output_bytes = static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
+    const double stage = 2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
+    return fused_seconds <= alone_seconds + stage;
+}
+
+std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
+                                   const PlanOptions& options, std::vector<std::string>& notes) {
+    return Chooser(context, graph, constant, options, notes).run();
+}
+
+}  // namespace dlprim

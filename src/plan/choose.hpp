@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Choice of an engine and its layouts for every node of a graph, by cost over the whole graph.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "graph/graph.hpp"
+#include "plan/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// What a node was given. Nodes of view operators have no engine.
+struct Choice {
+    const Engine* engine = nullptr;
+    Tuning tuning;
+    Problem problem;  ///< with its layouts set
+};
+
+/// The problem that a node poses, all layouts plain. `constant` by ValueId.
+Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant);
+
+/// Which values do not change between runs unless parameters are written: parameters that no
+/// assignment targets, literals, and what depends on them alone.
+std::vector<char> constant_values(const Graph& graph);
+
+/// Whether some engine of the device can run the node, and not at a price over doing without its last
+/// epilogue stage. The test that fuse_epilogues asks.
+bool fused_node_pays(const Traits& device, const Graph& graph, const Node& node);
+
+/// The choices, one a node. Throws Error naming the node and every engine's reason where none applies,
+/// and where a forced engine does not apply. `notes` gets remarks.
+std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
+                                   const PlanOptions& options, std::vector<std::string>& notes);
+
+/// Seconds for turning a value from one layout to another.
+double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from, const Layout& to);
+
+}  // namespace dlprim
