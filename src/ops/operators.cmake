@@ -1,4 +1,6 @@
 # The operators of the library: one folder under src/ops each, whose register.cpp defines
 # register_<name>(). Adding an operator is adding its folder and its line here.
 set(DLPRIM_OPERATORS
+    matmul
+    inner_product
 )

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// matmul.dot: C = A B^T where both lie with k contiguous, for CPU devices: what InnerProduct is, with the
+// weights read in place and once for up to MR rows of A. One work-item a work-group.
+//
+// A work-item computes MR x NC elements: MR*NC vectors of W partial sums stay in registers over k, then are
+// summed across. Rows and columns beyond the edge read the last one again and are not stored.
+// Defines: W, MR, NV (columns a work-item, 1..4), HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Local memory: none.
+
+#include "matmul/unroll.clh"
+
+typedef CAT(float, W) vec;
+#define VLOAD CAT(vload, W)
+
+#ifdef FP_FAST_FMAF
+#define FMA(x, y, z) fma(x, y, z)
+#else
+#define FMA(x, y, z) ((x) * (y) + (z))
+#endif
+
+#if W == 16
+inline float across(vec x) {
+    const float8 h = x.lo + x.hi;
+    const float4 q = h.lo + h.hi;
+    const float2 p = q.lo + q.hi;
+    return p.x + p.y;
+}
+#elif W == 8
+inline float across(vec x) {
+    const float4 q = x.lo + x.hi;
+    const float2 p = q.lo + q.hi;
+    return p.x + p.y;
+}
+#else
+inline float across(vec x) {
+    const float2 p = x.lo + x.hi;
+    return p.x + p.y;
+}
+#endif
+
+inline void put(float v, int row, int column, int n, global float* c, global const float* bias,
+                global const float* residual) {
+#if HAS_BIAS
+    v += bias[column];
+#endif
+    const long at = (long)row * n + column;
+#if HAS_RESIDUAL
+    const float r = residual[at];
+#endif
+    EPILOGUE(v, r)
+    c[at] = v;
+}
+
+#define DECLARE_C(r, v) vec c##r##_##v = (vec)(0.0f); float t##r##_##v = 0.0f;
+#define DECLARE(r)                                                          \
+    global const float* pa##r = a + (long)min(row + r, m - 1) * k; \
+    VECS(DECLARE_C, r)
+#define DECLARE_B(r, v) global const float* pb##v = b + (long)min(column + v, n - 1) * k;
+#define LOAD_B(r, v) const vec b##v = VLOAD(0, pb##v + p);
+#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
+#define MUL(r)                                 \
+    const vec x##r = VLOAD(0, pa##r + p); \
+    VECS(MUL_V, r)
+#define TAIL_V(r, v) t##r##_##v += pa##r[p] * pb##v[p];
+#define TAIL(r) VECS(TAIL_V, r)
+#define PUT_V(r, v)                         \
+    if (row + r < m && column + v < n) \
+        put(alpha * (across(c##r##_##v) + t##r##_##v), row + r, column + v, n, c, bias, residual);
+#define PUT(r) VECS(PUT_V, r)
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
+    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    int n, int k, int columns, long a_batch, long b_batch, float alpha) {
+    const int row = get_global_id(0) * MR;
+    const int first = get_global_id(1) * columns, last = min(n, first + columns);
+    const long batch = get_global_id(2);
+    a += a_offset + A_BATCH(batch);
+    b += b_offset + B_BATCH(batch);
+    c += c_offset + (ulong)batch * m * n;
+    bias += bias_offset;
+    residual += residual_offset + (ulong)batch * m * n;
+    for (int column = first; column < last; column += NV) {
+        ROWS(DECLARE)
+        VECS(DECLARE_B, 0)
+        int p = 0;
+        for (; p + W <= k; p += W) {
+            VECS(LOAD_B, 0)
+            ROWS(MUL)
+        }
+        for (; p < k; ++p) { ROWS(TAIL) }
+        ROWS(PUT)
+    }
+}

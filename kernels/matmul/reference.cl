@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// matmul.reference: one work-item an element of C, any shape. The sum runs over blocks of 64 products,
+// which keeps the rounding error of long sums down.
+// Defines: HAS_BIAS, HAS_RESIDUAL, EPILOGUE(v, r), A_BATCH(i), B_BATCH(i). Local memory: none.
+
+kernel void matmul_reference(global const float* a, ulong a_offset, global const float* b, ulong b_offset,
+                             global const float* bias, ulong bias_offset, global const float* residual,
+                             ulong residual_offset, global float* c, ulong c_offset, int m, int n, int k,
+                             long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha) {
+    const long column = get_global_id(0), row = get_global_id(1), batch = get_global_id(2);
+    a += a_offset + A_BATCH(batch) + row * a_row;
+    b += b_offset + B_BATCH(batch) + column * b_column;
+    float sum = 0.0f;
+    for (int first = 0; first < k; first += 64) {
+        const int last = min(k, first + 64);
+        float part = 0.0f;
+        for (int p = first; p < last; ++p) part += a[p * a_k] * b[p * b_k];
+        sum += part;
+    }
+    float v = alpha * sum;
+#if HAS_BIAS
+    v += bias[bias_offset + column];
+#endif
+    const ulong at = ((ulong)batch * m + row) * n + column;
+#if HAS_RESIDUAL
+    const float r = residual[residual_offset + at];
+#endif
+    EPILOGUE(v, r)
+    c[c_offset + at] = v;
+}

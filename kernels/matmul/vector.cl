@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// matmul.vector: register tiles of explicit vectors for CPU devices, one work-item a work-group.
+//
+// A work-item computes `tiles` tiles of MR rows by NV*W columns, one below the other, against one panel of B:
+//
+//              panel of B: k steps of NV vectors of W floats
+//   A: MR rows [ c0_0 c0_1 ]   MR*NV accumulators stay in registers over all of k
+//              [ c1_0 c1_1 ]
+//
+// B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], zero behind column n. A is read
+// in place, or packed likewise as [k][MR] a tile (A_PACKED). OpenCL compilers for CPUs do not unroll, hence
+// the macros.
+// Defines: W, NV, MR, A_PACKED, HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
+
+#include "matmul/unroll.clh"
+
+typedef CAT(float, W) vec;
+#define VLOAD CAT(vload, W)
+#define VSTORE CAT(vstore, W)
+#define NR (NV * W)
+
+#ifdef FP_FAST_FMAF
+#define FMA(x, y, z) fma(x, y, z)
+#else
+#define FMA(x, y, z) ((x) * (y) + (z))
+#endif
+
+// Bias, epilogue and store of W elements of a row, of which `columns` exist.
+inline void put(vec v, float alpha, global float* c, global const float* bias, global const float* residual,
+                int columns) {
+    if (columns >= W) {
+        v *= alpha;
+#if HAS_BIAS
+        v += VLOAD(0, bias);
+#endif
+#if HAS_RESIDUAL
+        const vec r = VLOAD(0, residual);
+#endif
+        EPILOGUE(v, r)
+        VSTORE(v, 0, c);
+    } else if (columns > 0) {
+        float lanes[W];
+        VSTORE(v, 0, lanes);
+        for (int i = 0; i < columns; ++i) {
+            float s = alpha * lanes[i];
+#if HAS_BIAS
+            s += bias[i];
+#endif
+#if HAS_RESIDUAL
+            const float r = residual[i];
+#endif
+            EPILOGUE(s, r)
+            c[i] = s;
+        }
+    }
+}
+
+#define DECLARE_V(r, v) vec c##r##_##v = (vec)(0.0f);
+#define DECLARE(r) VECS(DECLARE_V, r)
+#define LOAD_B(r, v) const vec b##v = VLOAD(v, pb);
+#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
+#if A_PACKED
+#define ROW(r)
+#define MUL(r)                                \
+    const vec x##r = (vec)(pa[r]); \
+    VECS(MUL_V, r)
+#else
+#define ROW(r) global const float* pa##r = a_tile + min(r, rows - 1) * a_row;
+#define MUL(r)                                 \
+    const vec x##r = (vec)(pa##r[at]); \
+    VECS(MUL_V, r)
+#endif
+#define PUT_V(r, v)                                                                                   \
+    put(c##r##_##v, alpha, c_tile + r * (long)n + v * W, bias + column + v * W, residual_tile + r * (long)n + v * W, \
+        n - column - v * W);
+#define PUT(r) \
+    if (r < rows) { VECS(PUT_V, r) }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
+    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    int n, int k, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha) {
+    const int column = get_global_id(0) * NR;
+    const long batch = get_global_id(2);
+    const int first = get_global_id(1) * tiles;
+    const int last = min(first + tiles, (m + MR - 1) / MR);
+    a += a_offset + A_BATCH(batch);
+    b += b_offset + B_BATCH(batch) + get_global_id(0) * b_panel;
+    c += c_offset + (ulong)batch * m * n + column;
+    bias += bias_offset;
+    residual += residual_offset + (ulong)batch * m * n + column;
+    for (int tile = first; tile < last; ++tile) {
+        const int rows = min(MR, m - tile * MR);
+        global float* c_tile = c + (long)tile * MR * n;
+        global const float* residual_tile = residual + (long)tile * MR * n;
+        global const float* pb = b;
+        ROWS(DECLARE)
+#if A_PACKED
+        global const float* pa = a + (long)tile * MR * k;
+        for (int p = 0; p < k; ++p) {
+            VECS(LOAD_B, 0)
+            ROWS(MUL)
+            pa += MR;
+            pb += NR;
+        }
+#else
+        global const float* a_tile = a + (long)tile * MR * a_row;
+        ROWS(ROW)
+        long at = 0;
+        for (int p = 0; p < k; ++p) {
+            VECS(LOAD_B, 0)
+            ROWS(MUL)
+            at += a_k;
+            pb += NR;
+        }
+#endif
+        ROWS(PUT)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// InnerProduct as an operator. Its engines are those of MatMul, registered under this type too; its
+// gradients are MatMul nodes.
+#include "ops/inner_product/operator.hpp"
+
+#include "base/text.hpp"
+#include "ops/inner_product/options.hpp"
+
+#include <cmath>
+
+namespace dlprim::inner_product {
+
+const Schema& Operator::schema() const {
+    static const Schema schema{
+        {"outputs", OptionKind::integer, std::int64_t{0}, "features of the output", true},
+        {"inputs", OptionKind::integer, std::int64_t{-1}, "features of the input; -1: deduced"},
+        {"bias", OptionKind::boolean, true, "adds a bias"},
+        {"activation", OptionKind::text, std::string("identity"), "activation behind it"},
+    };
+    return schema;
+}
+
+std::vector<ParamSpec> Operator::params(const Attrs& attrs,
+                                        std::span<const TensorSpec> inputs) const {
+    const Options options = Options::read(attrs);
+    require(options.outputs >= 1, "option outputs must be at least 1, got ", options.outputs);
+    const Shape& x = inputs[0].shape;
+    require(x.rank() >= 2, "input must be [N, ...], at least of two dimensions, got ", x.str());
+    const std::int64_t features = x.product(1, x.rank());
+    require(options.inputs <= 0 || options.inputs == features, "input ", x.str(), " has ", features,
+            " features, option inputs says ", options.inputs);
+    const double bound = features > 0 ? 1 / std::sqrt(static_cast<double>(features)) : 0;
+    ParamSpec weight{{Shape{options.outputs, features}, inputs[0].dtype}, Init::uniform(bound)};
+    weight.init.fan_in = features;
+    weight.init.fan_out = options.outputs;
+    std::vector<ParamSpec> all{weight};
+    if (options.bias)
+        all.push_back({{Shape{options.outputs}, inputs[0].dtype}, Init::uniform(bound)});
+    return all;
+}
+
+std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
+                                        std::span<const TensorSpec> inputs) const {
+    const Options options = Options::read(attrs);
+    const std::vector<ParamSpec> wanted = params(attrs, inputs);
+    require(is_float(inputs[0].dtype), "input must be of a float type, got ",
+            name_of(inputs[0].dtype));
+    require(inputs.size() == 1 + wanted.size(), "takes an input and ", wanted.size(),
+            " parameters, got ", inputs.size(), " tensors");
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
+                inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
+                options.outputs, " outputs want ", wanted[i].spec.shape.str());
+    return {{Shape{inputs[0].shape[0], options.outputs}, inputs[0].dtype}};
+}
+
+bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+    const Options options = Options::read(node.attrs);
+    if (options.activation.empty() || options.activation == "identity") return false;
+    Attrs attrs = node.attrs;
+    attrs.set("activation", std::string("identity"));
+    const ValueId linear = graph.add1("InnerProduct", node.name, node.inputs, attrs);
+    outputs = {graph.add1("Activation", node.name + "/activation", {linear},
+                          Attrs{{"activation", options.activation}})};
+    return true;
+}
+
+void Operator::gradient(GradientContext& context) const {
+    Graph& graph = context.graph;
+    const Node& node = context.node;
+    const Options options = Options::read(node.attrs);
+    const ValueId x = node.inputs[0], weight = node.inputs[1], dy = context.output_gradients[0];
+    const Shape x_shape = graph.shape(x), weight_shape = graph.shape(weight);
+    const std::string& name = node.name;
+    context.input_gradients.assign(node.inputs.size(), no_value);
+    if (dy == no_value) return;
+    if (context.wanted[0]) {
+        const ValueId dx = graph.add1("MatMul", name + "/backward_data", {dy, weight});
+        context.input_gradients[0] = graph.reshape(name + "/backward_data/shape", dx, x_shape);
+    }
+    if (context.wanted[1]) {
+        const ValueId rows = graph.reshape(name + "/rows", x, Shape{x_shape[0], weight_shape[1]});
+        context.input_gradients[1] = graph.add1("MatMul", name + "/backward_filter", {dy, rows},
+                                                Attrs{{"transpose_a", true}});
+    }
+    if (options.bias && context.wanted[2]) {
+        const ValueId sum = graph.pointwise1(name + "/backward_bias", "y0 = sum[0](x0)", {dy});
+        context.input_gradients[2] =
+            graph.reshape(name + "/backward_bias/shape", sum, Shape{options.outputs});
+    }
+}
+
+double Operator::flops(const Attrs&, std::span<const TensorSpec> inputs,
+                       std::span<const TensorSpec> outputs) const {
+    const Shape& x = inputs[0].shape;
+    return 2.0 * static_cast<double>(outputs[0].shape.numel()) *
+           static_cast<double>(x.product(1, x.rank()));
+}
+
+}  // namespace dlprim::inner_product

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// InnerProduct: [N, ...] -> [N, outputs], y = x W^T + bias with W [outputs, inputs].
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::inner_product {
+
+class Operator : public dlprim::Operator {
+  public:
+    std::string_view type() const override { return "InnerProduct"; }
+    const Schema& schema() const override;
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
+                 std::span<const TensorSpec> outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::inner_product

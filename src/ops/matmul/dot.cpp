@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// matmul.dot: for CPU devices, products whose operands both lie with k contiguous (InnerProduct),
+// read in place: nothing is packed, and for a few rows the weights are read once, at the memory's
+// speed.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+class Dot : public MatMulEngine {
+  public:
+    explicit Dot(std::string op) : MatMulEngine(std::move(op), "dot") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!device.wide_vectors) return Verdict::no("it is for CPU devices");
+        if (device.vector_width < 4)
+            return Verdict::no("the device has no float vectors of 4 lanes or more");
+        if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
+        const Gemm g = gemm_of(problem);
+        if (g.transpose_a && g.m > 1 && g.k > 1)
+            return Verdict::no("the first input is transposed: its rows are not contiguous");
+        if (!g.transpose_b && g.n > 1 && g.k > 1)
+            return Verdict::no(
+                "the second input is not transposed: its columns are not contiguous");
+        return Verdict::yes();
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns");
+        const std::int64_t width = width_of(device);
+        // Work in vectors, with the sums across and the scalar tail at the end.
+        const double steps =
+            static_cast<double>(ceil_div(g.m, rows) * ceil_div(g.n, columns) * g.batches);
+        const double slots = static_cast<double>(rows * columns);
+        const double vectors = steps * (slots * static_cast<double>(g.k / width) +
+                                        slots * (8.0 + static_cast<double>(g.k % width)));
+        const double loads_bound = std::max(1.0, static_cast<double>(rows + columns) * 1.2 / slots);
+        double seconds = roofline_seconds(
+            device, problem, 2.0 * vectors * static_cast<double>(width) * loads_bound, 0.7);
+        // B passes once for each block of rows, from memory where the cache does not hold it.
+        const double b_bytes = g.b_elements() * 4;
+        if (b_bytes > static_cast<double>(std::max<std::uint64_t>(device.cache_bytes, 1 << 20)))
+            seconds = std::max(seconds, b_bytes * static_cast<double>(ceil_div(g.m, rows)) /
+                                            (std::max(device.gbytes_per_s, 1.0) * 0.7e9));
+        return seconds;
+    }
+
+    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+        const std::int64_t m = gemm_of(problem).m;
+        return {{"rows", {std::min<std::int64_t>(m, 4), std::min<std::int64_t>(m, 6)}},
+                {"columns", {2, 4}}};
+    }
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        const std::int64_t columns =
+            std::clamp<std::int64_t>(g.n, 1, device.vector_registers >= 32 ? 4 : 2);
+        const std::int64_t limit = device.vector_registers >= 32 ? 6 : 4;
+        const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(g.m, limit));
+        return {{"rows", std::clamp<std::int64_t>(ceil_div(g.m, blocks), 1, limit)},
+                {"columns", columns}};
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/dot.cl", "matmul/unroll.clh"};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Traits& device = context.traits();
+        const std::int64_t rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 8);
+        const std::int64_t columns = std::clamp<std::int64_t>(tuning.at("columns"), 1, 4);
+        const std::string defines =
+            cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
+                "\n", epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
+        auto program =
+            context.build({"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), ""});
+        // A work-item takes enough columns to be worth its start, few enough to share the work
+        // evenly.
+        const std::int64_t row_blocks = ceil_div(g.m, rows);
+        const std::int64_t column_blocks = ceil_div(g.n, columns);
+        const double block_work = static_cast<double>(rows * columns) *
+                                  static_cast<double>(std::max<std::int64_t>(g.k, 1));
+        std::int64_t per_item =
+            std::clamp<std::int64_t>(static_cast<std::int64_t>(200e3 / block_work), 1, 64);
+        const std::int64_t wanted = 8 * std::max(device.compute_units, 1);
+        while (per_item > 1 && row_blocks * ceil_div(column_blocks, per_item) * g.batches < wanted)
+            per_item = (per_item + 1) / 2;
+        NDRange range;
+        range.dims = 3;
+        range.global = {static_cast<std::size_t>(row_blocks),
+                        static_cast<std::size_t>(ceil_div(column_blocks, per_item)),
+                        static_cast<std::size_t>(g.batches)};
+        range.local = {1, 1, 1};
+        KernelCall call(program, "matmul_dot", range);
+        call.tensor("a", g.a).tensor("b", g.b);
+        bind_output(call, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("columns", static_cast<std::int32_t>(per_item * columns))
+            .scalar("alpha", g.alpha);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+  private:
+    static std::int64_t width_of(const Traits& device) {
+        return device.vector_width >= 16 ? 16 : device.vector_width >= 8 ? 8 : 4;
+    }
+};
+
+}  // namespace
+
+void add_dot(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Dot>(op));
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// MatMulEngine: base of the engines that serve MatMul and InnerProduct alike: one class, registered
+// under both types, as "matmul.<way>" and "inner_product.<way>".
+#pragma once
+
+#include "engine/engine.hpp"
+#include "ops/matmul/gemm.hpp"
+
+#include <string>
+
+namespace dlprim::matmul {
+
+class MatMulEngine : public Engine {
+  public:
+    MatMulEngine(std::string op, std::string_view way)
+        : op_(std::move(op)),
+          name_((op_ == "MatMul" ? "matmul." : "inner_product.") + std::string(way)) {}
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return op_; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        (void)device;
+        return check_gemm(problem);
+    }
+
+  private:
+    std::string op_, name_;
+};
+
+// One function an engine file; each registers its engine for `op`.
+void add_reference(const std::string& op);
+void add_host(const std::string& op);
+void add_vector(const std::string& op);
+void add_dot(const std::string& op);
+void add_tiled(const std::string& op);
+void add_gemv(const std::string& op);
+
+}  // namespace dlprim::matmul

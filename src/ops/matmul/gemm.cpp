@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// Shape rule of MatMul, and the reduction of matrix-product problems to a Gemm.
+#include "ops/matmul/gemm.hpp"
+
+#include "base/text.hpp"
+#include "engine/activations.hpp"
+#include "ops/matmul/options.hpp"
+
+#include <cctype>
+#include <cstdio>
+#include <limits>
+
+namespace dlprim::matmul {
+
+namespace {
+
+Shape as_matrix(const Shape& shape, bool left) {
+    if (shape.rank() != 1) return shape;
+    return left ? Shape{1, shape[0]} : Shape{shape[0], 1};
+}
+
+/// `text` with every whole word `word` replaced.
+std::string replace_word(const std::string& text, const std::string& word, const std::string& by) {
+    auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    std::string out;
+    for (std::size_t i = 0; i < text.size();) {
+        const bool starts = i == 0 || !in_word(text[i - 1]);
+        const std::size_t end = i + word.size();
+        if (starts && text.compare(i, word.size(), word) == 0 &&
+            (end >= text.size() || !in_word(text[end]))) {
+            out += by;
+            i = end;
+        } else {
+            out += text[i++];
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+MatMulShape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
+    auto shapes = [&] { return cat("a ", a.str(), " and b ", b.str()); };
+    require(a.rank() >= 1 && b.rank() >= 1, "MatMul wants tensors of at least one dimension, got ",
+            shapes());
+    const bool ta = transpose_a && a.rank() > 1, tb = transpose_b && b.rank() > 1;
+    MatMulShape s;
+    s.a = as_matrix(a, true);
+    s.b = as_matrix(b, false);
+    s.m = s.a[ta ? -1 : -2];
+    s.k = s.a[ta ? -2 : -1];
+    s.n = s.b[tb ? -2 : -1];
+    const std::int64_t kb = s.b[tb ? -1 : -2];
+    require(s.k == kb, "inner dimensions differ: ", shapes(), " multiply along ", s.k, " and ", kb);
+    const auto batch_of = [](const Shape& x) {
+        return Shape(x.dims().first(static_cast<std::size_t>(x.rank() - 2)));
+    };
+    try {
+        s.batch = broadcast(batch_of(s.a), batch_of(s.b));
+    } catch (const Error&) {
+        fail(ErrorKind::invalid_argument, "batch dimensions of ", shapes(), " do not broadcast");
+    }
+    std::vector<std::int64_t> full = s.batch.to_vector(), output = full;
+    full.push_back(s.m);
+    full.push_back(s.n);
+    if (a.rank() > 1) output.push_back(s.m);
+    if (b.rank() > 1) output.push_back(s.n);
+    s.full = Shape(full);
+    s.output = Shape(output);
+    return s;
+}
+
+bool Gemm::shared_a() const {
+    for (const BatchDim& d : batch)
+        if (d.a != 0 && d.size > 1) return false;
+    return true;
+}
+bool Gemm::shared_b() const {
+    for (const BatchDim& d : batch)
+        if (d.b != 0 && d.size > 1) return false;
+    return true;
+}
+double Gemm::a_elements() const {
+    double count = static_cast<double>(m * k);
+    for (const BatchDim& d : batch)
+        if (d.a != 0) count *= static_cast<double>(d.size);
+    return count;
+}
+double Gemm::b_elements() const {
+    double count = static_cast<double>(n * k);
+    for (const BatchDim& d : batch)
+        if (d.b != 0) count *= static_cast<double>(d.size);
+    return count;
+}
+
+Gemm gemm_of(const Problem& problem) {
+    Gemm g;
+    const Shape& a = problem.inputs.at(0).shape;
+    const Shape& b = problem.inputs.at(1).shape;
+    bool bias = problem.attrs.boolean("bias");
+    if (problem.op == "InnerProduct") {
+        g.m = a[0];
+        g.k = a.product(1, a.rank());
+        g.n = b[0];
+        g.transpose_b = true;
+    } else {
+        const Options options = Options::read(problem.attrs);
+        const MatMulShape s = matmul_shape(a, b, options.transpose_a, options.transpose_b);
+        g.m = s.m;
+        g.n = s.n;
+        g.k = s.k;
+        g.transpose_a = options.transpose_a && a.rank() > 1;
+        g.transpose_b = options.transpose_b && b.rank() > 1;
+        g.alpha = static_cast<float>(options.alpha);
+        // Strides of the batch dimensions, dropping those of size 1 and merging neighbours.
+        const int rank = s.batch.rank();
+        std::int64_t stride_a = g.m * g.k, stride_b = g.n * g.k;
+        std::vector<Gemm::BatchDim> inner_first;
+        for (int i = 1; i <= rank; ++i) {
+            const std::int64_t size_a = i <= s.a.rank() - 2 ? s.a[-2 - i] : 1;
+            const std::int64_t size_b = i <= s.b.rank() - 2 ? s.b[-2 - i] : 1;
+            const std::int64_t size = s.batch[-i];
+            const Gemm::BatchDim dim{size, size_a == 1 ? 0 : stride_a, size_b == 1 ? 0 : stride_b};
+            stride_a *= size_a;
+            stride_b *= size_b;
+            if (size == 1) continue;
+            if (!inner_first.empty()) {
+                Gemm::BatchDim& last = inner_first.back();
+                if (dim.a == last.a * last.size && dim.b == last.b * last.size) {
+                    last.size *= size;
+                    continue;
+                }
+            }
+            inner_first.push_back(dim);
+        }
+        // Batches of A against one B are one taller matrix.
+        if (inner_first.size() == 1 && inner_first[0].b == 0 && !g.transpose_a &&
+            inner_first[0].a == g.m * g.k) {
+            g.m *= inner_first[0].size;
+            inner_first.clear();
+        }
+        g.batch.assign(inner_first.rbegin(), inner_first.rend());
+        for (const Gemm::BatchDim& d : g.batch) g.batches *= d.size;
+    }
+    if (bias) g.bias = 2;
+    for (const EpilogueStage& stage : problem.epilogue)
+        if (stage.kind == EpilogueStage::Kind::add) g.residual = stage.operand;
+    g.c = static_cast<int>(problem.inputs.size());
+    g.workspace = g.c + 1;
+    g.constant_a = problem.inputs[0].constant;
+    g.constant_b = problem.inputs[1].constant;
+    return g;
+}
+
+Verdict check_gemm(const Problem& problem) {
+    for (const Operand& operand : problem.inputs)
+        if (operand.dtype != DType::f32)
+            return Verdict::no(cat("it computes in float, an input is ", name_of(operand.dtype)));
+    if (problem.outputs.at(0).dtype != DType::f32)
+        return Verdict::no(
+            cat("it writes float, the output is ", name_of(problem.outputs[0].dtype)));
+    int adds = 0;
+    for (const EpilogueStage& stage : problem.epilogue)
+        adds += stage.kind == EpilogueStage::Kind::add;
+    if (adds > 1) return Verdict::no("its epilogue adds at most one tensor");
+    const Gemm g = gemm_of(problem);
+    constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max() / 2;
+    if (g.m > limit || g.n > limit || g.k > limit)
+        return Verdict::no("a dimension is 2^30 or more");
+    return Verdict::yes();
+}
+
+std::string float_literal(double value) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.9e", value);
+    return cat("(", text, "f)");
+}
+
+std::string epilogue_defines(const Problem& problem, const Gemm& gemm) {
+    std::string out = cat("#define HAS_BIAS ", gemm.bias >= 0 ? 1 : 0, "\n#define HAS_RESIDUAL ",
+                          gemm.residual >= 0 ? 1 : 0, "\n#define EPILOGUE(v, r)");
+    for (const EpilogueStage& stage : problem.epilogue) {
+        if (stage.kind == EpilogueStage::Kind::add) {
+            out += " v = v + r;";
+        } else {
+            std::string text = find_activation(stage.activation).opencl;
+            text = replace_word(text, "ALPHA", float_literal(stage.alpha));
+            text = replace_word(text, "BETA", float_literal(stage.beta));
+            out += cat(" v = ", text, ";");
+        }
+    }
+    return out + "\n";
+}
+
+BatchOffsets batch_offsets(const Gemm& gemm) {
+    if (gemm.batch.size() <= 1) return {"((i) * a_batch)", "((i) * b_batch)"};
+    BatchOffsets out{"(0L", "(0L"};
+    std::int64_t inner = gemm.batches;
+    for (const Gemm::BatchDim& d : gemm.batch) {
+        inner /= d.size;
+        const std::string at = cat(" + (i) / ", inner, "L % ", d.size, "L * ");
+        if (d.a != 0) out.a += cat(at, d.a, "L");
+        if (d.b != 0) out.b += cat(at, d.b, "L");
+    }
+    out.a += ")";
+    out.b += ")";
+    return out;
+}
+
+std::string batch_defines(const BatchOffsets& offsets) {
+    return cat("#define A_BATCH(i) ", offsets.a, "\n#define B_BATCH(i) ", offsets.b, "\n");
+}
+
+void bind_batch(KernelCall& call, const Gemm& gemm) {
+    call.scalar("a_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].a);
+    call.scalar("b_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].b);
+}
+
+void bind_output(KernelCall& call, const Gemm& gemm) {
+    call.tensor("bias", gemm.bias >= 0 ? gemm.bias : gemm.c);
+    call.tensor("residual", gemm.residual >= 0 ? gemm.residual : gemm.c);
+    call.tensor("c", gemm.c);
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// matmul.host: products on the host device through host_gemm, bias and epilogue in a pass behind.
+#include "base/text.hpp"
+#include "engine/activations.hpp"
+#include "engine/host_gemm.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+constexpr std::int64_t finish_block = 256;
+
+/// Bias and epilogue over elements [begin, end) of C, in blocks so that intermediates stay in
+/// cache.
+void finish(const Problem& problem, const Gemm& g, const float* bias, const float* residual,
+            float* c, std::int64_t begin, std::int64_t end) {
+    if (bias) {
+        std::int64_t column = begin % g.n;
+        for (std::int64_t i = begin; i < end; ++i) {
+            c[i] += bias[column];
+            if (++column == g.n) column = 0;
+        }
+    }
+    for (const EpilogueStage& stage : problem.epilogue) {
+        if (stage.kind == EpilogueStage::Kind::add) {
+            for (std::int64_t i = begin; i < end; ++i) c[i] += residual[i];
+        } else if (stage.activation == "relu") {
+            for (std::int64_t i = begin; i < end; ++i)
+                c[i] = c[i] > 0 || c[i] != c[i] ? c[i] : 0.0f;
+        } else {
+            for (std::int64_t i = begin; i < end; ++i)
+                c[i] =
+                    static_cast<float>(activate(stage.activation, c[i], stage.alpha, stage.beta));
+        }
+    }
+}
+
+class Host : public MatMulEngine {
+  public:
+    explicit Host(std::string op) : MatMulEngine(std::move(op), "host") {}
+    bool on_host() const override { return true; }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.6);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        const Gemm g = gemm_of(problem);
+        return std::make_unique<HostLaunch>([problem, g](HostPool& pool,
+                                                         std::span<const BufferRef> operands) {
+            auto at = [&](int i) {
+                return reinterpret_cast<float*>(operands[static_cast<std::size_t>(i)].host());
+            };
+            const float *a = at(g.a), *b = at(g.b);
+            float* c = at(g.c);
+            if (g.m == 0 || g.n == 0 || g.batches == 0) return;
+            const std::int64_t lda = g.transpose_a ? g.m : g.k, ldb = g.transpose_b ? g.k : g.n;
+            // The innermost batch dimension is one call; the others are a loop around it.
+            const Gemm::BatchDim inner = g.batch.empty() ? Gemm::BatchDim{1, 0, 0} : g.batch.back();
+            const std::int64_t outer = g.batches / inner.size;
+            for (std::int64_t o = 0; o < outer; ++o) {
+                std::int64_t rest = o, offset_a = 0, offset_b = 0;
+                for (std::size_t d = g.batch.size(); d-- > 1;) {
+                    const Gemm::BatchDim& dim = g.batch[d - 1];
+                    offset_a += rest % dim.size * dim.a;
+                    offset_b += rest % dim.size * dim.b;
+                    rest /= dim.size;
+                }
+                host_gemm_batched(pool, inner.size, g.transpose_a, g.transpose_b, g.m, g.n, g.k,
+                                  g.alpha, a + offset_a, lda, inner.a, b + offset_b, ldb, inner.b,
+                                  0.0f, c + o * inner.size * g.m * g.n, g.n, g.m * g.n);
+            }
+            if (g.bias < 0 && problem.epilogue.empty()) return;
+            const float* bias = g.bias >= 0 ? at(g.bias) : nullptr;
+            const float* residual = g.residual >= 0 ? at(g.residual) : nullptr;
+            const std::int64_t count = g.batches * g.m * g.n;
+            pool.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t i = begin; i < end; i += finish_block)
+                    finish(problem, g, bias, residual, c, i, std::min(end, i + finish_block));
+            });
+        });
+    }
+};
+
+}  // namespace
+
+void add_host(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Host>(op));
+}
+
+}  // namespace dlprim::matmul

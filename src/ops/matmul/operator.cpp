@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// MatMul as an operator: shapes, gradients (which are MatMuls again), work.
+#include "ops/matmul/operator.hpp"
+
+#include "base/text.hpp"
+#include "ops/matmul/gemm.hpp"
+#include "ops/matmul/options.hpp"
+
+namespace dlprim::matmul {
+
+namespace {
+
+/// Sums the gradient of a broadcast batch down to `target` (a matrix, or batches of them).
+ValueId sum_batches(Graph& graph, const std::string& name, ValueId gradient, const Shape& target) {
+    const Shape& from = graph.shape(gradient);
+    if (from == target) return gradient;
+    std::string axes;
+    const int extra = from.rank() - target.rank();
+    for (int i = 0; i < from.rank(); ++i) {
+        if (i >= extra && from[i] == target[i - extra]) continue;
+        axes += cat(axes.empty() ? "" : ",", i);
+    }
+    if (!axes.empty())
+        gradient = graph.pointwise1(name, cat("y0 = sum[", axes, "](x0)"), {gradient});
+    return graph.reshape(name + "/shape", gradient, target);
+}
+
+Attrs product(bool transpose_a, bool transpose_b, double alpha) {
+    return Options{transpose_a, transpose_b, alpha, false}.attrs();
+}
+
+}  // namespace
+
+const Schema& Operator::schema() const {
+    static const Schema schema{
+        {"transpose_a", OptionKind::boolean, false,
+         "the last two dimensions of the first input are swapped"},
+        {"transpose_b", OptionKind::boolean, false,
+         "the last two dimensions of the second input are swapped"},
+        {"alpha", OptionKind::number, 1.0, "factor of the product"},
+        {"bias", OptionKind::boolean, false,
+         "a third input, with one element a column, is added to every row"},
+    };
+    return schema;
+}
+
+std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
+                                        std::span<const TensorSpec> inputs) const {
+    const Options options = Options::read(attrs);
+    require(inputs.size() == (options.bias ? 3u : 2u), "takes ",
+            options.bias ? "a, b and bias" : "a and b", ", got ", inputs.size(), " tensors");
+    const TensorSpec &a = inputs[0], &b = inputs[1];
+    for (const TensorSpec& input : inputs)
+        require(is_float(input.dtype) && input.dtype == a.dtype,
+                "inputs must be of one float type, got ", name_of(a.dtype), " and ",
+                name_of(input.dtype));
+    const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
+    if (options.bias)
+        require(inputs[2].shape == Shape{s.n}, "bias is ", inputs[2].shape.str(),
+                ", the product has ", s.n, " columns: it must be [", s.n, "]");
+    return {{s.output, a.dtype}};
+}
+
+void Operator::gradient(GradientContext& context) const {
+    Graph& graph = context.graph;
+    const Node& node = context.node;
+    const Options options = Options::read(node.attrs);
+    const Shape a_shape = graph.shape(node.inputs[0]), b_shape = graph.shape(node.inputs[1]);
+    const MatMulShape s = matmul_shape(a_shape, b_shape, options.transpose_a, options.transpose_b);
+    const bool ta = options.transpose_a && a_shape.rank() > 1,
+               tb = options.transpose_b && b_shape.rank() > 1;
+    const double alpha = options.alpha;
+    const std::string& name = node.name;
+    context.input_gradients.assign(node.inputs.size(), no_value);
+    if (context.output_gradients[0] == no_value) return;
+
+    const ValueId dy =
+        graph.reshape(name + "/gradient_matrix", context.output_gradients[0], s.full);
+    const ValueId a = graph.reshape(name + "/a_matrix", node.inputs[0], s.a);
+    const ValueId b = graph.reshape(name + "/b_matrix", node.inputs[1], s.b);
+    if (context.wanted[0]) {
+        ValueId da =
+            ta ? graph.add1("MatMul", name + "/backward_a", {b, dy}, product(tb, true, alpha))
+               : graph.add1("MatMul", name + "/backward_a", {dy, b}, product(false, !tb, alpha));
+        da = sum_batches(graph, name + "/backward_a/sum", da, s.a);
+        context.input_gradients[0] = graph.reshape(name + "/backward_a/shape", da, a_shape);
+    }
+    if (context.wanted[1]) {
+        ValueId left = a, right = dy;
+        bool left_transposed = ta;
+        if (s.b.rank() == 2 && s.full.rank() > 2 && !ta &&
+            s.a.product(0, s.a.rank() - 2) == s.batch.numel()) {
+            // One b for all batches: the sum over batches is part of the product.
+            const std::int64_t rows = s.batch.numel() * s.m;
+            left = graph.reshape(name + "/a_rows", a, Shape{rows, s.k});
+            right = graph.reshape(name + "/gradient_rows", dy, Shape{rows, s.n});
+        }
+        ValueId db = tb ? graph.add1("MatMul", name + "/backward_b", {right, left},
+                                     product(true, left_transposed, alpha))
+                        : graph.add1("MatMul", name + "/backward_b", {left, right},
+                                     product(!left_transposed, false, alpha));
+        db = sum_batches(graph, name + "/backward_b/sum", db, s.b);
+        context.input_gradients[1] = graph.reshape(name + "/backward_b/shape", db, b_shape);
+    }
+    if (options.bias && context.wanted[2]) {
+        const ValueId rows =
+            graph.reshape(name + "/gradient_columns", dy, Shape{s.batch.numel() * s.m, s.n});
+        const ValueId sum = graph.pointwise1(name + "/backward_bias", "y0 = sum[0](x0)", {rows});
+        context.input_gradients[2] = graph.reshape(name + "/backward_bias/shape", sum, Shape{s.n});
+    }
+}
+
+double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
+                       std::span<const TensorSpec>) const {
+    const Options options = Options::read(attrs);
+    const MatMulShape s =
+        matmul_shape(inputs[0].shape, inputs[1].shape, options.transpose_a, options.transpose_b);
+    return 2.0 * static_cast<double>(s.full.numel()) * static_cast<double>(s.k);
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// MatMul: torch.matmul for ranks 1 to 8 with numpy's broadcasting of batch dimensions, with options
+// transpose_a, transpose_b, alpha and bias.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::matmul {
+
+class Operator : public dlprim::Operator {
+  public:
+    std::string_view type() const override { return "MatMul"; }
+    const Schema& schema() const override;
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 3; }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
+                 std::span<const TensorSpec> outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::matmul

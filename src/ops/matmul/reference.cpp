@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// matmul.reference: the engine that always applies on OpenCL devices.
+#include "ops/matmul/engine.hpp"
+
+namespace dlprim::matmul {
+
+namespace {
+
+class Reference : public MatMulEngine {
+  public:
+    explicit Reference(std::string op) : MatMulEngine(std::move(op), "reference") {}
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.02, 0.2);
+    }
+    std::vector<std::string> sources() const override { return {"matmul/reference.cl"}; }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Gemm g = gemm_of(problem);
+        const std::string defines = epilogue_defines(problem, g) + batch_defines(batch_offsets(g));
+        auto program = context.build(
+            {"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"), ""});
+        NDRange range;
+        range.dims = 3;
+        range.global = {static_cast<std::size_t>(g.n), static_cast<std::size_t>(g.m),
+                        static_cast<std::size_t>(g.batches)};
+        KernelCall call(program, "matmul_reference", range);
+        call.tensor("a", g.a).tensor("b", g.b);
+        bind_output(call, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
+            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
+            .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
+            .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1})
+            .scalar("alpha", g.alpha);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_reference(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Reference>(op));
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// matmul.vector: register tiles of explicit vectors on packed panels, for CPU devices. A constant B
+// is packed once, by the planner (Layout::packed); another one into the workspace, every time.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+constexpr std::int64_t pack_steps = 64;  // PACK_STEPS of pack.cl
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/// How a problem is cut.
+struct Cut {
+    std::int64_t width, vectors, rows;  ///< W, NV, MR
+    std::int64_t panels, tiles, tiles_per_item;
+    bool pack_a;
+    std::int64_t nr() const { return width * vectors; }
+    std::int64_t panel_floats(std::int64_t k) const { return nr() * k; }
+};
+
+std::int64_t copies_of_a(const Gemm& g) {
+    return g.shared_a() ? 1 : g.batches;
+}
+std::int64_t copies_of_b(const Gemm& g) {
+    return g.shared_b() ? 1 : g.batches;
+}
+
+class Vector : public MatMulEngine {
+  public:
+    explicit Vector(std::string op) : MatMulEngine(std::move(op), "vector") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!device.wide_vectors) return Verdict::no("it is for CPU devices");
+        if (device.vector_width < 4)
+            return Verdict::no("the device has no float vectors of 4 lanes or more");
+        return check_gemm(problem);
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        LayoutChoice plain;
+        plain.inputs.resize(problem.inputs.size());
+        plain.outputs.resize(problem.outputs.size());
+        const Gemm g = gemm_of(problem);
+        if (!g.constant_b) return {plain};
+        LayoutChoice packed = plain;
+        const Cut cut = cut_of(device, problem, g, default_tuning(device, problem));
+        packed.inputs[1] = Layout::packed(
+            cat("matmul.vector:n", g.n, "k", g.k, "w", cut.nr(), g.transpose_b ? "t" : ""),
+            packed_b_bytes(g, cut));
+        return {packed, plain};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(device, problem, g, tuning);
+        return workspace_b(problem, g, cut) + (cut.pack_a ? packed_a_bytes(g, cut) : 0);
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(device, problem, g, tuning);
+        const double padded = 2.0 *
+                              static_cast<double>(cut.tiles * cut.rows * cut.panels * cut.nr()) *
+                              static_cast<double>(g.k * g.batches);
+        const double rate = std::max(device.gbytes_per_s, 1.0) * 1e9;
+        double seconds = roofline_seconds(device, problem, padded, 0.85);
+        if (const std::uint64_t bytes = workspace_b(problem, g, cut))
+            seconds += 3.0 * static_cast<double>(bytes) / rate + device.launch_us * 1e-6;
+        if (cut.pack_a)
+            seconds +=
+                1.5 * static_cast<double>(packed_a_bytes(g, cut)) / rate + device.launch_us * 1e-6;
+        return seconds;
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const Tuning start = default_tuning(device, problem);
+        const std::int64_t rows = start.at("rows");
+        return {{"rows",
+                 {std::max<std::int64_t>(1, rows - 2), rows, std::min(max_rows(device), rows + 2)}},
+                {"pack_a", {0, 1}}};
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        // The tile height that wastes the fewest rows; a step also costs its loads of B.
+        std::int64_t best = 1;
+        double best_cost = 1e300;
+        for (std::int64_t rows = max_rows(device); rows >= 1; --rows) {
+            const double cost =
+                static_cast<double>(ceil_div(std::max<std::int64_t>(g.m, 1), rows)) *
+                (static_cast<double>(rows) * vectors + 3.0);
+            if (cost < best_cost) best = rows, best_cost = cost;
+        }
+        const std::int64_t panels = ceil_div(g.n, device.vector_width * vectors);
+        return {{"rows", best}, {"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}};
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/vector.cl", "matmul/pack.cl", "matmul/unroll.clh"};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(context.traits(), problem, g, tuning);
+        const std::uint64_t b_bytes = workspace_b(problem, g, cut);
+        auto launch = std::make_unique<KernelLaunch>();
+        if (b_bytes) launch->add(pack_b(context, g, cut, g.workspace, 0));
+        if (cut.pack_a) {
+            KernelCall call(pack_program(context, g, 'A'), "matmul_pack",
+                            pack_range(cut.tiles, g.k, copies_of_a(g)));
+            call.tensor("from", g.a).tensor_at("to", g.workspace, b_bytes);
+            call.scalar("count", static_cast<std::int32_t>(g.m))
+                .scalar("k", static_cast<std::int32_t>(g.k));
+            call.scalar("width", static_cast<std::int32_t>(cut.rows));
+            call.scalar("line_step", g.transpose_a ? std::int64_t{1} : g.k);
+            call.scalar("k_step", g.transpose_a ? g.m : std::int64_t{1});
+            bind_batch(call, g);
+            call.check();
+            launch->add(std::move(call));
+        }
+
+        BatchOffsets offsets = batch_offsets(g);
+        if (cut.pack_a) offsets.a = "((i) * a_batch)";
+        offsets.b = "((i) * b_batch)";
+        const std::string defines =
+            cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
+                "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n", epilogue_defines(problem, g),
+                batch_defines(offsets));
+        auto program =
+            context.build({"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), ""});
+        NDRange range;
+        range.dims = 3;
+        range.global = {static_cast<std::size_t>(cut.panels),
+                        static_cast<std::size_t>(ceil_div(cut.tiles, cut.tiles_per_item)),
+                        static_cast<std::size_t>(g.batches)};
+        range.local = {1, 1, 1};
+        KernelCall call(program, "matmul_vector", range);
+        if (cut.pack_a)
+            call.tensor_at("a", g.workspace, b_bytes);
+        else
+            call.tensor("a", g.a);
+        call.tensor("b", b_bytes ? g.workspace : g.b);
+        bind_output(call, g);
+        const std::int64_t a_plain = g.batch.empty() ? 0 : g.batch[0].a;
+        const std::int64_t a_packed = g.shared_a() ? 0 : cut.tiles * cut.rows * g.k;
+        call.scalar("a_batch", cut.pack_a ? a_packed : a_plain)
+            .scalar("b_batch", g.shared_b() ? std::int64_t{0} : cut.panels * cut.panel_floats(g.k))
+            .scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
+            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
+            .scalar("b_panel", cut.panel_floats(g.k))
+            .scalar("tiles", static_cast<std::int32_t>(cut.tiles_per_item))
+            .scalar("alpha", g.alpha);
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning& tuning, int index) const override {
+        require(index == 1, name(), " packs its second input alone");
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(context.traits(), problem, g, tuning);
+        auto launch = std::make_unique<KernelLaunch>();
+        Gemm alone = g;
+        alone.b = 0;
+        launch->add(pack_b(context, alone, cut, 1, 0));
+        return launch;
+    }
+
+  private:
+    static constexpr std::int64_t vectors = 2;
+
+    static std::int64_t max_rows(const Traits& device) {
+        return std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 14);
+    }
+
+    static Cut cut_of(const Traits& device, const Problem& problem, const Gemm& g,
+                      const Tuning& tuning) {
+        (void)problem;
+        Cut cut{};
+        cut.width = device.vector_width >= 16 ? 16 : device.vector_width >= 8 ? 8 : 4;
+        cut.vectors = vectors;
+        cut.rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 16);
+        cut.pack_a = tuning.at("pack_a") != 0;
+        cut.panels = ceil_div(g.n, cut.nr());
+        cut.tiles = ceil_div(g.m, cut.rows);
+        // An item's rows of A stay in the second-level cache while panels of B pass by; enough
+        // items for all cores.
+        const std::int64_t tile_bytes = std::max<std::int64_t>(1, cut.rows * g.k * 4);
+        cut.tiles_per_item = std::clamp<std::int64_t>((512 << 10) / tile_bytes, 1,
+                                                      std::max<std::int64_t>(cut.tiles, 1));
+        const std::int64_t wanted = 8 * std::max(device.compute_units, 1);
+        while (cut.tiles_per_item > 1 &&
+               cut.panels * ceil_div(cut.tiles, cut.tiles_per_item) * g.batches < wanted)
+            cut.tiles_per_item = (cut.tiles_per_item + 1) / 2;
+        return cut;
+    }
+
+    static std::uint64_t packed_b_bytes(const Gemm& g, const Cut& cut) {
+        return static_cast<std::uint64_t>(copies_of_b(g) * cut.panels * cut.panel_floats(g.k)) * 4;
+    }
+    static std::uint64_t packed_a_bytes(const Gemm& g, const Cut& cut) {
+        return static_cast<std::uint64_t>(copies_of_a(g) * cut.tiles * cut.rows * g.k) * 4;
+    }
+    /// Bytes of B's panels in the workspace: none where B comes packed.
+    static std::uint64_t workspace_b(const Problem& problem, const Gemm& g, const Cut& cut) {
+        return problem.inputs[1].layout.kind == Layout::Kind::packed ? 0 : packed_b_bytes(g, cut);
+    }
+
+    static NDRange pack_range(std::int64_t panels, std::int64_t k, std::int64_t copies) {
+        NDRange range;
+        range.dims = 3;
+        range.global = {static_cast<std::size_t>(panels),
+                        static_cast<std::size_t>(ceil_div(k, pack_steps)),
+                        static_cast<std::size_t>(copies)};
+        range.local = {1, 1, 1};
+        return range;
+    }
+    static std::shared_ptr<Program> pack_program(ContextImpl& context, const Gemm& g, char which) {
+        const std::string defines =
+            cat(batch_defines(batch_offsets(g)), "#define SOURCE_BATCH ", which, "_BATCH\n");
+        return context.build({"matmul/pack.cl", defines + kernel_source("matmul/pack.cl"), ""});
+    }
+    static KernelCall pack_b(ContextImpl& context, const Gemm& g, const Cut& cut, int to,
+                             std::uint64_t at) {
+        KernelCall call(pack_program(context, g, 'B'), "matmul_pack",
+                        pack_range(cut.panels, g.k, copies_of_b(g)));
+        call.tensor("from", g.b).tensor_at("to", to, at);
+        call.scalar("count", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k));
+        call.scalar("width", static_cast<std::int32_t>(cut.nr()));
+        call.scalar("line_step", g.transpose_b ? g.k : std::int64_t{1});
+        call.scalar("k_step", g.transpose_b ? std::int64_t{1} : g.n);
+        bind_batch(call, g);
+        call.check();
+        return call;
+    }
+};
+
+}  // namespace
+
+void add_vector(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Vector>(op));
+}
+
+}  // namespace dlprim::matmul
