@@ -66,12 +66,24 @@ struct Block {
     bool zeroed = false;  ///< to be filled with zeros when allocated
 };
 
+/// Something that the caller binds at each run.
+struct External {
+    enum class Kind : std::uint8_t { input, output, gradient, parameter };
+    Kind kind;
+    ValueId value;     ///< gradient: the value whose gradient it is
+    std::string name;  ///< the user's
+};
+
+/// Names of scalars by their slot (8 bytes each) in the "scalars" block.
+inline constexpr const char* scalar_names[] = {"@seed", "@step", "@lr", "@correction1", "@correction2"};
+
 struct Plan {
     Graph graph;                       ///< as planned
     std::vector<Place> places;         ///< by ValueId, of the plain form
     std::vector<std::uint64_t> slabs;  ///< bytes of each scratch slab
     std::vector<Block> blocks;
-    std::vector<ValueId> externals;    ///< values bound by the caller, by Place::index
+    std::vector<External> externals;   ///< what the caller binds, by Place::index
+    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
     std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::uint64_t peak_bytes = 0;    ///< slabs, blocks and externals

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// plan_memory: homes of persistent values, lifetimes, in-place work, redirection, slabs.
+#include "plan/memory.hpp"
+
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+#include "plan/slabs.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+namespace dlprim {
+
+namespace {
+
+std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
+
+std::string mib(std::uint64_t bytes) {
+    std::ostringstream out;
+    out.precision(1);
+    out << std::fixed << static_cast<double>(bytes) / (1 << 20) << " MiB";
+    return out.str();
+}
+
+class MemoryPlanner {
+  public:
+    MemoryPlanner(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
+                  const PlanOptions& options)
+        : device_(device), graph_(graph), constant_(constant), schedule_(schedule), options_(options),
+          alignment_(std::max<std::uint64_t>(device.base_align_bytes, 64)), block_offsets_(graph.block_offsets()) {}
+
+    MemoryPlan run() {
+        place_homes();
+        find_lifetimes();
+        work_in_place();
+        keep_setup_results();
+        redirect_outputs();
+        redirect_gradients();
+        redirect_assignments();
+        place_scratch();
+        total();
+        return std::move(plan_);
+    }
+
+  private:
+    Stored& stored(int id) { return schedule_.stored[static_cast<std::size_t>(id)]; }
+    Stored& root_of(int id) { return stored(schedule_.root(id)); }
+    int home(ValueId value) const { return schedule_.native[static_cast<std::size_t>(value)]; }
+
+    int block(const std::string& name, bool zeroed = false) {
+        for (std::size_t i = 0; i < plan_.blocks.size(); ++i)
+            if (plan_.blocks[i].name == name) return static_cast<int>(i);
+        plan_.blocks.push_back({name, 0, zeroed});
+        return static_cast<int>(plan_.blocks.size()) - 1;
+    }
+
+    /// The next free bytes of a block.
+    Place in_block(const std::string& name, std::uint64_t bytes, bool zeroed = false) {
+        Place place{Place::Kind::block, block(name, zeroed), 0};
+        Block& b = plan_.blocks[static_cast<std::size_t>(place.index)];
+        place.offset = b.bytes;
+        b.bytes += aligned(bytes, 256);
+        return place;
+    }
+
+    /// A fixed part of a block that all plans of a net share.
+    Place part_of(const std::string& name, std::uint64_t offset, std::uint64_t block_bytes, bool zeroed = false) {
+        const Place place{Place::Kind::block, block(name, zeroed), offset};
+        plan_.blocks[static_cast<std::size_t>(place.index)].bytes = block_bytes;
+        return place;
+    }
+
+    Place external(External::Kind kind, ValueId value, const std::string& name) {
+        plan_.externals.push_back({kind, value, name});
+        return {Place::Kind::external, static_cast<int>(plan_.externals.size()) - 1, 0};
+    }
+
+    std::uint64_t params_bytes() const { return static_cast<std::uint64_t>(graph_.block_elements()) * 4; }
+
+    void place_homes() {
+        for (std::size_t i = 0; i < graph_.values.size(); ++i) {
+            const auto id = static_cast<ValueId>(i);
+            const Value& value = graph_.values[i];
+            if (value.role == Role::intermediate || home(id) < 0) continue;
+            const std::uint64_t bytes = stored(home(id)).bytes;
+            Place place;
+            switch (value.role) {
+                case Role::input: place = external(External::Kind::input, id, value.name); break;
+                case Role::parameter:
+                    if (options_.external_params)
+                        place = external(External::Kind::parameter, id, value.name);
+                    else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
+                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes());
+                    else
+                        place = in_block("fixed", bytes);
+                    break;
+                case Role::block:
+                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes());
+                    break;
+                case Role::scalar: {
+                    const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), value.name);
+                    require(found != std::end(scalar_names), "no slot for scalar '", value.name, "'");
+                    place = part_of("scalars", static_cast<std::uint64_t>(found - std::begin(scalar_names)) * 8, 128);
+                    break;
+                }
+                case Role::constant:
+                    place = in_block("constants", bytes);
+                    plan_.literals.emplace_back(id, place.offset);
+                    break;
+                case Role::state: place = in_block("states", bytes, true); break;
+                case Role::intermediate: break;
+            }
+            stored(home(id)).place = place;
+        }
+    }
+
+    void touch(int id, int position) {
+        Stored& root = root_of(id);
+        root.first = std::min(root.first, position);
+        root.last = std::max(root.last, position);
+    }
+
+    void find_lifetimes() {
+        for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
+            const Item& item = schedule_.items[i];
+            const int position = static_cast<int>(i);
+            for (int id : item.reads) touch(id, position);
+            for (int id : item.writes) touch(id, position);
+            if (item.workspace >= 0) touch(item.workspace, position);
+        }
+    }
+
+    void work_in_place() {
+        for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
+            const Item& item = schedule_.items[i];
+            if (item.kind != Item::Kind::node) continue;
+            const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
+            std::vector<int> taken;
+            for (const auto& [output, input] : node.op->in_place(node)) {
+                const int made = item.writes[static_cast<std::size_t>(output)];
+                const int from = schedule_.root(item.reads[static_cast<std::size_t>(input)]);
+                Stored& source = stored(from);
+                const bool free = source.place.kind == Place::Kind::none && source.last == static_cast<int>(i);
+                const bool alike = source.bytes == stored(made).bytes &&
+                                   stored(item.reads[static_cast<std::size_t>(input)]).layout == stored(made).layout;
+                const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
+                // An input that setup makes is kept for the next run.
+                const bool kept = i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
+                if (!free || !alike || twice || kept || stored(made).alias >= 0 || schedule_.root(made) == from) continue;
+                taken.push_back(from);
+                source.last = std::max(source.last, stored(made).last);
+                stored(made).alias = from;
+            }
+        }
+    }
+
+    void keep_setup_results() {
+        const int setup = static_cast<int>(schedule_.setup);
+        for (std::size_t i = 0; i < schedule_.stored.size(); ++i) {
+            Stored& s = schedule_.stored[i];
+            if (s.alias >= 0 || s.place.kind != Place::Kind::none) continue;
+            if (s.first < setup && s.last >= setup) s.place = in_block("constants", s.bytes);
+        }
+    }
+
+    /// Lets the value be made at `place` where its memory is still free to choose; else copies it there
+    /// at the end of `part`. `not_before`: the root's life must not begin before this position.
+    void redirect(ValueId value, const Place& place, Part part, int not_before = -1) {
+        const int plain = schedule_.find(value, Layout::plain());
+        Stored& root = root_of(plain);
+        const bool persistent_source = constant_[static_cast<std::size_t>(value)] != 0;
+        if (!persistent_source && root.place.kind == Place::Kind::none && root.first >= not_before &&
+            root.bytes == stored(plain).bytes) {
+            root.place = place;
+            return;
+        }
+        if (root.place == place) return;
+        Item item;
+        item.kind = Item::Kind::copy;
+        item.type = "Copy";
+        item.name = "copy " + graph_.value(value).name;
+        item.part = part;
+        item.reads = {plain};
+        Stored target;
+        target.value = value;
+        target.layout = Layout::plain();
+        target.bytes = stored(plain).bytes;
+        target.place = place;
+        schedule_.stored.push_back(target);
+        item.writes = {static_cast<int>(schedule_.stored.size()) - 1};
+        // Behind the last item of its part; lifetimes behind it move by one.
+        std::size_t at = schedule_.items.size();
+        while (at > schedule_.setup && schedule_.items[at - 1].part > part) --at;
+        schedule_.items.insert(schedule_.items.begin() + static_cast<std::ptrdiff_t>(at), item);
+        for (Stored& s : schedule_.stored) {
+            if (s.last < 0) continue;
+            if (s.first >= static_cast<int>(at)) ++s.first;
+            if (s.last >= static_cast<int>(at)) ++s.last;
+        }
+        touch(plain, static_cast<int>(at));
+    }
+
+    void redirect_outputs() {
+        for (const auto& [value, name] : graph_.outputs)
+            redirect(value, external(External::Kind::output, value, name), Part::forward);
+    }
+
+    void redirect_gradients() {
+        for (const auto& [value, gradient] : graph_.gradients) {
+            const auto found = block_offsets_.find(value);
+            const Place place =
+                found != block_offsets_.end() && !options_.external_params
+                    ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4, params_bytes(), true)
+                    : external(External::Kind::gradient, value, graph_.value(value).name);
+            redirect(gradient, place, Part::backward);
+        }
+    }
+
+    void redirect_assignments() {
+        for (const Assignment& assignment : graph_.assignments) {
+            const Place place = stored(home(assignment.target)).place;
+            // The target may be overwritten once its last reader has run, and by that reader itself
+            // when it reads element by element where it writes.
+            int last_read = -1, last_reader_part = 0;
+            const bool whole_block = graph_.value(assignment.target).role == Role::block;
+            for (std::size_t i = schedule_.setup; i < schedule_.items.size(); ++i) {
+                for (std::size_t k = 0; k < schedule_.items[i].reads.size(); ++k) {
+                    const Place& read = root_of(schedule_.items[i].reads[k]).place;
+                    const bool same = whole_block ? read.kind == place.kind && read.index == place.index : read == place;
+                    if (!same) continue;
+                    last_read = static_cast<int>(i) + (reads_in_place(schedule_.items[i], k, assignment.source) ? 0 : 1);
+                    last_reader_part = static_cast<int>(schedule_.items[i].part);
+                }
+            }
+            const NodeId producer = graph_.value(assignment.source).producer;
+            const Part made = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
+            redirect(assignment.source, place, std::max(made, static_cast<Part>(last_reader_part)), last_read);
+        }
+    }
+
+    bool reads_in_place(const Item& item, std::size_t read, ValueId source) const {
+        if (item.kind != Item::Kind::node) return false;
+        const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
+        for (const auto& [output, input] : node.op->in_place(node))
+            if (static_cast<std::size_t>(input) == read && node.outputs[static_cast<std::size_t>(output)] == source)
+                return true;
+        return false;
+    }
+
+    void place_scratch() {
+        std::vector<Lifetime> lifetimes;
+        std::vector<int> ids;
+        for (std::size_t i = 0; i < schedule_.stored.size(); ++i) {
+            const Stored& s = schedule_.stored[i];
+            if (s.alias >= 0 || s.place.kind != Place::Kind::none || s.last < 0) continue;
+            if (s.bytes > device_.max_alloc_bytes)
+                fail(ErrorKind::out_of_memory, "'", name_of_stored(s), "' needs ", mib(s.bytes),
+                     " in one piece, the device allows ", mib(device_.max_alloc_bytes),
+                     " an allocation; a smaller batch would fit");
+            lifetimes.push_back({std::max<std::uint64_t>(s.bytes, 1), s.first, s.last});
+            ids.push_back(static_cast<int>(i));
+        }
+        plan_.slabs = place_in_slabs(lifetimes, alignment_, device_.max_alloc_bytes);
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            stored(ids[i]).place = {Place::Kind::slab, lifetimes[i].slab, lifetimes[i].offset};
+    }
+
+    std::string name_of_stored(const Stored& s) const {
+        if (s.value != no_value) return graph_.value(s.value).name;
+        return s.first >= 0 && s.first < static_cast<int>(schedule_.items.size())
+                   ? "workspace of " + schedule_.items[static_cast<std::size_t>(s.first)].name
+                   : "workspace";
+    }
+
+    void total() {
+        std::uint64_t persistent = 0;
+        for (const Block& b : plan_.blocks) persistent += b.bytes;
+        for (const External& e : plan_.externals) {
+            const TensorSpec& spec = graph_.spec(e.value);
+            persistent += storage_bytes(spec.shape, spec.dtype, Layout::plain());
+        }
+        for (std::uint64_t bytes : plan_.slabs) plan_.slab_bytes += bytes;
+        plan_.peak_bytes = persistent + plan_.slab_bytes;
+
+        std::vector<const Stored*> largest;
+        for (const Stored& s : schedule_.stored)
+            if (s.alias < 0 && s.place.kind == Place::Kind::slab) largest.push_back(&s);
+        std::stable_sort(largest.begin(), largest.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+        std::ostringstream report;
+        report << "peak " << mib(plan_.peak_bytes) << ": scratch " << mib(plan_.slab_bytes) << ", persistent "
+               << mib(persistent) << '\n';
+        for (const Block& b : plan_.blocks) report << "  block " << b.name << ' ' << mib(b.bytes) << '\n';
+        for (std::size_t i = 0; i < largest.size() && i < 20; ++i)
+            report << "  " << name_of_stored(*largest[i]) << ' ' << mib(largest[i]->bytes) << " from step "
+                   << largest[i]->first << " to " << largest[i]->last << '\n';
+        plan_.report = report.str();
+
+        const std::uint64_t limit = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
+        if (plan_.peak_bytes <= limit) return;
+        std::string by_whom;
+        for (std::size_t i = 0; i < largest.size() && i < 3; ++i)
+            by_whom += cat(i ? ", '" : "'", name_of_stored(*largest[i]), "' ", mib(largest[i]->bytes));
+        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.peak_bytes), " (largest: ", by_whom,
+             "), the device has ", mib(limit), batch_hint(limit, persistent));
+    }
+
+    /// Scratch grows with the batch, the rest does not (nearly).
+    std::string batch_hint(std::uint64_t limit, std::uint64_t persistent) const {
+        std::int64_t batch = 0;
+        for (ValueId input : graph_.inputs)
+            if (graph_.shape(input).rank() > 0) batch = std::max(batch, graph_.shape(input)[0]);
+        if (batch <= 1 || persistent >= limit) return "";
+        const auto fits = static_cast<std::int64_t>(static_cast<double>(limit - persistent) /
+                                                    static_cast<double>(plan_.slab_bytes) * static_cast<double>(batch));
+        return fits > 0 ? cat("; the largest batch that fits is about ", fits) : "; not even one sample fits";
+    }
+
+    const Traits& device_;
+    const Graph& graph_;
+    const std::vector<char>& constant_;
+    Schedule& schedule_;
+    const PlanOptions& options_;
+    std::uint64_t alignment_;
+    std::map<ValueId, std::int64_t> block_offsets_;
+    MemoryPlan plan_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
+                       const PlanOptions& options) {
+    return MemoryPlanner(device, graph, constant, schedule, options).run();
+}
+
+}  // namespace dlprim

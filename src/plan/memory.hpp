@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Memory plan: where every stored value lives; who works in place; how states change.
+#pragma once
+
+#include "plan/schedule.hpp"
+
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+struct MemoryPlan {
+    std::vector<std::uint64_t> slabs;
+    std::vector<Block> blocks;
+    std::vector<External> externals;
+    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
+    std::uint64_t peak_bytes = 0;
+    std::uint64_t slab_bytes = 0;
+    std::string report;
+};
+
+/// Gives every root in `schedule.stored` its place; appends copies to `schedule.items` where a value
+/// cannot be made where it must end up. Throws Error(out_of_memory).
+MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
+                       const PlanOptions& options);
+
+}  // namespace dlprim

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// make_schedule.
+#include "plan/schedule.hpp"
+
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+int Schedule::root(int id) const {
+    while (stored[static_cast<std::size_t>(id)].alias >= 0) id = stored[static_cast<std::size_t>(id)].alias;
+    return id;
+}
+
+int Schedule::find(ValueId value, const Layout& layout) const {
+    const int home = native[static_cast<std::size_t>(value)];
+    if (home >= 0 && stored[static_cast<std::size_t>(home)].layout == layout) return home;
+    const auto found = converted.find({value, layout.str()});
+    return found == converted.end() ? -1 : found->second;
+}
+
+namespace {
+
+class Scheduler {
+  public:
+    Scheduler(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+              const std::vector<Choice>& choices)
+        : device_(device), graph_(graph), constant_(constant), choices_(choices) {
+        schedule_.native.assign(graph.values.size(), -1);
+    }
+
+    Schedule run() {
+        for (std::size_t i = 0; i < graph_.values.size(); ++i)
+            if (graph_.values[i].producer < 0) add_home(static_cast<ValueId>(i), Layout::plain());
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_node(i);
+        for (const auto& output : graph_.outputs) in_layout(output.first, Layout::plain(), Part::forward, nullptr);
+        for (const auto& gradient : graph_.gradients) in_layout(gradient.second, Layout::plain(), Part::backward, nullptr);
+        for (const auto& assignment : graph_.assignments) {
+            const NodeId producer = graph_.value(assignment.source).producer;
+            const Part part = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
+            in_layout(assignment.source, Layout::plain(), part, nullptr);
+        }
+        // Conversions of what forward made, asked for by nobody but the graph's outputs, may stand behind
+        // backward; order by part, else as made.
+        std::stable_sort(run_.begin(), run_.end(), [](const Item& a, const Item& b) { return a.part < b.part; });
+        schedule_.setup = setup_.size();
+        schedule_.items = std::move(setup_);
+        std::move(run_.begin(), run_.end(), std::back_inserter(schedule_.items));
+        return std::move(schedule_);
+    }
+
+  private:
+    struct Reader {
+        int choice;
+        int input;
+    };
+
+    int add_stored(ValueId value, const Layout& layout, std::uint64_t bytes) {
+        Stored stored;
+        stored.value = value;
+        stored.layout = layout;
+        stored.bytes = bytes;
+        schedule_.stored.push_back(std::move(stored));
+        return static_cast<int>(schedule_.stored.size()) - 1;
+    }
+
+    int add_home(ValueId value, const Layout& layout) {
+        const TensorSpec& spec = graph_.spec(value);
+        const int id = add_stored(value, layout, storage_bytes(spec.shape, spec.dtype, layout));
+        schedule_.native[static_cast<std::size_t>(value)] = id;
+        return id;
+    }
+
+    bool is_constant(ValueId value) const { return constant_[static_cast<std::size_t>(value)] != 0; }
+    std::vector<Item>& list_for(ValueId value) { return is_constant(value) ? setup_ : run_; }
+
+    /// The value in that layout, converting where nobody has yet. `reader`: who packs a packed layout.
+    int in_layout(ValueId value, const Layout& layout, Part part, const Reader* reader) {
+        if (const int found = schedule_.find(value, layout); found >= 0) return found;
+        const TensorSpec& spec = graph_.spec(value);
+        const int home = schedule_.native[static_cast<std::size_t>(value)];
+        const Layout home_layout = schedule_.stored[static_cast<std::size_t>(home)].layout;
+        const int made = add_stored(value, layout, storage_bytes(spec.shape, spec.dtype, layout));
+        schedule_.converted[{value, layout.str()}] = made;
+        if (same_memory(spec.shape, home_layout, layout)) {
+            schedule_.stored[static_cast<std::size_t>(made)].alias = home;
+            return made;
+        }
+        Item item;
+        item.part = part;
+        if (layout.kind == Layout::Kind::packed) {
+            item.kind = Item::Kind::pack;
+            item.type = "Pack";
+            item.name = "pack " + graph_.value(value).name;
+            item.choice = reader->choice;
+            item.packed_input = reader->input;
+            item.reads = {in_layout(value, Layout::plain(), part, nullptr)};
+        } else {
+            item.kind = Item::Kind::reorder;
+            item.type = "Reorder";
+            item.name = "reorder " + graph_.value(value).name;
+            item.reads = {home};
+        }
+        item.writes = {made};
+        list_for(value).push_back(std::move(item));
+        return made;
+    }
+
+    void add_node(std::size_t index) {
+        const Node& node = graph_.nodes[index];
+        if (node.op->is_view()) {
+            const int from = in_layout(node.inputs[0], Layout::plain(), node.part, nullptr);
+            const int to = add_home(node.outputs[0], Layout::plain());
+            schedule_.stored[static_cast<std::size_t>(to)].alias = from;
+            return;
+        }
+        const Choice& choice = choices_[index];
+        Item item;
+        item.choice = static_cast<int>(index);
+        item.name = node.name;
+        item.type = std::string(node.op->type());
+        item.part = node.part;
+        for (std::size_t k = 0; k < node.inputs.size(); ++k) {
+            const Reader reader{static_cast<int>(index), static_cast<int>(k)};
+            item.reads.push_back(in_layout(node.inputs[k], choice.problem.inputs[k].layout, node.part, &reader));
+        }
+        for (std::size_t k = 0; k < node.outputs.size(); ++k)
+            item.writes.push_back(add_home(node.outputs[k], choice.problem.outputs[k].layout));
+        const std::uint64_t workspace = choice.engine->workspace_bytes(device_, choice.problem, choice.tuning);
+        if (workspace > 0) item.workspace = add_stored(no_value, Layout::plain(), workspace);
+        list_for(node.outputs[0]).push_back(std::move(item));
+    }
+
+    const Traits& device_;
+    const Graph& graph_;
+    const std::vector<char>& constant_;
+    const std::vector<Choice>& choices_;
+    Schedule schedule_;
+    std::vector<Item> setup_, run_;
+};
+
+}  // namespace
+
+Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+                       const std::vector<Choice>& choices) {
+    return Scheduler(device, graph, constant, choices).run();
+}
+
+}  // namespace dlprim

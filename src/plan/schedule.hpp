@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Schedule: the launches of a plan in order, with the layout conversions and packings that the chosen
+// engines ask for, and the stored forms of values that they read and write.
+#pragma once
+
+#include "plan/choose.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// A value in one layout. A value has one where it is made (or lives) and one for each conversion.
+struct Stored {
+    ValueId value = no_value;  ///< no_value: workspace
+    Layout layout;
+    std::uint64_t bytes = 0;
+    int alias = -1;             ///< another Stored whose memory it shares
+    int first = 1 << 30, last = -1;  ///< of an alias root: positions in the schedule
+    Place place;                ///< of an alias root
+};
+
+struct Item {
+    enum class Kind : std::uint8_t { node, reorder, pack, copy };
+    Kind kind = Kind::node;
+    int choice = -1;         ///< node, pack: index of the node and its choice
+    int packed_input = -1;   ///< pack: which input of that node
+    std::string name, type;
+    Part part = Part::forward;
+    std::vector<int> reads, writes;  ///< Stored
+    int workspace = -1;              ///< Stored
+};
+
+struct Schedule {
+    std::vector<Item> items;  ///< setup first
+    std::size_t setup = 0;    ///< how many of them
+    std::vector<Stored> stored;
+    std::vector<int> native;  ///< by ValueId: where it is made or lives
+    int root(int id) const;
+    /// The Stored of a value in a layout, or -1.
+    int find(ValueId value, const Layout& layout) const;
+    std::map<std::pair<ValueId, std::string>, int> converted;
+};
+
+/// Graph outputs and gradients get plain forms. Items of constant values come first.
+Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+                       const std::vector<Choice>& choices);
+
+}  // namespace dlprim
