@@ -41,62 +41,6 @@ int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// A matrix as a source: `step` between first indices, `k_step` along K.
-class MatrixSource : public GemmSource {
-  public:
-    MatrixSource(const float* data, int64_t step, int64_t k_step, int64_t stride)
-        : data_(data), step_(step), k_step_(k_step), stride_(stride) {}
-
-    void pack(int64_t batch, int64_t first, int count, int width, int64_t k_first, int64_t depth,
-              float* to) const override {
-        const float* from = data_ + batch * stride_ + first * step_ + k_first * k_step_;
-        if (step_ == 1) {
-            for (int64_t p = 0; p < depth; ++p, from += k_step_, to += width) {
-                std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
-                std::fill(to + count, to + width, 0.0f);
-            }
-            return;
-        }
-        // Eight steps of K at a time keep the lines being written in the first-level cache.
-        for (int64_t p0 = 0; p0 < depth; p0 += 8) {
-            const int64_t p1 = std::min(depth, p0 + 8);
-            for (int i = 0; i < count; ++i)
-                for (int64_t p = p0; p < p1; ++p) to[p * width + i] = from[i * step_ + p * k_step_];
-            for (int64_t p = p0; p < p1; ++p)
-                std::fill(to + p * width + count, to + (p + 1) * width, 0.0f);
-        }
-    }
-
-  private:
-    const float* data_;
-    int64_t step_, k_step_, stride_;
-};
-
-// A matrix as a sink, with alpha and beta.
-class MatrixSink : public GemmSink {
-  public:
-    MatrixSink(float* c, int64_t ldc, int64_t stride, float alpha, float beta)
-        : c_(c), ldc_(ldc), stride_(stride), alpha_(alpha), beta_(beta) {}
-
-    void store(int64_t batch, int64_t row, int rows, int64_t column, int columns, const float* tile,
-               int ld, bool first_block, bool) const override {
-        float* c = c_ + batch * stride_ + row * ldc_ + column;
-        for (int i = 0; i < rows; ++i, c += ldc_, tile += ld) {
-            if (!first_block)
-                for (int j = 0; j < columns; ++j) c[j] += alpha_ * tile[j];
-            else if (beta_ == 0)
-                for (int j = 0; j < columns; ++j) c[j] = alpha_ * tile[j];
-            else
-                for (int j = 0; j < columns; ++j) c[j] = beta_ * c[j] + alpha_ * tile[j];
-        }
-    }
-
-  private:
-    float* c_;
-    int64_t ldc_, stride_;
-    float alpha_, beta_;
-};
-
 struct Rectangle {
     int64_t batch, m0, m1, n0, n1;
 };
@@ -112,12 +56,12 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
         for (int64_t kb = 0; kb == 0 || kb < k; kb += block_k) {
             const int64_t depth = std::min(block_k, k - kb);
             const bool first = kb == 0, last = kb + block_k >= k;
-            for (int64_t j = nb; j < ne; j += nr)
+            for (int64_t j = nb; j < ne && depth > 0; j += nr)
                 b.pack(r.batch, j, static_cast<int>(std::min<int64_t>(nr, ne - j)), nr, kb, depth,
                        panels.b.get() + (j - nb) * depth);
             for (int64_t mb = r.m0; mb < r.m1; mb += block_m) {
                 const int64_t me = std::min(r.m1, mb + block_m);
-                for (int64_t i = mb; i < me; i += mr)
+                for (int64_t i = mb; i < me && depth > 0; i += mr)
                     a.pack(r.batch, i, static_cast<int>(std::min<int64_t>(mr, me - i)), mr, kb,
                            depth, panels.a.get() + (i - mb) * depth);
                 for (int64_t j = nb; j < ne; j += nr)
@@ -134,6 +78,39 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
 }
 
 }  // namespace
+
+void GemmMatrix::pack(int64_t batch, int64_t first, int count, int width, int64_t k_first,
+                      int64_t depth, float* to) const {
+    const float* from = data_ + batch * stride_ + first * step_ + k_first * k_step_;
+    if (step_ == 1) {
+        for (int64_t p = 0; p < depth; ++p, from += k_step_, to += width) {
+            std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+            std::fill(to + count, to + width, 0.0f);
+        }
+        return;
+    }
+    // Eight steps of K at a time keep the lines being written in the first-level cache.
+    for (int64_t p0 = 0; p0 < depth; p0 += 8) {
+        const int64_t p1 = std::min(depth, p0 + 8);
+        for (int i = 0; i < count; ++i)
+            for (int64_t p = p0; p < p1; ++p) to[p * width + i] = from[i * step_ + p * k_step_];
+        for (int64_t p = p0; p < p1; ++p)
+            std::fill(to + p * width + count, to + (p + 1) * width, 0.0f);
+    }
+}
+
+void GemmMatrixSink::store(int64_t batch, int64_t row, int rows, int64_t column, int columns,
+                           const float* tile, int ld, bool first_block, bool) const {
+    float* c = c_ + batch * stride_ + row * ldc_ + column;
+    for (int i = 0; i < rows; ++i, c += ldc_, tile += ld) {
+        if (!first_block)
+            for (int j = 0; j < columns; ++j) c[j] += alpha_ * tile[j];
+        else if (beta_ == 0)
+            for (int j = 0; j < columns; ++j) c[j] = alpha_ * tile[j];
+        else
+            for (int j = 0; j < columns; ++j) c[j] = beta_ * c[j] + alpha_ * tile[j];
+    }
+}
 
 void host_gemm(HostPool& pool, int64_t batch, int64_t m, int64_t n, int64_t k, const GemmSource& a,
                const GemmSource& b, const GemmSink& c) {
@@ -184,9 +161,9 @@ void host_gemm_batched(HostPool& pool, int64_t batch, bool transpose_a, bool tra
         });
         return;
     }
-    const MatrixSource from_a(a, transpose_a ? 1 : lda, transpose_a ? lda : 1, stride_a);
-    const MatrixSource from_b(b, transpose_b ? ldb : 1, transpose_b ? 1 : ldb, stride_b);
-    host_gemm(pool, batch, m, n, k, from_a, from_b, MatrixSink(c, ldc, stride_c, alpha, beta));
+    const GemmMatrix from_a(a, transpose_a ? 1 : lda, transpose_a ? lda : 1, stride_a);
+    const GemmMatrix from_b(b, transpose_b ? ldb : 1, transpose_b ? 1 : ldb, stride_b);
+    host_gemm(pool, batch, m, n, k, from_a, from_b, GemmMatrixSink(c, ldc, stride_c, alpha, beta));
 }
 
 void host_gemm(HostPool& pool, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,

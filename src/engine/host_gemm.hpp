@@ -53,6 +53,34 @@ class GemmSink {
                        bool last_block) const = 0;
 };
 
+/// A stored matrix as an operand: element (i, p) of product b at data[b * stride + i * step + p *
+/// k_step].
+class GemmMatrix : public GemmSource {
+  public:
+    GemmMatrix(const float* data, std::int64_t step, std::int64_t k_step, std::int64_t stride)
+        : data_(data), step_(step), k_step_(k_step), stride_(stride) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const float* data_;
+    std::int64_t step_, k_step_, stride_;
+};
+
+/// A stored matrix as a result: C = alpha * product + beta * C; product b at c + b * stride.
+class GemmMatrixSink : public GemmSink {
+  public:
+    GemmMatrixSink(float* c, std::int64_t ldc, std::int64_t stride, float alpha, float beta)
+        : c_(c), ldc_(ldc), stride_(stride), alpha_(alpha), beta_(beta) {}
+    void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column, int columns,
+               const float* tile, int ld, bool first_block, bool last_block) const override;
+
+  private:
+    float* c_;
+    std::int64_t ldc_, stride_;
+    float alpha_, beta_;
+};
+
 /// `batch` products of sources into a sink. k 0 stores zero tiles.
 void host_gemm(HostPool& pool, std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k,
                const GemmSource& a, const GemmSource& b, const GemmSink& c);

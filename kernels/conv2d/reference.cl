@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// conv2d.reference: a convolution and its two gradients, one work-item an element of the result.
+// All arrays are plain: x [n, in, h, w], weight [out, in/groups, kh, kw], y [n, out, oh, ow].
+// No local memory. Long sums are kept in blocks, so that their error does not grow with their length.
+
+// Row or column of the image that an output position and a tap read, less the bounds check.
+#define IMAGE_POSITION(o, stride, pad, k, dilate) ((long)(o) * (stride) - (pad) + (long)(k) * (dilate))
+
+kernel void conv2d_forward(global const float* x, ulong x_offset, global const float* weight,
+                           ulong weight_offset, global const float* bias, ulong bias_offset,
+                           global float* y, ulong y_offset, long count, int has_bias, int in,
+                           int h, int w, int out, int oh, int ow, int kh, int kw, int groups,
+                           int sh, int sw, int pt, int pl, int dh, int dw EPILOGUE_PARAMETERS) {
+    const long at = get_global_id(0);
+    if (at >= count) return;
+    const int ox = (int)(at % ow), oy = (int)(at / ow % oh);
+    const int o = (int)(at / ((long)ow * oh) % out);
+    const long n = at / ((long)ow * oh * out);
+    const int in_g = in / groups, out_g = out / groups;
+    x += x_offset + (n * in + (long)(o / out_g) * in_g) * h * w;
+    weight += weight_offset + (long)o * in_g * kh * kw;
+    float sum = 0;
+    for (int c = 0; c < in_g; ++c) {
+        float part = 0;
+        for (int ky = 0; ky < kh; ++ky) {
+            const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
+            if (iy < 0 || iy >= h) continue;
+            for (int kx = 0; kx < kw; ++kx) {
+                const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
+                if (ix < 0 || ix >= w) continue;
+                part += x[iy * w + ix] * weight[ky * kw + kx];
+            }
+        }
+        sum += part;
+        x += (long)h * w;
+        weight += kh * kw;
+    }
+    if (has_bias) sum += bias[bias_offset + o];
+    EPILOGUE(sum, at);
+    y[y_offset + at] = sum;
+}
+
+kernel void conv2d_backward_data(global const float* dy, ulong dy_offset,
+                                 global const float* weight, ulong weight_offset, global float* dx,
+                                 ulong dx_offset, long count, int in, int h, int w, int out, int oh,
+                                 int ow, int kh, int kw, int groups, int sh, int sw, int pt, int pl,
+                                 int dh, int dw EPILOGUE_PARAMETERS) {
+    const long at = get_global_id(0);
+    if (at >= count) return;
+    const int ix = (int)(at % w), iy = (int)(at / w % h);
+    const int c = (int)(at / ((long)w * h) % in);
+    const long n = at / ((long)w * h * in);
+    const int in_g = in / groups, out_g = out / groups;
+    const int o0 = c / in_g * out_g;
+    dy += dy_offset + (n * out + o0) * oh * ow;
+    weight += weight_offset + ((long)o0 * in_g + c % in_g) * kh * kw;
+    float sum = 0;
+    for (int o = 0; o < out_g; ++o) {
+        float part = 0;
+        for (int ky = 0; ky < kh; ++ky) {
+            const long sy = (long)iy + pt - (long)ky * dh;
+            if (sy < 0 || sy % sh != 0 || sy / sh >= oh) continue;
+            for (int kx = 0; kx < kw; ++kx) {
+                const long sx = (long)ix + pl - (long)kx * dw;
+                if (sx < 0 || sx % sw != 0 || sx / sw >= ow) continue;
+                part += dy[sy / sh * ow + sx / sw] * weight[ky * kw + kx];
+            }
+        }
+        sum += part;
+        dy += (long)oh * ow;
+        weight += (long)in_g * kh * kw;
+    }
+    EPILOGUE(sum, at);
+    dx[dx_offset + at] = sum;
+}
+
+kernel void conv2d_backward_filter(global const float* x, ulong x_offset, global const float* dy,
+                                   ulong dy_offset, global float* dweight, ulong dweight_offset,
+                                   long count, int batch, int in, int h, int w, int out, int oh,
+                                   int ow, int kh, int kw, int groups, int sh, int sw, int pt,
+                                   int pl, int dh, int dw EPILOGUE_PARAMETERS) {
+    const long at = get_global_id(0);
+    if (at >= count) return;
+    const int in_g = in / groups, out_g = out / groups;
+    const int kx = (int)(at % kw), ky = (int)(at / kw % kh);
+    const int c = (int)(at / ((long)kw * kh) % in_g);
+    const int o = (int)(at / ((long)kw * kh * in_g));
+    x += x_offset + ((long)(o / out_g) * in_g + c) * h * w;
+    dy += dy_offset + (long)o * oh * ow;
+    float total = 0;
+    for (int n = 0; n < batch; ++n) {
+        float image = 0, block = 0;
+        int in_block = 0;
+        for (int oy = 0; oy < oh; ++oy) {
+            const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
+            if (iy < 0 || iy >= h) continue;
+            for (int ox = 0; ox < ow; ++ox) {
+                const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
+                if (ix < 0 || ix >= w) continue;
+                block += x[iy * w + ix] * dy[(long)oy * ow + ox];
+                if (++in_block == 256) {
+                    image += block;
+                    block = 0;
+                    in_block = 0;
+                }
+            }
+        }
+        total += image + block;
+        x += (long)in * h * w;
+        dy += (long)out * oh * ow;
+    }
+    EPILOGUE(total, at);
+    dweight[dweight_offset + at] = total;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// Epilogues for engines: OpenCL text and argument binding, and the same on the host.
+//
+// A kernel source that wants one holds, once, at the end of its parameter list the word
+// EPILOGUE_PARAMETERS, and calls EPILOGUE(v, at) where v is a float lvalue and `at` the element of
+// the (plain) output it goes to. with_epilogue() puts the parameters and the macro in.
+#pragma once
+
+#include "engine/launch.hpp"
+#include "engine/problem.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// The source with EPILOGUE_PARAMETERS replaced by ", global const float* e0, ulong e0_offset, ..."
+/// (one pair an add stage) and EPILOGUE(v, at) defined in front.
+std::string with_epilogue(std::string source, const Epilogue& epilogue);
+/// Binds e0, e1, ... of a kernel made by with_epilogue().
+void bind_epilogue(KernelCall& call, const Epilogue& epilogue);
+
+/// The epilogue on the host, with operands bound.
+class HostEpilogue {
+  public:
+    HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> operands);
+    bool empty() const { return stages_.empty(); }
+    /// v[i] becomes the epilogue of v[i] for output elements at + i, i < count.
+    void apply(float* v, std::int64_t at, std::int64_t count) const;
+
+  private:
+    enum class Way { add, relu, relu6, general };
+    struct Stage {
+        Way way;
+        const float* operand;
+        const EpilogueStage* stage;
+    };
+    std::vector<Stage> stages_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// Convolution as matrix products on the host: where host_gemm's panels come from and where its
+// tiles go.
+//
+// Forward and backward-data are both "gathers": a grid of result positions, each the sum over
+// channels and taps of source elements at fixed distances. Backward-data with a stride falls into
+// stride_h x stride_w phases, grids of result positions that the same taps reach, so that no zero
+// is multiplied.
+#pragma once
+
+#include "engine/epilogue.hpp"
+#include "engine/host_gemm.hpp"
+#include "ops/conv2d/options.hpp"
+
+#include <vector>
+
+namespace dlprim::conv2d {
+
+/// A kernel position: where its source element lies from the grid position times the step, and
+/// which element of the kernel (ky * kw + kx) multiplies it.
+struct Tap {
+    std::int64_t y, x, index;
+};
+
+/// One gather: a convolution, or one phase of backward-data.
+struct Gather {
+    std::vector<Tap> taps;
+    std::int64_t images, groups;
+    std::int64_t channels, h, w;      ///< source: channels of one group, sizes of a plane
+    std::int64_t results;             ///< result channels of one group
+    std::int64_t grid_h, grid_w;      ///< result positions of this gather
+    std::int64_t step_y, step_x;      ///< in the source from a grid position to the next
+    std::int64_t plane_h, plane_w;    ///< sizes of a result plane
+    std::int64_t spread_y, spread_x;  ///< in the result plane from a grid position to the next
+    std::int64_t origin_y, origin_x;  ///< result position of grid position (0, 0)
+
+    std::int64_t columns() const { return images * grid_h * grid_w; }
+    std::int64_t depth() const { return channels * static_cast<std::int64_t>(taps.size()); }
+};
+
+Gather forward_gather(const Geometry& g);
+std::vector<Gather> backward_data_gathers(const Geometry& g);
+
+/// Columns are grid positions of all images, K is (channel, tap); the product's batch is the group.
+class PatchSource : public GemmSource {
+  public:
+    PatchSource(const Gather& gather, const float* data) : g_(gather), data_(data) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const Gather& g_;
+    const float* data_;
+};
+
+/// Backward-data's weight: rows are input channels, K is (output channel, tap).
+class TransposedWeightSource : public GemmSource {
+  public:
+    TransposedWeightSource(const Gather& gather, std::int64_t kernel_area, const float* weight)
+        : g_(gather), area_(kernel_area), weight_(weight) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const Gather& g_;
+    std::int64_t area_;
+    const float* weight_;
+};
+
+/// Result planes with bias (or nullptr) and epilogue.
+class PlaneSink : public GemmSink {
+  public:
+    PlaneSink(const Gather& gather, float* result, const float* bias, const HostEpilogue& epilogue)
+        : g_(gather), result_(result), bias_(bias), epilogue_(epilogue) {}
+    void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column, int columns,
+               const float* tile, int ld, bool first_block, bool last_block) const override;
+
+  private:
+    const Gather& g_;
+    float* result_;
+    const float* bias_;
+    const HostEpilogue& epilogue_;
+};
+
+/// Backward-filter's first operand: rows are output channels, K is (image, position).
+class OutputGradientSource : public GemmSource {
+  public:
+    OutputGradientSource(const Geometry& g, const float* dy) : g_(g), dy_(dy) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const Geometry& g_;
+    const float* dy_;
+};
+
+/// Backward-filter's second operand: columns are (input channel, tap), K is (image, position).
+class TransposedPatchSource : public GemmSource {
+  public:
+    TransposedPatchSource(const Gather& gather, const float* x) : g_(gather), x_(x) {}
+    void pack(std::int64_t batch, std::int64_t first, int count, int width, std::int64_t k_first,
+              std::int64_t depth, float* to) const override;
+
+  private:
+    const Gather& g_;
+    const float* x_;
+};
+
+}  // namespace dlprim::conv2d
