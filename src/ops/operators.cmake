@@ -3,4 +3,6 @@
 set(DLPRIM_OPERATORS
     matmul
     inner_product
+    conv2d
+    transposed_conv2d
 )

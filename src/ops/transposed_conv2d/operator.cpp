@@ -17,6 +17,8 @@ std::vector<ParamSpec> parameters(const TransposedOptions& options, const Tensor
     require(x.shape.rank() == 4, "input must be [N, C, H, W], not ", x.shape.str());
     const std::int64_t in = x.shape[1];
     require(in >= 1, "input ", x.shape.str(), " has no channels");
+    require(x.shape[2] < (std::int64_t(1) << 31) && x.shape[3] < (std::int64_t(1) << 31), "input ",
+            x.shape.str(), " is too large");
     require(options.channels_in < 0 || options.channels_in == in, "input ", x.shape.str(), " has ",
             in, " channels, channels_in says ", options.channels_in);
     require(in % options.groups == 0 && options.channels_out % options.groups == 0, in,
