@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Attrs: typed reading of options, and their canonical text.
+#include "base/attrs.hpp"
+
+#include "base/text.hpp"
+
+#include <charconv>
+#include <cmath>
+
+namespace dlprim {
+namespace {
+
+bool whole(double value) {
+    return std::trunc(value) == value && std::abs(value) < 0x1p62;
+}
+
+// Shortest text that reads back as the same double.
+std::string text_of(double value) {
+    char buffer[40];
+    const auto end = std::to_chars(buffer, buffer + sizeof(buffer), value).ptr;
+    return std::string(buffer, end);
+}
+
+// Escapes what separates items, so that different texts never print alike.
+std::string escaped(const std::string& text) {
+    static const char digits[] = "0123456789abcdef";
+    std::string result;
+    for (char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (byte <= ' ' || c == '%' || c == ',') {
+            result += '%';
+            result += digits[byte >> 4];
+            result += digits[byte & 15];
+        } else {
+            result += c;
+        }
+    }
+    return result;
+}
+
+struct Printer {
+    std::string operator()(bool value) const { return value ? "1" : "0"; }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return text_of(value); }
+    std::string operator()(const std::string& value) const { return escaped(value); }
+    template <typename T>
+    std::string operator()(const std::vector<T>& values) const {
+        std::string text;
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i > 0) text += ',';
+            text += (*this)(values[i]);
+        }
+        return text;
+    }
+};
+
+[[noreturn]] void wrong_kind(std::string_view name, const char* wanted, const Attr& value) {
+    fail(ErrorKind::invalid_argument, "option '", name, "' must be ", wanted, ", not '",
+         std::visit(Printer{}, value), "'");
+}
+
+}  // namespace
+
+Attrs& Attrs::set(std::string_view name, Attr value) {
+    items_.insert_or_assign(std::string(name), std::move(value));
+    return *this;
+}
+
+void Attrs::erase(std::string_view name) {
+    const auto found = items_.find(name);
+    if (found != items_.end()) items_.erase(found);
+}
+
+const Attr& Attrs::at(std::string_view name) const {
+    const auto found = items_.find(name);
+    require(found != items_.end(), "option '", name, "' is missing");
+    return found->second;
+}
+
+bool Attrs::boolean(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* flag = std::get_if<bool>(&value)) return *flag;
+    if (const auto* number = std::get_if<std::int64_t>(&value);
+        number && (*number == 0 || *number == 1))
+        return *number == 1;
+    wrong_kind(name, "true or false", value);
+}
+
+std::int64_t Attrs::integer(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* number = std::get_if<std::int64_t>(&value)) return *number;
+    if (const auto* number = std::get_if<double>(&value); number && whole(*number))
+        return static_cast<std::int64_t>(*number);
+    wrong_kind(name, "an integer", value);
+}
+
+double Attrs::number(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* number = std::get_if<double>(&value)) return *number;
+    if (const auto* number = std::get_if<std::int64_t>(&value)) return static_cast<double>(*number);
+    wrong_kind(name, "a number", value);
+}
+
+const std::string& Attrs::text(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* text = std::get_if<std::string>(&value)) return *text;
+    wrong_kind(name, "a text", value);
+}
+
+Ints Attrs::ints(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* list = std::get_if<Ints>(&value)) return *list;
+    if (const auto* list = std::get_if<Doubles>(&value)) {
+        Ints result;
+        for (double number : *list) {
+            if (!whole(number)) wrong_kind(name, "a list of integers", value);
+            result.push_back(static_cast<std::int64_t>(number));
+        }
+        return result;
+    }
+    if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value))
+        return {integer(name)};
+    if (const auto* list = std::get_if<Strings>(&value); list && list->empty()) return {};
+    wrong_kind(name, "an integer or a list of integers", value);
+}
+
+Doubles Attrs::numbers(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* list = std::get_if<Doubles>(&value)) return *list;
+    if (const auto* list = std::get_if<Ints>(&value)) return {list->begin(), list->end()};
+    if (std::holds_alternative<std::int64_t>(value) || std::holds_alternative<double>(value))
+        return {number(name)};
+    if (const auto* list = std::get_if<Strings>(&value); list && list->empty()) return {};
+    wrong_kind(name, "a number or a list of numbers", value);
+}
+
+Strings Attrs::texts(std::string_view name) const {
+    const Attr& value = at(name);
+    if (const auto* list = std::get_if<Strings>(&value)) return *list;
+    if (const auto* text = std::get_if<std::string>(&value)) return {*text};
+    if (const auto* list = std::get_if<Ints>(&value); list && list->empty()) return {};
+    if (const auto* list = std::get_if<Doubles>(&value); list && list->empty()) return {};
+    wrong_kind(name, "a text or a list of texts", value);
+}
+
+std::string Attrs::str() const {
+    std::string text;
+    for (const auto& [name, value] : items_) {
+        if (!text.empty()) text += ' ';
+        text += name;
+        text += '=';
+        text += std::visit(Printer{}, value);
+    }
+    return text;
+}
+
+Attrs Schema::complete(const Attrs& given, std::string_view where) const {
+    const std::string prefix = where.empty()         ? std::string()
+                               : where.back() == ' ' ? std::string(where)
+                                                     : cat(where, " ");
+    Attrs result;
+    std::vector<std::string> names;
+    for (const OptionSpec& option : options_) names.push_back(option.name);
+    for (const auto& [name, value] : given.items()) {
+        bool known = name == "fwd_algo" || name == "bwd_data_algo" || name == "bwd_filter_algo";
+        for (const std::string& candidate : names) known = known || candidate == name;
+        require(known, prefix, "there is no option '", name, "'", did_you_mean(name, names));
+    }
+    for (const OptionSpec& option : options_) {
+        if (!given.has(option.name)) {
+            require(!option.required, prefix, "option '", option.name, "' is missing");
+            result.set(option.name, option.value);
+            continue;
+        }
+        try {
+            switch (option.kind) {
+                case OptionKind::boolean:
+                    result.set(option.name, given.boolean(option.name));
+                    break;
+                case OptionKind::integer:
+                    result.set(option.name, given.integer(option.name));
+                    break;
+                case OptionKind::number:
+                    result.set(option.name, given.number(option.name));
+                    break;
+                case OptionKind::text:
+                    result.set(option.name, given.text(option.name));
+                    break;
+                case OptionKind::integers:
+                    result.set(option.name, given.ints(option.name));
+                    break;
+                case OptionKind::numbers:
+                    result.set(option.name, given.numbers(option.name));
+                    break;
+                case OptionKind::texts:
+                    result.set(option.name, given.texts(option.name));
+                    break;
+            }
+        } catch (const Error& error) {
+            fail(error.kind(), prefix, error.what());
+        }
+    }
+    // Defaults may be written in a convenient kind (0 for a number); bring those to the declared
+    // one.
+    for (const OptionSpec& option : options_) {
+        if (given.has(option.name)) continue;
+        if (option.kind == OptionKind::number && !std::holds_alternative<double>(option.value))
+            result.set(option.name, result.number(option.name));
+        if (option.kind == OptionKind::integers && !std::holds_alternative<Ints>(option.value))
+            result.set(option.name, result.ints(option.name));
+        if (option.kind == OptionKind::boolean && !std::holds_alternative<bool>(option.value))
+            result.set(option.name, result.boolean(option.name));
+        if (option.kind == OptionKind::numbers && !std::holds_alternative<Doubles>(option.value))
+            result.set(option.name, result.numbers(option.name));
+        if (option.kind == OptionKind::texts && !std::holds_alternative<Strings>(option.value))
+            result.set(option.name, result.texts(option.name));
+    }
+    return result;
+}
+
+}  // namespace dlprim

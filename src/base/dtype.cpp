@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// Element types: sizes, names and host conversions between any two of them.
+#include <dlprim/dtype.hpp>
+
+#include "base/text.hpp"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace dlprim {
+
+std::size_t size_of(DType dtype) noexcept {
+    switch (dtype) {
+        case DType::f64:
+        case DType::i64:
+            return 8;
+        case DType::f32:
+        case DType::i32:
+        case DType::u32:
+            return 4;
+        case DType::f16:
+        case DType::bf16:
+        case DType::i16:
+        case DType::u16:
+            return 2;
+        case DType::i8:
+        case DType::u8:
+        case DType::boolean:
+            return 1;
+    }
+    return 1;
+}
+
+std::string_view name_of(DType dtype) noexcept {
+    switch (dtype) {
+        case DType::f32:
+            return "float";
+        case DType::f16:
+            return "half";
+        case DType::bf16:
+            return "bfloat16";
+        case DType::f64:
+            return "double";
+        case DType::i8:
+            return "int8";
+        case DType::u8:
+            return "uint8";
+        case DType::i16:
+            return "int16";
+        case DType::u16:
+            return "uint16";
+        case DType::i32:
+            return "int32";
+        case DType::u32:
+            return "uint32";
+        case DType::i64:
+            return "int64";
+        case DType::boolean:
+            return "bool";
+    }
+    return "unknown";
+}
+
+DType parse_dtype(std::string_view name) {
+    static const std::vector<std::string> names = {
+        "float", "half",   "bfloat16", "double", "int8", "uint8",   "int16",   "uint16",
+        "int32", "uint32", "int64",    "bool",   "int",  "float32", "float16", "float64"};
+    static constexpr DType values[] = {DType::f32, DType::f16, DType::bf16, DType::f64,
+                                       DType::i8,  DType::u8,  DType::i16,  DType::u16,
+                                       DType::i32, DType::u32, DType::i64,  DType::boolean,
+                                       DType::i32, DType::f32, DType::f16,  DType::f64};
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) return values[i];
+    fail(ErrorKind::invalid_argument, "unknown element type '", name, "'",
+         did_you_mean(name, names));
+}
+
+bool is_float(DType dtype) noexcept {
+    return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16 ||
+           dtype == DType::f64;
+}
+
+bool is_integer(DType dtype) noexcept {
+    return !is_float(dtype) && dtype != DType::boolean;
+}
+
+float half_to_float(std::uint16_t bits) noexcept {
+    const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x8000u) << 16;
+    const std::uint32_t exponent = (bits >> 10) & 0x1fu;
+    const std::uint32_t mantissa = bits & 0x3ffu;
+    if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+    if (exponent != 0)
+        return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+    // Zero or subnormal: the mantissa counts units of 2^-24, which a float holds exactly.
+    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
+}
+
+std::uint16_t float_to_half(float value) noexcept {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t sign = (bits >> 16) & 0x8000u;
+    const std::uint32_t magnitude = bits & 0x7fffffffu;
+    if (magnitude > 0x7f800000u)  // NaN: keep the top of its payload, and quiet
+        return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+    if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 up
+    if (magnitude < 0x38800000u) {
+        // Below 2^-14: adding 0.5 puts units of 2^-24 at the end of the mantissa, rounded to even.
+        const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+        return static_cast<std::uint16_t>(sign |
+                                          (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+    }
+    const std::uint32_t odd = (magnitude >> 13) & 1u;
+    return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + odd) >> 13));
+}
+
+float bfloat16_to_float(std::uint16_t bits) noexcept {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
+
+std::uint16_t float_to_bfloat16(float value) noexcept {
+    const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>((bits >> 16) | 0x40u);
+    return static_cast<std::uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+namespace {
+
+// Storage of one element and the C++ value it stands for.
+template <typename T>
+struct Plain {
+    using Stored = T;
+    static T load(T stored) { return stored; }
+};
+struct HalfElement {
+    using Stored = std::uint16_t;
+    static float load(std::uint16_t stored) { return half_to_float(stored); }
+};
+struct BfloatElement {
+    using Stored = std::uint16_t;
+    static float load(std::uint16_t stored) { return bfloat16_to_float(stored); }
+};
+struct BoolElement {
+    using Stored = std::uint8_t;
+    static std::uint8_t load(std::uint8_t stored) { return stored != 0; }
+};
+
+template <typename I, typename F>
+I saturate(F value) {
+    if (std::isnan(value)) return 0;
+    // The limits may round up when converted to F; >= and <= then still keep the cast defined.
+    if (value <= static_cast<F>(std::numeric_limits<I>::min()))
+        return std::numeric_limits<I>::min();
+    if (value >= static_cast<F>(std::numeric_limits<I>::max()))
+        return std::numeric_limits<I>::max();
+    return static_cast<I>(value);
+}
+
+template <typename To, typename Value>
+typename To::Stored store(Value value) {
+    using Stored = typename To::Stored;
+    if constexpr (std::is_same_v<To, BoolElement>)
+        return static_cast<std::uint8_t>(value != 0);
+    else if constexpr (std::is_same_v<To, HalfElement>)
+        return float_to_half(static_cast<float>(value));
+    else if constexpr (std::is_same_v<To, BfloatElement>)
+        return float_to_bfloat16(static_cast<float>(value));
+    else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Value>)
+        return saturate<Stored>(value);
+    else
+        return static_cast<Stored>(value);
+}
+
+template <typename From, typename To>
+void convert_all(const void* from, void* to, std::size_t count) {
+    const auto* in = static_cast<const typename From::Stored*>(from);
+    auto* out = static_cast<typename To::Stored*>(to);
+    for (std::size_t i = 0; i < count; ++i) out[i] = store<To>(From::load(in[i]));
+}
+
+// Calls visit(Element{}) with the element type of `dtype`.
+template <typename Visit>
+void dispatch(DType dtype, Visit&& visit) {
+    switch (dtype) {
+        case DType::f32:
+            return visit(Plain<float>{});
+        case DType::f16:
+            return visit(HalfElement{});
+        case DType::bf16:
+            return visit(BfloatElement{});
+        case DType::f64:
+            return visit(Plain<double>{});
+        case DType::i8:
+            return visit(Plain<std::int8_t>{});
+        case DType::u8:
+            return visit(Plain<std::uint8_t>{});
+        case DType::i16:
+            return visit(Plain<std::int16_t>{});
+        case DType::u16:
+            return visit(Plain<std::uint16_t>{});
+        case DType::i32:
+            return visit(Plain<std::int32_t>{});
+        case DType::u32:
+            return visit(Plain<std::uint32_t>{});
+        case DType::i64:
+            return visit(Plain<std::int64_t>{});
+        case DType::boolean:
+            return visit(BoolElement{});
+    }
+}
+
+}  // namespace
+
+void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count) {
+    if (count == 0) return;
+    if (from_dtype == to_dtype && from_dtype != DType::boolean) {
+        std::memcpy(to, from, count * size_of(from_dtype));
+        return;
+    }
+    dispatch(from_dtype, [&](auto from_element) {
+        dispatch(to_dtype, [&](auto to_element) {
+            convert_all<decltype(from_element), decltype(to_element)>(from, to, count);
+        });
+    });
+}
+
+}  // namespace dlprim

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Environment variables, the cache folder, and files that are written whole or not at all.
+#include "base/env.hpp"
+
+#include "base/text.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dlprim {
+namespace {
+
+class File {
+  public:
+    explicit File(int descriptor) : descriptor_(descriptor) {}
+    ~File() { close(); }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    int get() const { return descriptor_; }
+    bool close() {
+        const int descriptor = descriptor_;
+        descriptor_ = -1;
+        return descriptor < 0 || ::close(descriptor) == 0;
+    }
+
+  private:
+    int descriptor_;
+};
+
+bool write_all(int descriptor, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return false;
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::string> env(const char* name) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return std::string(value);
+}
+
+std::optional<std::filesystem::path> cache_dir() {
+    if (auto folder = env("DLPRIM_CACHE_DIR")) return std::filesystem::path(*folder);
+    if (auto folder = env("XDG_CACHE_HOME")) return std::filesystem::path(*folder) / "dlprim";
+    if (auto folder = env("HOME")) return std::filesystem::path(*folder) / ".cache" / "dlprim";
+    return std::nullopt;
+}
+
+void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
+    static std::atomic<unsigned> serial{0};
+    const std::string temporary =
+        cat(path.string(), ".", ::getpid(), ".", serial.fetch_add(1), ".tmp");
+    const auto give_up = [&](const char* what) {
+        const int error = errno;
+        ::unlink(temporary.c_str());
+        fail(ErrorKind::io, "cannot ", what, " '", path.string(), "': ", std::strerror(error));
+    };
+    File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.get() < 0) give_up("create");
+    if (!write_all(file.get(), bytes) || ::fsync(file.get()) != 0 || !file.close())
+        give_up("write");
+    if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("replace");
+}
+
+std::string read_file(const std::filesystem::path& path) {
+    const auto give_up = [&] {
+        fail(ErrorKind::io, "cannot read '", path.string(), "': ", std::strerror(errno));
+    };
+    File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) give_up();
+    std::string bytes;
+    struct stat status {};
+    if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode))
+        bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
+    char block[65536];
+    for (;;) {
+        const ssize_t got = ::read(file.get(), block, sizeof(block));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) give_up();
+        if (got == 0) return bytes;
+        bytes.append(block, static_cast<std::size_t>(got));
+    }
+}
+
+}  // namespace dlprim

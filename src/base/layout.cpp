@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Layouts: names, physical shapes and sizes.
+#include "base/layout.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+std::string Layout::str() const {
+    switch (kind) {
+        case Kind::plain:
+            return "nchw";
+        case Kind::channels_last:
+            return "nhwc";
+        case Kind::blocked:
+            return cat("nchw", block, "c");
+        case Kind::packed:
+            return cat("packed:", tag);
+    }
+    return "unknown";
+}
+
+Shape physical_shape(const Shape& logical, const Layout& layout) {
+    if (layout.kind != Layout::Kind::channels_last && layout.kind != Layout::Kind::blocked)
+        return logical;
+    require(logical.rank() == 4, "layout ", layout.str(), " is for shapes of 4 dimensions, not ",
+            logical.str());
+    if (layout.kind == Layout::Kind::channels_last)
+        return {logical[0], logical[2], logical[3], logical[1]};
+    require(layout.block > 0, "layout ", layout.str(), " wants a positive block");
+    const std::int64_t blocks =
+        logical[1] / layout.block + (logical[1] % layout.block != 0 ? 1 : 0);
+    return {logical[0], blocks, logical[2], logical[3], layout.block};
+}
+
+std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout) {
+    if (layout.kind == Layout::Kind::packed) return layout.bytes;
+    return static_cast<std::uint64_t>(physical_shape(logical, layout).numel()) * size_of(dtype);
+}
+
+}  // namespace dlprim
