@@ -50,7 +50,8 @@ class KernelCall {
         int operand;
         std::uint64_t extra_bytes;
         std::size_t element_bytes;
-        BufferRef bound;
+        std::uint64_t bound_id;  // of the buffer last bound, 0 before the first
+        std::uint64_t bound_offset;
     };
     std::shared_ptr<Program> program_;
     std::shared_ptr<Kernel> kernel_;

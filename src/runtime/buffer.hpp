@@ -2,6 +2,7 @@
 // Buffer: reference-counted device memory (host memory on the host, a cl_mem on OpenCL).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -15,18 +16,23 @@ class Buffer {
     std::byte* host() const noexcept { return host_; }
     /// The cl_mem; nullptr for host memory.
     void* handle() const noexcept { return handle_; }
+    /// Never given twice in a process: tells a buffer from a later one at the same address.
+    std::uint64_t id() const noexcept { return id_; }
 
   protected:
     Buffer(std::uint64_t bytes, std::byte* host, void* handle)
-        : bytes_(bytes), host_(host), handle_(handle) {}
+        : bytes_(bytes), host_(host), handle_(handle), id_(next_id()) {}
 
   private:
+    static std::uint64_t next_id() noexcept;  // runtime/buffer.cpp
     std::uint64_t bytes_;
     std::byte* host_;
     void* handle_;
+    std::uint64_t id_;
 };
 
-/// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element size.
+/// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element
+/// size.
 struct BufferRef {
     const Buffer* buffer = nullptr;
     std::uint64_t byte_offset = 0;

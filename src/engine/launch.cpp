@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Launches: kernel calls whose buffers are set anew only where they changed, and host work.
+#include "engine/launch.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+KernelCall::KernelCall(std::shared_ptr<Program> program, std::string_view kernel, NDRange range)
+    : program_(std::move(program)),
+      kernel_(program_->kernel(kernel)),
+      range_(range),
+      given_(static_cast<std::size_t>(kernel_->parameter_count()), false) {}
+
+KernelCall& KernelCall::tensor(std::string_view name, int index, std::size_t element_bytes) {
+    return tensor_at(name, index, 0, element_bytes);
+}
+
+KernelCall& KernelCall::tensor_at(std::string_view name, int index, std::uint64_t extra_bytes,
+                                  std::size_t element_bytes) {
+    Binding binding{};
+    binding.buffer_index = kernel_->index_of(name);
+    binding.offset_index = kernel_->index_of(cat(name, "_offset"));
+    binding.operand = index;
+    binding.extra_bytes = extra_bytes;
+    binding.element_bytes = element_bytes;
+    given_[static_cast<std::size_t>(binding.buffer_index)] = true;
+    given_[static_cast<std::size_t>(binding.offset_index)] = true;
+    bindings_.push_back(binding);
+    return *this;
+}
+
+KernelCall& KernelCall::scalar(std::string_view name, std::int32_t value) {
+    const int index = kernel_->index_of(name);
+    kernel_->set(index, &value, sizeof(value));
+    given_[static_cast<std::size_t>(index)] = true;
+    return *this;
+}
+
+KernelCall& KernelCall::scalar(std::string_view name, std::int64_t value) {
+    const int index = kernel_->index_of(name);
+    kernel_->set(index, &value, sizeof(value));
+    given_[static_cast<std::size_t>(index)] = true;
+    return *this;
+}
+
+KernelCall& KernelCall::scalar(std::string_view name, float value) {
+    const int index = kernel_->index_of(name);
+    kernel_->set(index, &value, sizeof(value));
+    given_[static_cast<std::size_t>(index)] = true;
+    return *this;
+}
+
+void KernelCall::check() const {
+    std::string missing;
+    for (std::size_t i = 0; i < given_.size(); ++i)
+        if (!given_[i]) missing += cat(missing.empty() ? "" : ", ", "number ", i);
+    require(missing.empty(), "kernel '", kernel_->name(), "': parameters not given: ", missing);
+}
+
+void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
+    for (Binding& binding : bindings_) {
+        require(static_cast<std::size_t>(binding.operand) < operands.size() &&
+                    operands[static_cast<std::size_t>(binding.operand)].buffer != nullptr,
+                "kernel '", kernel_->name(), "': operand ", binding.operand, " is not bound");
+        const BufferRef& ref = operands[static_cast<std::size_t>(binding.operand)];
+        const bool first = binding.bound_id == 0;
+        if (binding.bound_id != ref.buffer->id()) {
+            kernel_->set(binding.buffer_index, *ref.buffer);
+            binding.bound_id = ref.buffer->id();
+        }
+        const std::uint64_t offset =
+            (ref.byte_offset + binding.extra_bytes) / binding.element_bytes;
+        if (first || binding.bound_offset != offset) {
+            kernel_->set(binding.offset_index, &offset, sizeof(offset));
+            binding.bound_offset = offset;
+        }
+    }
+    queue.launch(*kernel_, range_);
+}
+
+KernelLaunch& KernelLaunch::add(KernelCall call) {
+    call.check();
+    calls_.push_back(std::move(call));
+    return *this;
+}
+
+void KernelLaunch::enqueue(Queue& queue, std::span<const BufferRef> operands) {
+    for (KernelCall& call : calls_) call.enqueue(queue, operands);
+}
+
+void HostLaunch::enqueue(Queue& queue, std::span<const BufferRef> operands) {
+    queue.run([&](HostPool& pool) { work_(pool, operands); });
+}
+
+}  // namespace dlprim

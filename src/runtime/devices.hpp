@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Devices: what there is on this machine, how it is chosen by text, and the making of contexts.
+#pragma once
+
+#include "runtime/context_impl.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// An OpenCL device as enumerated once a process.
+struct OpenCLDevice {
+    void* platform = nullptr;  ///< cl_platform_id
+    void* device = nullptr;    ///< cl_device_id
+    std::string platform_version;
+    DeviceInfo info;
+    Traits traits;  ///< before DLPRIM_TRAITS
+};
+
+/// All OpenCL devices that answer; platforms that fail are left out. Never throws for a driver's
+/// sake.
+const std::vector<OpenCLDevice>& opencl_devices();
+
+DeviceInfo host_info();
+/// The host's traits before DLPRIM_TRAITS.
+Traits host_traits();
+/// The host's memory, the smaller of the machine's and its control group's.
+std::uint64_t host_memory();
+/// Lowers `traits` by what DLPRIM_TRAITS says. Throws Error(invalid_argument) on an unknown key.
+void lower_traits(Traits& traits);
+
+/// The threads that all contexts of the process share.
+HostPool& shared_pool();
+
+std::shared_ptr<ContextImpl> make_host_context();
+std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device);
+
+}  // namespace dlprim

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// The host as a device: aligned memory, work that runs at the call, no programs.
+#include "base/text.hpp"
+#include "runtime/counting.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/memory.hpp"
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace dlprim {
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+class HostBuffer : public Buffer {
+  public:
+    HostBuffer(std::uint64_t bytes, std::byte* memory, std::uint64_t* account)
+        : Buffer(bytes, memory, nullptr), account_(account) {
+        if (account_ != nullptr) count(*account_, bytes);
+    }
+    ~HostBuffer() override {
+        if (account_ == nullptr) return;
+        uncount(*account_, bytes());
+        std::free(host());
+    }
+
+  private:
+    std::uint64_t* account_;  ///< nullptr for memory that is not owned
+};
+
+std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+class HostQueue : public Queue {
+  public:
+    HostQueue(Counters& counters, HostPool& pool) : counters_(counters), pool_(pool) {}
+
+    void launch(Kernel& kernel, const NDRange&) override {
+        fail(ErrorKind::unsupported, "OpenCL kernel '", kernel.name(), "' cannot run on the host");
+    }
+
+    void run(const std::function<void(HostPool&)>& work) override {
+        count(counters_.launches);
+        if (!profiling_) return work(pool_);
+        ProfileRecord record{label_, now_ns(), 0};
+        work(pool_);
+        record.end_ns = now_ns();
+        records_.push_back(record);
+    }
+
+    void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
+        if (blocking) count(counters_.waits);
+        if (bytes > 0) std::memcpy(to.host(), from, bytes);
+    }
+    void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) override {
+        if (blocking) count(counters_.waits);
+        if (bytes > 0) std::memcpy(to, from.host(), bytes);
+    }
+    void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) override {
+        if (bytes > 0) std::memmove(to.host(), from.host(), bytes);
+    }
+    void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
+              std::size_t pattern_bytes) override {
+        if (bytes == 0) return;
+        std::byte* out = to.host();
+        if (pattern_bytes == 1) {
+            std::memset(out, *static_cast<const unsigned char*>(pattern), bytes);
+            return;
+        }
+        // Doubling copies: the part already written is the pattern of the next.
+        std::uint64_t done = std::min<std::uint64_t>(pattern_bytes, bytes);
+        std::memcpy(out, pattern, done);
+        while (done < bytes) {
+            const std::uint64_t more = std::min(done, bytes - done);
+            std::memcpy(out + done, out, more);
+            done += more;
+        }
+    }
+
+    void flush() override {}
+    void finish() override { count(counters_.waits); }
+
+    void set_profiling(bool on) override { profiling_ = on; }
+    std::vector<ProfileRecord> take_profile() override { return std::exchange(records_, {}); }
+
+  private:
+    Counters& counters_;
+    HostPool& pool_;
+    bool profiling_ = false;
+    std::vector<ProfileRecord> records_;
+};
+
+class HostContext : public PooledContext {
+  public:
+    HostContext() : queue_(counters_, shared_pool()) {
+        info_ = host_info();
+        traits_ = host_traits();
+        lower_traits(traits_);
+    }
+
+    std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) override {
+        require(handle != nullptr || bytes == 0, "host memory to wrap must not be null");
+        return std::make_shared<HostBuffer>(bytes, static_cast<std::byte*>(handle), nullptr);
+    }
+    Queue& queue() override { return queue_; }
+    std::shared_ptr<Program> build(const ProgramSource& source) override {
+        fail(ErrorKind::unsupported, "OpenCL source '", source.name,
+             "' cannot be built for the host");
+    }
+
+  protected:
+    std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override {
+        const std::uint64_t padded = (bytes + alignment - 1) / alignment * alignment;
+        void* memory = std::aligned_alloc(alignment, padded);
+        if (memory == nullptr) return nullptr;
+        return std::make_unique<HostBuffer>(bytes, static_cast<std::byte*>(memory),
+                                            &counters_.allocated_bytes);
+    }
+
+  private:
+    HostQueue queue_;
+};
+
+}  // namespace
+
+std::shared_ptr<ContextImpl> make_host_context() {
+    return std::make_shared<HostContext>();
+}
+
+}  // namespace dlprim

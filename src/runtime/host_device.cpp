@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The host as a device: its name, its vector units, memory and rates.
+#include "runtime/devices.hpp"
+
+#include <dlprim/version.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <unistd.h>
+
+namespace dlprim {
+namespace {
+
+// The value of the first line of /proc/cpuinfo that starts with `key`.
+std::string cpuinfo(std::string_view key) {
+    std::ifstream file("/proc/cpuinfo");
+    std::string line;
+    while (std::getline(file, line)) {
+        if (line.compare(0, key.size(), key) != 0) continue;
+        const std::size_t colon = line.find(':');
+        if (colon != std::string::npos && colon + 2 <= line.size()) return line.substr(colon + 2);
+    }
+    return {};
+}
+
+}  // namespace
+
+std::uint64_t host_memory() {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+    std::uint64_t bytes = pages > 0 && page > 0
+                              ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page)
+                              : std::uint64_t{1} << 33;
+    for (const char* path :
+         {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+        std::uint64_t limit = 0;
+        if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
+    }
+    return bytes;
+}
+
+DeviceInfo host_info() {
+    DeviceInfo info;
+    info.id = "cpu";
+    info.name = cpuinfo("model name");
+    if (info.name.empty()) info.name = "host processor";
+    info.platform = "host";
+    info.vendor = cpuinfo("vendor_id");
+    info.driver = DLPRIM_VERSION;
+    info.kind = DeviceKind::host;
+    return info;
+}
+
+Traits host_traits() {
+    Traits traits;
+    traits.host = true;
+    traits.wide_vectors = true;
+    traits.vector_width = 4;
+    traits.vector_registers = 16;
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f")) {
+        traits.vector_width = 16;
+        traits.vector_registers = 32;
+    } else if (__builtin_cpu_supports("avx2")) {
+        traits.vector_width = 8;
+    }
+#elif defined(__aarch64__)
+    traits.vector_registers = 32;
+#endif
+    traits.compute_units = shared_pool().threads();
+    traits.global_bytes = host_memory();
+    traits.max_alloc_bytes = traits.global_bytes;
+    const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+    traits.cache_bytes = cache > 0 ? static_cast<std::uint64_t>(cache) : 0;
+    traits.local_bytes = 32 * 1024;
+    traits.base_align_bytes = 64;
+    traits.fp64 = true;
+    traits.unified_memory = true;
+    double ghz = 0;
+    std::istringstream(cpuinfo("cpu MHz")) >> ghz;
+    ghz = ghz > 100 ? ghz / 1000 : 2.5;
+    traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;
+    traits.gbytes_per_s = 20;
+    traits.launch_us = 1;
+    return traits;
+}
+
+HostPool& shared_pool() {
+    // Never destroyed: contexts of static lifetime may outlive any static of this library.
+    static HostPool* pool = new HostPool;
+    return *pool;
+}
+
+}  // namespace dlprim

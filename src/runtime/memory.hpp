@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What both kinds of context share about memory: limits, messages, and buffers that go back to a
+// pool.
+#pragma once
+
+#include "runtime/buffer_pool.hpp"
+#include "runtime/context_impl.hpp"
+
+namespace dlprim {
+
+/// A ContextImpl whose memory is made by make_buffer().
+class PooledContext : public ContextImpl, public std::enable_shared_from_this<PooledContext> {
+  public:
+    std::shared_ptr<Buffer> allocate(std::uint64_t bytes) override;
+    std::shared_ptr<Buffer> allocate_cached(std::uint64_t bytes) override;
+    void trim() override;
+    HostPool& pool() override;
+
+  protected:
+    /// A buffer of `bytes` > 0, or nothing where memory does not suffice.
+    virtual std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) = 0;
+
+  private:
+    std::unique_ptr<Buffer> checked(std::uint64_t bytes);
+
+  protected:
+    BufferPool kept_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+// An opened OpenCL device: memory, programs built or taken from the caches, and an orderly end.
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "runtime/binary_cache.hpp"
+#include "runtime/cl.hpp"
+#include "runtime/counting.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/memory.hpp"
+#include "runtime/opencl_program.hpp"
+#include "runtime/opencl_queue.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace dlprim {
+namespace {
+
+class OpenCLContext;
+
+// The contexts that live, so that the process's end can wait for their work while drivers still
+// work.
+struct Live {
+    std::mutex mutex;
+    std::set<OpenCLContext*> contexts;
+    std::atomic<bool> gone{false};
+};
+
+Live& live() {
+    static Live* instance = new Live;
+    return *instance;
+}
+
+class OpenCLBuffer : public Buffer {
+  public:
+    /// Takes over `memory`; `account` (may be null) counts its bytes.
+    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, std::uint64_t* account)
+        : Buffer(bytes, nullptr, memory), account_(account) {
+        if (account_ != nullptr) count(*account_, bytes);
+    }
+    ~OpenCLBuffer() override {
+        if (account_ != nullptr) uncount(*account_, bytes());
+        if (!opencl_gone()) clReleaseMemObject(static_cast<cl_mem>(handle()));
+    }
+
+  private:
+    std::uint64_t* account_;
+};
+
+class OpenCLContext : public PooledContext {
+  public:
+    explicit OpenCLContext(const OpenCLDevice& device);
+    ~OpenCLContext() override;
+
+    std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) override;
+    Queue& queue() override { return *queue_; }
+    std::shared_ptr<Program> build(const ProgramSource& source) override;
+    void* cl_context_handle() const override { return context_; }
+    void* cl_device_handle() const override { return device_; }
+    void drain() noexcept { queue_->drain(); }
+
+  protected:
+    std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
+
+  private:
+    using Built = std::shared_ptr<OpenCLProgram>;
+    Built make_program(const ProgramSource& source, const std::string& key);
+    cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
+    cl_program from_source(const ProgramSource& source);
+    [[noreturn]] void build_failed(cl_program program, const ProgramSource& source,
+                                   cl_int code) const;
+    std::string binary_of(cl_program program) const;
+
+    cl_device_id device_;
+    cl_context context_ = nullptr;
+    std::unique_ptr<OpenCLQueue> queue_;
+    std::string device_key_;
+    BinaryCache disk_;
+    std::mutex programs_mutex_;
+    std::map<std::string, std::shared_future<Built>> programs_;  // by key
+};
+
+void at_exit() {
+    Live& all = live();
+    const std::lock_guard lock(all.mutex);
+    for (OpenCLContext* context : all.contexts) context->drain();
+    all.gone = true;
+}
+
+OpenCLContext::OpenCLContext(const OpenCLDevice& device)
+    : device_(static_cast<cl_device_id>(device.device)) {
+    info_ = device.info;
+    traits_ = device.traits;
+    lower_traits(traits_);
+    device_key_ = cat(info_.name, '\n', info_.driver, '\n', info_.platform, '\n',
+                      device.platform_version, '\n');
+    disk_ = BinaryCache::from_environment();
+    const cl_context_properties properties[] = {
+        CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
+    cl_int code = CL_SUCCESS;
+    context_ = clCreateContext(properties, 1, &device_, nullptr, nullptr, &code);
+    cl_check(code, "opening device ", info_.id, " (", info_.name, ")");
+    try {
+        queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_);
+    } catch (...) {
+        clReleaseContext(context_);
+        throw;
+    }
+    // Registered after the driver's own handlers, so it runs before them.
+    static const int registered = std::atexit(at_exit);
+    static_cast<void>(registered);
+    const std::lock_guard lock(live().mutex);
+    live().contexts.insert(this);
+}
+
+OpenCLContext::~OpenCLContext() {
+    {
+        const std::lock_guard lock(live().mutex);
+        live().contexts.erase(this);
+    }
+    if (!opencl_gone()) queue_->drain();
+    kept_.clear();
+    programs_.clear();
+    queue_.reset();
+    if (!opencl_gone()) clReleaseContext(context_);
+}
+
+std::unique_ptr<Buffer> OpenCLContext::make_buffer(std::uint64_t bytes) {
+    cl_int code = CL_SUCCESS;
+    const cl_mem memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
+    if (code != CL_SUCCESS) return nullptr;
+    return std::make_unique<OpenCLBuffer>(bytes, memory, &counters_.allocated_bytes);
+}
+
+std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
+    require(handle != nullptr, "the cl_mem to wrap must not be null");
+    const cl_mem memory = static_cast<cl_mem>(handle);
+    cl_context owner = nullptr;
+    std::size_t size = 0;
+    cl_check(clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(owner), &owner, nullptr),
+             "wrapping a cl_mem");
+    cl_check(clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof(size), &size, nullptr),
+             "wrapping a cl_mem");
+    require(owner == context_,
+            "the cl_mem to wrap belongs to another cl_context than the one given");
+    require(bytes <= size, "the cl_mem to wrap holds ", size, " bytes, fewer than the ", bytes,
+            " needed");
+    cl_check(clRetainMemObject(memory), "wrapping a cl_mem");
+    return {new OpenCLBuffer(size, memory, nullptr),
+            [self = shared_from_this()](Buffer* freed) { delete freed; }};
+}
+
+std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
+    const std::string key = cat(device_key_, source.options, '\n', source.source);
+    std::promise<Built> promise;
+    std::shared_future<Built> future;
+    bool mine = false;
+    {
+        const std::lock_guard lock(programs_mutex_);
+        auto& entry = programs_[key];
+        mine = !entry.valid();
+        if (mine) entry = promise.get_future().share();
+        future = entry;
+    }
+    if (mine) {
+        try {
+            promise.set_value(make_program(source, key));
+        } catch (...) {
+            promise.set_exception(std::current_exception());
+            const std::lock_guard lock(programs_mutex_);
+            programs_.erase(key);
+        }
+    }
+    return future.get();
+}
+
+OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,
+                                                 const std::string& key) {
+    if (const auto binary = disk_.load(key)) {
+        if (const cl_program program = from_binary(source, *binary)) {
+            count(counters_.cache_hits);
+            return std::make_shared<OpenCLProgram>(program, source);
+        }
+        log(LogLevel::info,
+            cat("kernel cache: the binary of '", source.name, "' does not load, it is rebuilt"));
+    }
+    auto program = std::make_shared<OpenCLProgram>(from_source(source), source);
+    if (disk_.enabled()) {
+        const std::string binary = binary_of(program->handle());
+        if (!binary.empty()) disk_.save(key, binary);
+    }
+    return program;
+}
+
+cl_program OpenCLContext::from_binary(const ProgramSource& source,
+                                      const std::string& binary) const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+    const std::size_t size = binary.size();
+    cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+    const cl_program program =
+        clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes, &status, &code);
+    if (code != CL_SUCCESS || status != CL_SUCCESS) {
+        if (program != nullptr && code == CL_SUCCESS) clReleaseProgram(program);
+        return nullptr;
+    }
+    if (clBuildProgram(program, 1, &device_, source.options.c_str(), nullptr, nullptr) !=
+        CL_SUCCESS) {
+        clReleaseProgram(program);
+        return nullptr;
+    }
+    return program;
+}
+
+cl_program OpenCLContext::from_source(const ProgramSource& source) {
+    const char* text = source.source.c_str();
+    const std::size_t size = source.source.size();
+    cl_int code = CL_SUCCESS;
+    const cl_program program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
+    cl_check(code, "making program '", source.name, "'");
+    count(counters_.compiles);
+    code = clBuildProgram(program, 1, &device_, source.options.c_str(), nullptr, nullptr);
+    if (code != CL_SUCCESS) build_failed(program, source, code);
+    return program;
+}
+
+void OpenCLContext::build_failed(cl_program program, const ProgramSource& source,
+                                 cl_int code) const {
+    std::size_t size = 0;
+    std::string text;
+    if (clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) ==
+        CL_SUCCESS) {
+        text.resize(size);
+        clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+        text.resize(std::min(text.size(), text.find('\0')));
+    }
+    clReleaseProgram(program);
+    std::string first;
+    for (const std::string& line : split(text, '\n')) {
+        if (line.find("error") == std::string::npos) continue;
+        first = line;
+        break;
+    }
+    std::string where = "its log could not be written";
+    const std::string file =
+        cat("build-", hash_hex(source.source + source.options).substr(0, 16), ".log");
+    const std::string body =
+        cat("program: ", source.name, "\ndevice: ", info_.id, " ", info_.name, " (", info_.platform,
+            ")\noptions: ", source.options, "\nresult: ", cl_error_name(code), "\n\n", text,
+            "\n\nsource:\n", source.source);
+    std::error_code ignored;
+    std::vector<std::filesystem::path> folders;
+    if (const auto cache = cache_dir()) folders.push_back(*cache / "logs");
+    folders.push_back(std::filesystem::temp_directory_path(ignored));
+    for (const std::filesystem::path& folder : folders) {
+        try {
+            std::filesystem::create_directories(folder, ignored);
+            write_file_atomically(folder / file, body);
+            where = cat("its log is in '", (folder / file).string(), "'");
+            break;
+        } catch (const Error&) {
+            // The next folder is tried.
+        }
+    }
+    fail(ErrorKind::build, "kernel program '", source.name, "' does not build on ", info_.name,
+         ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
+}
+
+std::string OpenCLContext::binary_of(cl_program program) const {
+    std::size_t size = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
+            CL_SUCCESS ||
+        size == 0)
+        return {};
+    std::string binary(size, '\0');
+    auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr) !=
+        CL_SUCCESS)
+        return {};
+    return binary;
+}
+
+}  // namespace
+
+bool opencl_gone() noexcept {
+    return live().gone.load();
+}
+
+std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device) {
+    return std::make_shared<OpenCLContext>(device);
+}
+
+}  // namespace dlprim

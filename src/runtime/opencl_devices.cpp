@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Enumeration of OpenCL devices and what they say of themselves, corrected where drivers are known
+// to leave something out.
+#include "runtime/cl.hpp"
+#include "runtime/devices.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+
+namespace dlprim {
+namespace {
+
+template <typename T>
+T device_value(cl_device_id device, cl_device_info what, T otherwise = {}) {
+    T value{};
+    if (clGetDeviceInfo(device, what, sizeof(value), &value, nullptr) != CL_SUCCESS)
+        return otherwise;
+    return value;
+}
+
+template <typename Id, typename What, typename Get>
+std::string text_info(Get get, Id id, What what) {
+    std::size_t size = 0;
+    if (get(id, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return {};
+    std::string text(size, '\0');
+    if (get(id, what, size, text.data(), nullptr) != CL_SUCCESS) return {};
+    text.resize(text.find('\0') == std::string::npos ? text.size() : text.find('\0'));
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    return text.substr(std::min(text.size(), text.find_first_not_of(' ')));
+}
+
+Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extensions) {
+    Traits traits;
+    traits.wide_vectors = kind == DeviceKind::cpu;
+    traits.compute_units = std::max<int>(
+        1, static_cast<int>(device_value<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS, 1)));
+    traits.max_work_group = std::max<std::uint64_t>(
+        1, device_value<std::size_t>(device, CL_DEVICE_MAX_WORK_GROUP_SIZE, 1));
+    traits.local_bytes = device_value<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE);
+    traits.max_alloc_bytes = device_value<cl_ulong>(device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    traits.global_bytes = device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE);
+    traits.cache_bytes = device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE);
+    traits.base_align_bytes = std::max<std::uint64_t>(
+        64, device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);
+    traits.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
+    traits.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
+    traits.unified_memory = kind == DeviceKind::cpu ||
+                            device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+    const double ghz =
+        std::max(0.1, device_value<cl_uint>(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000) / 1000.0);
+    if (kind == DeviceKind::cpu) {
+        // Drivers report a width of their taste (PoCL may say 8 or even 1); the kernels run on the
+        // very processor that this code runs on, so what that has counts.
+        const Traits host = host_traits();
+        const int told =
+            static_cast<int>(device_value<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 1));
+        traits.vector_width = std::max(host.vector_width, std::min(told, 16));
+        traits.vector_registers = host.vector_registers;
+        traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;
+        traits.gbytes_per_s = 20;
+        traits.launch_us = 4;
+    } else {
+        traits.vector_width = 1;
+        traits.gflops = traits.compute_units * 128.0 * 2 * ghz;
+        traits.gbytes_per_s =
+            traits.unified_memory ? 50 : std::clamp(traits.compute_units * 30.0, 100.0, 4000.0);
+        traits.launch_us = 5;
+    }
+    return traits;
+}
+
+DeviceKind kind_of(cl_device_type type) {
+    if (type & CL_DEVICE_TYPE_GPU) return DeviceKind::gpu;
+    if (type & CL_DEVICE_TYPE_CPU) return DeviceKind::cpu;
+    return DeviceKind::accelerator;
+}
+
+std::vector<OpenCLDevice> enumerate() {
+    std::vector<OpenCLDevice> found;
+    cl_uint count = 0;
+    // Without any platform the loader says CL_PLATFORM_NOT_FOUND_KHR: an empty list, not an error.
+    if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return found;
+    std::vector<cl_platform_id> platforms(count);
+    if (clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return found;
+    for (std::size_t p = 0; p < platforms.size(); ++p) {
+        cl_uint devices_count = 0;
+        cl_int code = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 0, nullptr, &devices_count);
+        std::vector<cl_device_id> devices(code == CL_SUCCESS ? devices_count : 0);
+        if (!devices.empty())
+            code = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, devices_count, devices.data(),
+                                  nullptr);
+        if (code != CL_SUCCESS) {
+            log(LogLevel::info,
+                cat("OpenCL platform ", p, " has no usable device: ", cl_error_name(code)));
+            continue;
+        }
+        for (std::size_t d = 0; d < devices.size(); ++d) {
+            const cl_device_id device = devices[d];
+            if (device_value<cl_bool>(device, CL_DEVICE_AVAILABLE, CL_TRUE) == CL_FALSE ||
+                device_value<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE, CL_TRUE) == CL_FALSE)
+                continue;
+            OpenCLDevice entry;
+            entry.platform = platforms[p];
+            entry.device = device;
+            entry.platform_version =
+                text_info(clGetPlatformInfo, platforms[p], CL_PLATFORM_VERSION);
+            entry.info.id = cat(p, ":", d);
+            entry.info.name = text_info(clGetDeviceInfo, device, CL_DEVICE_NAME);
+            entry.info.platform = text_info(clGetPlatformInfo, platforms[p], CL_PLATFORM_NAME);
+            entry.info.vendor = text_info(clGetDeviceInfo, device, CL_DEVICE_VENDOR);
+            entry.info.driver = text_info(clGetDeviceInfo, device, CL_DRIVER_VERSION);
+            entry.info.kind = kind_of(device_value<cl_device_type>(device, CL_DEVICE_TYPE));
+            entry.traits = traits_of(device, entry.info.kind,
+                                     text_info(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS));
+            found.push_back(std::move(entry));
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
+const std::vector<OpenCLDevice>& opencl_devices() {
+    static const std::vector<OpenCLDevice>* devices = new std::vector<OpenCLDevice>(enumerate());
+    return *devices;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// The in-order queue of an OpenCL context, and a second one with profiling for when it is asked
+// for: some drivers make a profiling queue slower for everybody.
+#include "runtime/opencl_queue.hpp"
+
+#include "runtime/counting.hpp"
+#include "runtime/opencl_program.hpp"
+
+namespace dlprim {
+namespace {
+
+cl_mem memory(const BufferRef& ref) {
+    return static_cast<cl_mem>(ref.buffer->handle());
+}
+
+std::string range_text(const NDRange& range) {
+    std::string global, local;
+    for (int i = 0; i < range.dims; ++i) {
+        global += cat(i > 0 ? "x" : "", range.global[static_cast<std::size_t>(i)]);
+        local += cat(i > 0 ? "x" : "", range.local[static_cast<std::size_t>(i)]);
+    }
+    return cat("global ", global, ", local ", range.local[0] == 0 ? "free" : local);
+}
+
+}  // namespace
+
+OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters)
+    : context_(context), device_(device), counters_(counters) {
+    plain_ = make(0);
+    current_ = plain_;
+}
+
+OpenCLQueue::~OpenCLQueue() {
+    if (opencl_gone()) return;
+    drain();
+    for (const auto& [label, event] : pending_) clReleaseEvent(event);
+    clReleaseCommandQueue(plain_);
+    if (profiled_ != nullptr) clReleaseCommandQueue(profiled_);
+}
+
+cl_command_queue OpenCLQueue::make(cl_command_queue_properties properties) const {
+    cl_int code = CL_SUCCESS;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // OpenCL 1.2 has no other
+    const cl_command_queue queue = clCreateCommandQueue(context_, device_, properties, &code);
+#pragma GCC diagnostic pop
+    cl_check(code, "making a command queue");
+    return queue;
+}
+
+void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {
+    const auto dims = static_cast<cl_uint>(range.dims);
+    for (cl_uint i = 0; i < dims; ++i)
+        if (range.global[i] == 0) return;
+    const std::size_t* local = range.local[0] == 0 ? nullptr : range.local.data();
+    cl_event event = nullptr;
+    const bool profiling = current_ == profiled_;
+    const cl_int code = clEnqueueNDRangeKernel(
+        current_, static_cast<OpenCLKernel&>(kernel).handle(), dims, nullptr, range.global.data(),
+        local, 0, nullptr, profiling ? &event : nullptr);
+    if (code != CL_SUCCESS) [[unlikely]]
+        cl_check(code, "kernel '", kernel.name(), "': enqueueing it (", range_text(range), ")");
+    count(counters_.launches);
+    if (profiling) pending_.emplace_back(label_, event);
+}
+
+void OpenCLQueue::run(const std::function<void(HostPool&)>&) {
+    fail(ErrorKind::unsupported, "host work cannot run on the queue of an OpenCL device");
+}
+
+void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) {
+    if (bytes == 0) return;
+    if (blocking) count(counters_.waits);
+    cl_check(clEnqueueWriteBuffer(current_, memory(to), blocking ? CL_TRUE : CL_FALSE,
+                                  to.byte_offset, bytes, from, 0, nullptr, nullptr),
+             "writing ", bytes, " bytes to the device");
+}
+
+void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) {
+    if (bytes == 0) return;
+    if (blocking) count(counters_.waits);
+    cl_check(clEnqueueReadBuffer(current_, memory(from), blocking ? CL_TRUE : CL_FALSE,
+                                 from.byte_offset, bytes, to, 0, nullptr, nullptr),
+             "reading ", bytes, " bytes from the device");
+}
+
+void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
+    if (bytes == 0) return;
+    cl_check(clEnqueueCopyBuffer(current_, memory(from), memory(to), from.byte_offset,
+                                 to.byte_offset, bytes, 0, nullptr, nullptr),
+             "copying ", bytes, " bytes on the device");
+}
+
+void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
+                       std::size_t pattern_bytes) {
+    if (bytes == 0) return;
+    cl_check(clEnqueueFillBuffer(current_, memory(to), pattern, pattern_bytes, to.byte_offset,
+                                 bytes, 0, nullptr, nullptr),
+             "filling ", bytes, " bytes on the device");
+}
+
+void OpenCLQueue::flush() {
+    cl_check(clFlush(current_), "flushing the queue");
+}
+
+void OpenCLQueue::finish() {
+    count(counters_.waits);
+    cl_check(clFinish(current_), "waiting for the device");
+}
+
+void OpenCLQueue::drain() noexcept {
+    clFinish(current_);
+}
+
+void OpenCLQueue::set_profiling(bool on) {
+    if (on == (profiled_ != nullptr && current_ == profiled_)) return;
+    finish();  // work of the two queues must not overlap
+    collect();
+    if (on && profiled_ == nullptr) profiled_ = make(CL_QUEUE_PROFILING_ENABLE);
+    current_ = on ? profiled_ : plain_;
+}
+
+std::vector<ProfileRecord> OpenCLQueue::take_profile() {
+    finish();
+    collect();
+    return std::exchange(records_, {});
+}
+
+void OpenCLQueue::collect() {
+    for (const auto& [label, event] : pending_) {
+        ProfileRecord record;
+        record.label = label;
+        cl_ulong start = 0, end = 0;
+        if (clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(start), &start,
+                                    nullptr) == CL_SUCCESS &&
+            clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr) ==
+                CL_SUCCESS) {
+            record.start_ns = start;
+            record.end_ns = end;
+            records_.push_back(record);
+        }
+        clReleaseEvent(event);
+    }
+    pending_.clear();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The in-order queue of an OpenCL context.
+#pragma once
+
+#include "runtime/cl.hpp"
+#include "runtime/queue.hpp"
+
+#include <dlprim/context.hpp>
+
+#include <utility>
+
+namespace dlprim {
+
+class OpenCLQueue : public Queue {
+  public:
+    OpenCLQueue(cl_context context, cl_device_id device, Counters& counters);
+    ~OpenCLQueue() override;
+
+    void launch(Kernel& kernel, const NDRange& range) override;
+    void run(const std::function<void(HostPool&)>& work) override;
+    void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override;
+    void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) override;
+    void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) override;
+    void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
+              std::size_t pattern_bytes) override;
+    void flush() override;
+    void finish() override;
+    void set_profiling(bool on) override;
+    std::vector<ProfileRecord> take_profile() override;
+
+    /// finish() that neither counts nor throws, for the end of the process.
+    void drain() noexcept;
+    cl_command_queue handle() const { return current_; }
+
+  private:
+    cl_command_queue make(cl_command_queue_properties properties) const;
+    void collect();
+
+    cl_context context_;
+    cl_device_id device_;
+    Counters& counters_;
+    cl_command_queue plain_ = nullptr;
+    cl_command_queue profiled_ = nullptr;  ///< made when profiling is first asked for
+    cl_command_queue current_ = nullptr;
+    std::vector<std::pair<int, cl_event>> pending_;
+    std::vector<ProfileRecord> records_;
+};
+
+}  // namespace dlprim

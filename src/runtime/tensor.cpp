@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// Tensor: views, and copies that gather or scatter on the host where a view has gaps.
+#include <dlprim/tensor.hpp>
+
+#include "base/text.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dlprim {
+namespace {
+
+std::uint64_t byte_size(const Shape& shape, DType dtype) {
+    return static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
+}
+
+// Elements from the first to the last one that a non-empty strided view touches.
+std::uint64_t extent(const Shape& shape, const std::vector<std::int64_t>& strides) {
+    std::int64_t last = 0;
+    for (int i = 0; i < shape.rank(); ++i)
+        last += (shape[i] - 1) * strides[static_cast<std::size_t>(i)];
+    return static_cast<std::uint64_t>(last) + 1;
+}
+
+// Calls visit(element index in the view's memory) in row-major order of the view.
+template <typename Visit>
+void each_element(const Shape& shape, const std::vector<std::int64_t>& strides, Visit&& visit) {
+    std::vector<std::int64_t> index(static_cast<std::size_t>(shape.rank()), 0);
+    std::int64_t at = 0;
+    for (std::int64_t n = shape.numel(); n > 0; --n) {
+        visit(at);
+        for (int i = shape.rank() - 1; i >= 0; --i) {
+            const auto d = static_cast<std::size_t>(i);
+            at += strides[d];
+            if (++index[d] < shape[i]) break;
+            at -= strides[d] * shape[i];
+            index[d] = 0;
+        }
+    }
+}
+
+}  // namespace
+
+Tensor::Tensor(const Context& context, const Shape& shape, DType dtype)
+    : context_(context),
+      buffer_(context.impl().allocate(byte_size(shape, dtype))),
+      shape_(shape),
+      strides_(shape.strides()),
+      dtype_(dtype) {}
+
+Tensor::Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
+               DType dtype)
+    : Tensor(context, shape, dtype) {
+    copy_from(values);
+}
+
+Tensor::Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset,
+               Shape shape, DType dtype)
+    : context_(std::move(context)),
+      buffer_(std::move(buffer)),
+      byte_offset_(byte_offset),
+      shape_(std::move(shape)),
+      strides_(shape_.strides()),
+      dtype_(dtype) {
+    require(buffer_ != nullptr, "a tensor of shape ", shape_.str(), " needs memory");
+    require(byte_offset_ % size_of(dtype_) == 0, "offset ", byte_offset_,
+            " is not a multiple of the ", size_of(dtype_), " bytes of an element");
+    require(byte_offset_ <= buffer_->bytes() &&
+                byte_size(shape_, dtype_) <= buffer_->bytes() - byte_offset_,
+            "a tensor of shape ", shape_.str(), " at byte ", byte_offset_,
+            " does not fit into memory of ", buffer_->bytes(), " bytes");
+}
+
+Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
+                           const Shape& shape, DType dtype) {
+    require(!context.impl().is_host(),
+            "a cl_mem can only be wrapped for an OpenCL device, not for the host");
+    return Tensor(context,
+                  context.impl().wrap(cl_mem_handle, byte_offset + byte_size(shape, dtype)),
+                  byte_offset, shape, dtype);
+}
+
+Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype) {
+    require(context.impl().is_host(),
+            "host memory can only be wrapped for the host, not for device ", context.info().id);
+    return Tensor(context, context.impl().wrap(data, byte_size(shape, dtype)), 0, shape, dtype);
+}
+
+std::uint64_t Tensor::bytes() const noexcept {
+    return byte_size(shape_, dtype_);
+}
+
+bool Tensor::contiguous() const noexcept {
+    std::int64_t expected = 1;
+    for (int i = shape_.rank() - 1; i >= 0; --i) {
+        if (shape_[i] != 1 && strides_[static_cast<std::size_t>(i)] != expected)
+            return shape_.empty();
+        expected *= shape_[i];
+    }
+    return true;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+    require(shape.numel() == shape_.numel(), "a tensor of shape ", shape_.str(),
+            " cannot be seen as ", shape.str(), ": they differ in the number of elements");
+    require(contiguous(), "only a tensor without gaps can be reshaped; shape ", shape_.str());
+    Tensor view = *this;
+    view.shape_ = shape;
+    view.strides_ = shape.strides();
+    return view;
+}
+
+Tensor Tensor::slice(int dim, std::int64_t begin, std::int64_t end) const {
+    require(dim >= -shape_.rank() && dim < shape_.rank(), "dimension ", dim, " is not in shape ",
+            shape_.str());
+    const int d = dim < 0 ? dim + shape_.rank() : dim;
+    require(begin >= 0 && begin <= end && end <= shape_[d], "[", begin, ", ", end,
+            ") is not a range of dimension ", d, " of shape ", shape_.str());
+    Tensor view = *this;
+    view.shape_ = shape_.with(d, end - begin);
+    if (end > begin)
+        view.byte_offset_ +=
+            static_cast<std::uint64_t>(begin * strides_[static_cast<std::size_t>(d)]) *
+            size_of(dtype_);
+    return view;
+}
+
+Tensor Tensor::transpose(int dim0, int dim1) const {
+    std::size_t d[2];
+    for (int i = 0; i < 2; ++i) {
+        const int dim = i == 0 ? dim0 : dim1;
+        require(dim >= -shape_.rank() && dim < shape_.rank(), "dimension ", dim,
+                " is not in shape ", shape_.str());
+        d[i] = static_cast<std::size_t>(dim < 0 ? dim + shape_.rank() : dim);
+    }
+    std::vector<std::int64_t> dims = shape_.to_vector();
+    std::swap(dims[d[0]], dims[d[1]]);
+    Tensor view = *this;
+    view.shape_ = Shape(dims);
+    std::swap(view.strides_[d[0]], view.strides_[d[1]]);
+    return view;
+}
+
+void Tensor::copy_from_host(const void* data, std::uint64_t size) {
+    require(defined(), "an undefined tensor holds no elements");
+    require(size == bytes(), "a tensor of shape ", shape_.str(), " takes ", bytes(), " bytes, not ",
+            size);
+    if (size == 0) return;
+    Queue& queue = context_->impl().queue();
+    const BufferRef place{buffer_.get(), byte_offset_};
+    if (contiguous()) {
+        queue.write(place, data, size, true);
+        return;
+    }
+    const std::size_t element = size_of(dtype_);
+    std::vector<std::byte> memory(extent(shape_, strides_) * element);
+    queue.read(place, memory.data(), memory.size(), true);  // keeps what lies in the gaps
+    const auto* from = static_cast<const std::byte*>(data);
+    each_element(shape_, strides_, [&](std::int64_t at) {
+        std::memcpy(memory.data() + static_cast<std::size_t>(at) * element, from, element);
+        from += element;
+    });
+    queue.write(place, memory.data(), memory.size(), true);
+}
+
+void Tensor::copy_to_host(void* data, std::uint64_t size) const {
+    require(defined(), "an undefined tensor holds no elements");
+    require(size == bytes(), "a tensor of shape ", shape_.str(), " holds ", bytes(), " bytes, not ",
+            size);
+    if (size == 0) return;
+    Queue& queue = context_->impl().queue();
+    const BufferRef place{buffer_.get(), byte_offset_};
+    if (contiguous()) {
+        queue.read(place, data, size, true);
+        return;
+    }
+    const std::size_t element = size_of(dtype_);
+    std::vector<std::byte> memory(extent(shape_, strides_) * element);
+    queue.read(place, memory.data(), memory.size(), true);
+    auto* to = static_cast<std::byte*>(data);
+    each_element(shape_, strides_, [&](std::int64_t at) {
+        std::memcpy(to, memory.data() + static_cast<std::size_t>(at) * element, element);
+        to += element;
+    });
+}
+
+void Tensor::copy_from(const std::vector<float>& values) {
+    require(static_cast<std::int64_t>(values.size()) == shape_.numel(), "a tensor of shape ",
+            shape_.str(), " takes ", shape_.numel(), " values, not ", values.size());
+    if (dtype_ == DType::f32) return copy_from_host(values.data(), bytes());
+    std::vector<std::byte> converted(bytes());
+    convert(values.data(), DType::f32, converted.data(), dtype_, values.size());
+    copy_from_host(converted.data(), converted.size());
+}
+
+std::vector<float> Tensor::to_floats() const {
+    std::vector<float> values(static_cast<std::size_t>(shape_.numel()));
+    if (dtype_ == DType::f32) {
+        copy_to_host(values.data(), bytes());
+        return values;
+    }
+    std::vector<std::byte> raw(bytes());
+    copy_to_host(raw.data(), raw.size());
+    convert(raw.data(), dtype_, values.data(), DType::f32, values.size());
+    return values;
+}
+
+std::vector<double> Tensor::to_doubles() const {
+    std::vector<double> values(static_cast<std::size_t>(shape_.numel()));
+    std::vector<std::byte> raw(bytes());
+    copy_to_host(raw.data(), raw.size());
+    convert(raw.data(), dtype_, values.data(), DType::f64, values.size());
+    return values;
+}
+
+void Tensor::fill(double value) {
+    require(defined(), "an undefined tensor holds no elements");
+    if (shape_.empty()) return;
+    std::byte pattern[8];
+    const std::size_t element = size_of(dtype_);
+    convert(&value, DType::f64, pattern, dtype_, 1);
+    if (contiguous()) {
+        context_->impl().queue().fill({buffer_.get(), byte_offset_}, bytes(), pattern, element);
+        return;
+    }
+    std::vector<std::byte> values(bytes());
+    for (std::size_t i = 0; i < values.size(); i += element)
+        std::memcpy(values.data() + i, pattern, element);
+    copy_from_host(values.data(), values.size());
+}
+
+}  // namespace dlprim

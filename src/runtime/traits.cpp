@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// DLPRIM_TRAITS: lets a device pass for a smaller one, to try engines on what is not at hand.
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "runtime/devices.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace dlprim {
+
+void lower_traits(Traits& traits) {
+    const auto text = env("DLPRIM_TRAITS");
+    if (!text) return;
+    static const std::vector<std::string> keys = {
+        "max_work_group",   "local_kib",     "max_alloc_mib", "global_mib", "vector_width",
+        "vector_registers", "compute_units", "fp64",          "fp16",       "wide_vectors"};
+    for (const std::string& item : split(*text, ',')) {
+        const std::size_t equals = item.find('=');
+        const std::string key = item.substr(0, equals);
+        require(std::find(keys.begin(), keys.end(), key) != keys.end(),
+                "DLPRIM_TRAITS: unknown key '", key, "'", did_you_mean(key, keys),
+                " (known: ", join(keys, ", "), ")");
+        std::uint64_t value = 0;
+        const char* begin = equals == std::string::npos ? nullptr : item.data() + equals + 1;
+        const char* end = item.data() + item.size();
+        const bool number =
+            begin != nullptr && begin != end && std::from_chars(begin, end, value).ptr == end;
+        require(number && value < (std::uint64_t{1} << 40), "DLPRIM_TRAITS: '", item, "' must be ",
+                key, "=NUMBER");
+        const auto lower = [&](auto& trait, std::uint64_t least) {
+            using T = std::decay_t<decltype(trait)>;
+            require(value >= least, "DLPRIM_TRAITS: ", key, " must be at least ", least);
+            trait =
+                static_cast<T>(std::min<std::uint64_t>(static_cast<std::uint64_t>(trait), value));
+        };
+        const auto lower_flag = [&](bool& trait) {
+            require(value <= 1, "DLPRIM_TRAITS: ", key, " must be 0 or 1");
+            trait = trait && value == 1;
+        };
+        if (key == "max_work_group") lower(traits.max_work_group, 1);
+        if (key == "vector_width") lower(traits.vector_width, 1);
+        if (key == "vector_registers") lower(traits.vector_registers, 1);
+        if (key == "compute_units") lower(traits.compute_units, 1);
+        if (key == "fp64") lower_flag(traits.fp64);
+        if (key == "fp16") lower_flag(traits.fp16);
+        if (key == "wide_vectors") lower_flag(traits.wide_vectors);
+        if (key == "local_kib") {
+            value <<= 10;
+            lower(traits.local_bytes, 0);
+        }
+        if (key == "max_alloc_mib") {
+            value <<= 20;
+            lower(traits.max_alloc_bytes, 1);
+        }
+        if (key == "global_mib") {
+            value <<= 20;
+            lower(traits.global_bytes, 1);
+            lower(traits.max_alloc_bytes, 1);
+        }
+    }
+}
+
+}  // namespace dlprim
