@@ -3,18 +3,19 @@
 //
 //   y0 = max(x0 * p0 + x1, 0); y1 = sum[0,2,3](x0); y2 = sum[0,2,3](x0 * x0)
 //
-// x0.. are inputs (numpy broadcasting), p0.. scalar parameters, y0.. outputs in order. A name without
-// digits may be bound first: `t = x0 - x1; y0 = t * t`. The right side of an output is elementwise or
-// one reduction over the listed axes (`sum[](e)`: over all):
+// x0.. are inputs (numpy broadcasting), p0.. scalar parameters, y0.. outputs in order. A name
+// without digits may be bound first: `t = x0 - x1; y0 = t * t`. The right side of an output is
+// elementwise or one reduction over the listed axes (`sum[](e)`: over all):
 //   sum, prod, max, min, mean         with their natural initial values
-//   reduce[axes; init; combine](e)    combine is an expression in a and b, associative and commutative
-// Functions: exp log log1p expm1 sqrt rsqrt abs sign floor ceil round sin cos tan tanh erf pow min max fma
-// select(c,a,b) isnan; operators + - * / unary- < <= > >= == != && || ! and c ? a : b (truth is 1 or 0).
-// index(d): the element's position along dimension d of the broadcast shape. size(d): that size.
-// uniform(seed, step, id): Philox4x32-10 in [0, 1), keyed by (seed, step, id) with the element's
-// linear index in the broadcast shape as counter; the same on every device.
-// Arithmetic is float; double where an operand is double and the device has it; integer operands are
-// converted to float (to long when all operands are integers).
+//   reduce[axes; init; combine](e)    combine is an expression in a and b, associative and
+//   commutative
+// Functions: exp log log1p expm1 sqrt rsqrt abs sign floor ceil round sin cos tan tanh erf pow min
+// max fma select(c,a,b) isnan; operators + - * / unary- < <= > >= == != && || ! and c ? a : b
+// (truth is 1 or 0). index(d): the element's position along dimension d of the broadcast shape.
+// size(d): that size. uniform(seed, step, id): Philox4x32-10 in [0, 1), keyed by (seed, step, id)
+// with the element's linear index in the broadcast shape as counter; the same on every device.
+// Arithmetic is float; double where an operand is double and the device has it; integer operands
+// are converted to float (to long when all operands are integers).
 //
 // Philox: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
@@ -37,8 +38,8 @@ using ExprPtr = std::shared_ptr<const Expr>;
 struct Expr {
     enum class Kind { constant, input, scalar, index, size, call };
     Kind kind;
-    double value = 0;   ///< constant
-    int number = 0;     ///< input, scalar, or dimension of index/size
+    double value = 0;      ///< constant
+    int number = 0;        ///< input, scalar, or dimension of index/size
     std::string function;  ///< call: "add", "mul", "exp", "select", "uniform", "less", ...
     std::vector<ExprPtr> args;
 };
@@ -48,9 +49,9 @@ struct Output {
     Kind kind = Kind::elementwise;
     ExprPtr value;
     bool all_axes = false;
-    Ints axes;             ///< reductions: dimensions of the broadcast shape, may be negative
-    double init = 0;       ///< custom
-    ExprPtr combine;       ///< custom: inputs 0 and 1 are a and b
+    Ints axes;        ///< reductions: dimensions of the broadcast shape, may be negative
+    double init = 0;  ///< custom
+    ExprPtr combine;  ///< custom: inputs 0 and 1 are a and b
 };
 
 struct Program {
@@ -83,9 +84,10 @@ ExprPtr input(int number);
 ExprPtr scalar(int number);
 ExprPtr call(std::string function, std::vector<ExprPtr> args);
 
-/// The value of an elementwise expression in double (what oracles use). `at` gives inputs, `scalars`
-/// the parameters, `index` the position in `broadcast`.
-double evaluate(const ExprPtr& expr, const std::vector<double>& at, const std::vector<double>& scalars,
-                const std::vector<std::int64_t>& index, const Shape& broadcast);
+/// The value of an elementwise expression in double (what oracles use). `at` gives inputs,
+/// `scalars` the parameters, `index` the position in `broadcast`.
+double evaluate(const ExprPtr& expr, const std::vector<double>& at,
+                const std::vector<double>& scalars, const std::vector<std::int64_t>& index,
+                const Shape& broadcast);
 
 }  // namespace dlprim::pointwise

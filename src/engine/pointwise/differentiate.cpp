@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+// Symbolic differentiation. Branches become select() of the branches' derivatives, never a product
+// with a truth value, so that what a branch not taken would make (NaN, infinity) does not leak.
+#include "engine/pointwise/functions.hpp"
+#include "engine/pointwise/program.hpp"
+
+#include <unordered_map>
+
+namespace dlprim::pointwise {
+namespace {
+
+ExprPtr make(const char* function, std::vector<ExprPtr> args) {
+    return call(function, std::move(args));
+}
+ExprPtr mul(const ExprPtr& a, const ExprPtr& b) {
+    return make("mul", {a, b});
+}
+ExprPtr div(const ExprPtr& a, const ExprPtr& b) {
+    return make("div", {a, b});
+}
+ExprPtr add(const ExprPtr& a, const ExprPtr& b) {
+    return make("add", {a, b});
+}
+ExprPtr sub(const ExprPtr& a, const ExprPtr& b) {
+    return make("sub", {a, b});
+}
+ExprPtr neg(const ExprPtr& a) {
+    return make("neg", {a});
+}
+ExprPtr one() {
+    return constant(1);
+}
+
+bool is_one(const ExprPtr& e) {
+    return e->kind == Expr::Kind::constant && e->value == 1;
+}
+
+struct Differentiator {
+    int number;
+    std::unordered_map<const Expr*, ExprPtr> done;
+
+    /// a * b where either may be zero (nullptr) or one.
+    static ExprPtr product(const ExprPtr& a, const ExprPtr& b) {
+        if (!a || !b) return nullptr;
+        if (is_one(a)) return b;
+        if (is_one(b)) return a;
+        return mul(a, b);
+    }
+    static ExprPtr sum(const ExprPtr& a, const ExprPtr& b) {
+        if (!a) return b;
+        if (!b) return a;
+        return add(a, b);
+    }
+    static ExprPtr branch(const ExprPtr& condition, const ExprPtr& a, const ExprPtr& b) {
+        if (!a && !b) return nullptr;
+        return make("select", {condition, a ? a : constant(0), b ? b : constant(0)});
+    }
+
+    ExprPtr visit(const ExprPtr& expr) {
+        if (expr->kind == Expr::Kind::input) return expr->number == number ? one() : nullptr;
+        if (expr->kind != Expr::Kind::call) return nullptr;
+        if (const auto found = done.find(expr.get()); found != done.end()) return found->second;
+        ExprPtr result = rule(expr);
+        done.emplace(expr.get(), result);
+        return result;
+    }
+
+    ExprPtr rule(const ExprPtr& y) {
+        const Function* f = find_function(y->function);
+        if (!f || is_truth(f->op)) return nullptr;
+        const auto& args = y->args;
+        const ExprPtr a = args[0];
+        const ExprPtr b = args.size() > 1 ? args[1] : nullptr;
+        const ExprPtr c = args.size() > 2 ? args[2] : nullptr;
+        switch (f->op) {
+            case Op::floor:
+            case Op::ceil:
+            case Op::round:
+            case Op::trunc:
+            case Op::sign:
+            case Op::uniform:
+                return nullptr;
+            case Op::select:
+                return branch(a, visit(b), visit(c));
+            default:
+                break;
+        }
+        const ExprPtr da = visit(a);
+        const ExprPtr db = b ? visit(b) : nullptr;
+        const ExprPtr dc = c ? visit(c) : nullptr;
+        if (!da && !db && !dc) return nullptr;
+        switch (f->op) {
+            case Op::add:
+                return sum(da, db);
+            case Op::sub:
+                return !db ? da : !da ? neg(db) : sub(da, db);
+            case Op::mul:
+                return sum(product(da, b), product(a, db));
+            case Op::div: {
+                const ExprPtr left = da ? div(da, b) : nullptr;
+                const ExprPtr right = db ? product(div(y, b), db) : nullptr;
+                return !right ? left : !left ? neg(right) : sub(left, right);
+            }
+            case Op::neg:
+                return neg(da);
+            case Op::max:
+                return branch(make("greater_equal", {a, b}), da, db);
+            case Op::min:
+                return branch(make("less_equal", {a, b}), da, db);
+            case Op::fma:
+                return sum(sum(product(da, b), product(a, db)), dc);
+            case Op::pow: {
+                ExprPtr left, right;
+                if (da) left = product(mul(b, make("pow", {a, simplify(sub(b, one()))})), da);
+                if (db)
+                    right = product(
+                        make("select", {make("and", {make("equal", {a, constant(0)}),
+                                                     make("greater_equal", {b, constant(0)})}),
+                                        constant(0), mul(y, make("log", {a}))}),
+                        db);
+                return sum(left, right);
+            }
+            case Op::exp:
+                return product(y, da);
+            case Op::log:
+                return div(da, a);
+            case Op::log1p:
+                return div(da, add(one(), a));
+            case Op::expm1:
+                return product(make("exp", {a}), da);
+            case Op::sqrt:
+                return product(div(constant(0.5), y), da);
+            case Op::rsqrt:
+                return product(mul(constant(-0.5), mul(y, mul(y, y))), da);
+            case Op::abs:
+                return product(make("sign", {a}), da);
+            case Op::sin:
+                return product(make("cos", {a}), da);
+            case Op::cos:
+                return product(neg(make("sin", {a})), da);
+            case Op::tan:
+                return product(add(one(), mul(y, y)), da);
+            case Op::asin:
+                return product(make("rsqrt", {sub(one(), mul(a, a))}), da);
+            case Op::acos:
+                return product(neg(make("rsqrt", {sub(one(), mul(a, a))})), da);
+            case Op::atan:
+                return div(da, add(one(), mul(a, a)));
+            case Op::sinh:
+                return product(make("cosh", {a}), da);
+            case Op::cosh:
+                return product(make("sinh", {a}), da);
+            case Op::tanh:
+                return product(sub(one(), mul(y, y)), da);
+            case Op::asinh:
+                return product(make("rsqrt", {add(mul(a, a), one())}), da);
+            case Op::acosh:
+                return product(make("rsqrt", {sub(mul(a, a), one())}), da);
+            case Op::atanh:
+                return div(da, sub(one(), mul(a, a)));
+            case Op::erf:
+                return product(mul(constant(1.1283791670955126), make("exp", {neg(mul(a, a))})),
+                               da);
+            case Op::sigmoid:
+                return product(mul(y, sub(one(), y)), da);
+            default:
+                return nullptr;
+        }
+    }
+};
+
+}  // namespace
+
+ExprPtr differentiate(const ExprPtr& expr, int number) {
+    const ExprPtr result = Differentiator{number, {}}.visit(expr);
+    if (!result) return nullptr;
+    ExprPtr simple = simplify(result);
+    if (simple->kind == Expr::Kind::constant && simple->value == 0) return nullptr;
+    return simple;
+}
+
+}  // namespace dlprim::pointwise

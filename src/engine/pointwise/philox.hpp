@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Philox4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) as the
+// language's uniform() uses it: key (seed low, seed high), counter (element low, element high,
+// step, id); the first word of the result gives 24 bits of a number in [0, 1).
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace dlprim::pointwise {
+
+inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
+                                               std::uint32_t key0, std::uint32_t key1) {
+    for (int round = 0; round < 10; ++round) {
+        const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
+        const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
+        counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0,
+                   static_cast<std::uint32_t>(product1),
+                   static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1,
+                   static_cast<std::uint32_t>(product0)};
+        key0 += 0x9E3779B9u;
+        key1 += 0xBB67AE85u;
+    }
+    return counter;
+}
+
+inline float uniform(std::uint64_t seed, std::uint64_t step, std::uint64_t id,
+                     std::uint64_t element) {
+    const auto words =
+        philox4x32({static_cast<std::uint32_t>(element), static_cast<std::uint32_t>(element >> 32),
+                    static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(id)},
+                   static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
+    return static_cast<float>(words[0] >> 8) * (1.0f / 16777216.0f);
+}
+
+}  // namespace dlprim::pointwise
