@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Interpolation between images [outer, h, w, lanes * V], guided by tables that the host made:
+//   table[0 ..)      low coordinate of each of n outputs of an axis
+//   table[n ..)      high coordinate
+//   table[2n ..)     bits of the float weight of the high coordinate
+//   table[3n ..)     for each of m inputs the first output that reads it, then (m further) one past the last
+// rows of y come first in the table, then, from `columns` on, the columns. No local memory.
+//
+//   ROWS 1 (CPUs): a work-item computes one row of the result; 0: V lanes of one element
+//
+// Defines: V        lanes a step: 1, 4, 8 or 16
+//          NEAREST  1: low alone counts
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if V == 1
+#define FLOATS float
+#define LOAD(p) (*(p))
+#define STORE(v, p) *(p) = (v)
+#else
+#define FLOATS JOIN(float, V)
+#define LOAD(p) JOIN(vload, V)(0, p)
+#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
+#endif
+
+// Loops over a row, or splits the work-item's number; then column, lane, row (over all images) are set.
+#if ROWS
+#define ELEMENTS(width)                         \
+    const long row = (long)get_global_id(0);    \
+    for (int column = 0; column < width; ++column) \
+        for (int lane = 0; lane < lanes; ++lane)
+#else
+#define ELEMENTS(width)                                                               \
+    const int lane = (int)(get_global_id(0) % (ulong)lanes);                          \
+    const int column = (int)(get_global_id(0) / (ulong)lanes % (ulong)width);         \
+    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)width);
+#endif
+
+kernel void interpolate(global const float* x, ulong x_offset, global float* y, ulong y_offset,
+                        global const int* table, ulong table_offset, ulong count, int columns, int ih,
+                        int iw, int oh, int ow, int lanes) {
+    if (get_global_id(0) >= count) return;
+    global const int* rows_of = table + table_offset;
+    global const int* columns_of = rows_of + columns;
+    const long pixel = (long)lanes * V;
+    ELEMENTS(ow) {
+        const int oy = (int)(row % oh);
+        global const float* plane = x + x_offset + row / oh * ih * iw * pixel + (long)lane * V;
+        global const float* top = plane + (long)rows_of[oy] * iw * pixel;
+        const long a = columns_of[column] * pixel;
+        FLOATS v = LOAD(top + a);
+#if !NEAREST
+        global const float* bottom = plane + (long)rows_of[oh + oy] * iw * pixel;
+        const long b = columns_of[ow + column] * pixel;
+        const float wy = as_float(rows_of[2 * oh + oy]), wx = as_float(columns_of[2 * ow + column]);
+        v = (1.0f - wy) * ((1.0f - wx) * v + wx * LOAD(top + b)) +
+            wy * ((1.0f - wx) * LOAD(bottom + a) + wx * LOAD(bottom + b));
+#endif
+        STORE(v, y + y_offset + (ulong)((row * ow + column) * pixel + (long)lane * V));
+    }
+}
+
+// The weight with which output o of an axis of n outputs reads input i.
+static inline float weight_of(global const int* axis, int n, int o, int i) {
+#if NEAREST
+    return axis[o] == i ? 1.0f : 0.0f;
+#else
+    const float w = as_float(axis[2 * n + o]);
+    return (axis[o] == i ? 1.0f - w : 0.0f) + (axis[n + o] == i ? w : 0.0f);
+#endif
+}
+
+// dx [outer, ih, iw, ...] from dy [outer, oh, ow, ...]: each input sums over the outputs that read it.
+kernel void interpolate_backward(global const float* dy, ulong dy_offset, global float* dx,
+                                 ulong dx_offset, global const int* table, ulong table_offset,
+                                 ulong count, int columns, int ih, int iw, int oh, int ow, int lanes) {
+    if (get_global_id(0) >= count) return;
+    global const int* rows_of = table + table_offset;
+    global const int* columns_of = rows_of + columns;
+    const long pixel = (long)lanes * V;
+    ELEMENTS(iw) {
+        const int iy = (int)(row % ih);
+        global const float* plane = dy + dy_offset + row / ih * oh * ow * pixel + (long)lane * V;
+        const int y0 = rows_of[3 * oh + iy], y1 = rows_of[3 * oh + ih + iy];
+        const int x0 = columns_of[3 * ow + column], x1 = columns_of[3 * ow + iw + column];
+        FLOATS sum = 0.0f;
+        for (int i = y0; i < y1; ++i) {
+            const float wy = weight_of(rows_of, oh, i, iy);
+            FLOATS line = 0.0f;
+            for (int j = x0; j < x1; ++j)
+                line += weight_of(columns_of, ow, j, column) * LOAD(plane + ((long)i * ow + j) * pixel);
+            sum += wy * line;
+        }
+        STORE(sum, dx + dx_offset + (ulong)((row * iw + column) * pixel + (long)lane * V));
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// Gradient of pooling: each element of dx [outer, ih, iw, lanes * V] sums, in a fixed order, over the
+// windows of dy [outer, oh, ow, lanes * V] that hold it: those whose maximum it was, or a share of each
+// mean. Sizes and defines as in generic.cl. No local memory.
+//
+//   ROWS 1 (CPUs): a work-item computes one row of dx (outer * ih of them)
+//   ROWS 0:        a work-item computes V lanes of one element of dx
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if V == 1
+#define FLOATS float
+#define INTS int
+#define LOAD(p) (*(p))
+#define STORE(v, p) *(p) = (v)
+#define TO_INTS(v) ((int)(v))
+#else
+#define FLOATS JOIN(float, V)
+#define INTS JOIN(int, V)
+#define LOAD(p) JOIN(vload, V)(0, p)
+#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
+#define TO_INTS(v) JOIN(convert_int, V)(v)
+#endif
+
+kernel void pool_backward(global const float* dy, ulong dy_offset, global const INDEX_T* idx,
+                          ulong idx_offset, global float* dx, ulong dx_offset, ulong count, int ih,
+                          int iw, int oh, int ow, int lanes, int kh, int kw, int sh, int sw, int pt,
+                          int pl, int pb, int pr) {
+    if (get_global_id(0) >= count) return;
+    const long pixel = (long)lanes * V;
+#if ROWS
+    const long row = (long)get_global_id(0);
+    for (int ix = 0; ix < iw; ++ix)
+        for (int lane = 0; lane < lanes; ++lane)
+#else
+    const int lane = (int)(get_global_id(0) % (ulong)lanes);
+    const int ix = (int)(get_global_id(0) / (ulong)lanes % (ulong)iw);
+    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)iw);
+#endif
+    {
+        const int iy = (int)(row % ih);
+        const long outer = row / ih;
+        // Windows [y0, y1) x [x0, x1) hold (iy, ix).
+        const int y0 = iy + pt < kh ? 0 : (iy + pt - kh) / sh + 1;
+        const int y1 = min((iy + pt) / sh + 1, oh);
+        const int x0 = ix + pl < kw ? 0 : (ix + pl - kw) / sw + 1;
+        const int x1 = min((ix + pl) / sw + 1, ow);
+        const ulong plane = (ulong)(outer * oh * ow * pixel + (long)lane * V);
+        FLOATS sum = 0.0f;
+        for (int i = y0; i < y1; ++i)
+            for (int j = x0; j < x1; ++j) {
+                const ulong from = plane + (ulong)(((long)i * ow + j) * pixel);
+                const FLOATS d = LOAD(dy + dy_offset + from);
+#if AVERAGE
+                const int top = i * sh - pt, left = j * sw - pl;
+#if INCLUDE
+                const int divisor = (min(top + kh, ih + pb) - top) * (min(left + kw, iw + pr) - left);
+#else
+                const int divisor = (min(top + kh, ih) - max(top, 0)) * (min(left + kw, iw) - max(left, 0));
+#endif
+                sum += d / (float)divisor;
+#else
+                const int own = (iy + pt - i * sh) * kw + (ix + pl - j * sw);
+                const INTS at = TO_INTS(LOAD(idx + idx_offset + from));
+                sum += select((FLOATS)0.0f, d, at == (INTS)own);
+#endif
+            }
+        STORE(sum, dx + dx_offset + (ulong)((row * iw + ix) * pixel + (long)lane * V));
+    }
+}

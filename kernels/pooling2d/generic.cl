@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Pooling over [outer, ih, iw, lanes * V] -> [outer, oh, ow, lanes * V] with windows of kh x kw that step
+// by sh, sw and start pt above and pl left of the input; pb, pr lie behind it. No local memory.
+//
+//   ROWS 1 (CPUs): a work-item computes one row of outputs (outer * oh of them)
+//   ROWS 0:        a work-item computes V lanes of one output
+//
+// Defines: V        lanes a step: 1, 4, 8 or 16
+//          AVERAGE  1: mean over the window, 0: maximum
+//          INCLUDE  1: the mean's divisor counts padding
+//          INDEX    1: idx gets the position of the maximum in its window
+//          INDEX_T  uchar or int
+
+#define JOIN_(a, b) a##b
+#define JOIN(a, b) JOIN_(a, b)
+#if V == 1
+#define FLOATS float
+#define INTS int
+#define LOAD(p) (*(p))
+#define STORE(v, p) *(p) = (v)
+#define TO_INDEX(v) ((INDEX_T)(v))
+#else
+#define FLOATS JOIN(float, V)
+#define INTS JOIN(int, V)
+#define LOAD(p) JOIN(vload, V)(0, p)
+#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
+#define TO_INDEX(v) JOIN(JOIN(convert_, INDEX_T), V)(v)
+#endif
+
+kernel void pool(global const float* x, ulong x_offset, global float* y, ulong y_offset,
+                 global INDEX_T* idx, ulong idx_offset, ulong count, int ih, int iw, int oh, int ow,
+                 int lanes, int kh, int kw, int sh, int sw, int pt, int pl, int pb, int pr) {
+    if (get_global_id(0) >= count) return;
+    const long pixel = (long)lanes * V;
+#if ROWS
+    const long row = (long)get_global_id(0);
+    for (int ox = 0; ox < ow; ++ox)
+        for (int lane = 0; lane < lanes; ++lane)
+#else
+    const int lane = (int)(get_global_id(0) % (ulong)lanes);
+    const int ox = (int)(get_global_id(0) / (ulong)lanes % (ulong)ow);
+    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)ow);
+#endif
+    {
+        const int oy = (int)(row % oh);
+        const long outer = row / oh;
+        const int top = oy * sh - pt, left = ox * sw - pl;
+        const int y0 = max(top, 0), y1 = min(top + kh, ih);
+        const int x0 = max(left, 0), x1 = min(left + kw, iw);
+        global const float* plane = x + x_offset + outer * ih * iw * pixel + (long)lane * V;
+        const ulong to = (ulong)((row * ow + ox) * pixel + (long)lane * V);
+#if AVERAGE
+        FLOATS sum = 0.0f;
+        for (int i = y0; i < y1; ++i)
+            for (int j = x0; j < x1; ++j) sum += LOAD(plane + ((long)i * iw + j) * pixel);
+#if INCLUDE
+        const int divisor = (min(top + kh, ih + pb) - top) * (min(left + kw, iw + pr) - left);
+#else
+        const int divisor = (y1 - y0) * (x1 - x0);
+#endif
+        STORE(sum / (float)divisor, y + y_offset + to);
+#else
+        FLOATS best = -INFINITY;
+#if INDEX
+        INTS at = (y0 - top) * kw + (x0 - left);
+#endif
+        for (int i = y0; i < y1; ++i)
+            for (int j = x0; j < x1; ++j) {
+                const FLOATS v = LOAD(plane + ((long)i * iw + j) * pixel);
+                const INTS better = (v > best) | isnan(v);
+                best = select(best, v, better);
+#if INDEX
+                at = select(at, (INTS)((i - top) * kw + (j - left)), better);
+#endif
+            }
+        STORE(best, y + y_offset + to);
+#if INDEX
+        STORE(TO_INDEX(at), idx + idx_offset + to);
+#endif
+#endif
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// interpolation.backward: gradient of Interpolation on OpenCL, gathered by input element, in plain,
+// channels_last and blocked layouts; see kernels/interpolation/reference.cl.
+#include "ops/interpolation/kernel.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class Backward : public Engine {
+  public:
+    std::string_view name() const override { return "interpolation.backward"; }
+    std::string_view op() const override { return "InterpolationBackward"; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return interpolation::is_applicable(problem);
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return interpolation::layouts(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return interpolation::seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        return interpolation::build(context, problem.attrs, problem.outputs[0], problem.inputs[0],
+                                    "interpolate_backward", "dy", "dx", problem.outputs[0].shape);
+    }
+    std::vector<std::string> sources() const override { return {"interpolation/reference.cl"}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_interpolation_backward() {
+    return std::make_unique<Backward>();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Interpolation: images in another size. Its gradient is gathered by input element, so that two
+// runs give the same bits.
+#include "ops/interpolation/operator.hpp"
+
+#include "ops/interpolation/options.hpp"
+
+namespace dlprim {
+
+namespace {
+
+/// dy -> dx; sizes is the shape of Interpolation's input, the rest are its options.
+class InterpolationBackward : public Operator {
+  public:
+    std::string_view type() const override { return "InterpolationBackward"; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"mode", OptionKind::text, std::string("nearest"),
+             "as of Interpolation, like the rest"},
+            {"scale_y", OptionKind::number, -1.0, ""},
+            {"scale_x", OptionKind::number, -1.0, ""},
+            {"out_h", OptionKind::integer, std::int64_t{-1}, ""},
+            {"out_w", OptionKind::integer, std::int64_t{-1}, ""},
+            {"align_corners", OptionKind::boolean, false, ""},
+            {"sizes", OptionKind::integers, Ints{}, "the shape of Interpolation's input", true}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
+    }
+};
+
+}  // namespace
+
+const Schema& Interpolation::schema() const {
+    static const Schema schema{
+        {"mode", OptionKind::text, std::string("nearest"), "nearest, nearest-exact or bilinear"},
+        {"scale_y", OptionKind::number, -1.0,
+         "output height over input height; the size rounds down"},
+        {"scale_x", OptionKind::number, -1.0,
+         "output width over input width; the size rounds down"},
+        {"out_h", OptionKind::integer, std::int64_t{-1},
+         "output height, where no scales are given"},
+        {"out_w", OptionKind::integer, std::int64_t{-1}, "output width, where no scales are given"},
+        {"align_corners", OptionKind::boolean, false,
+         "bilinear: corner pixels fall on corner pixels"}};
+    return schema;
+}
+
+std::vector<TensorSpec> Interpolation::infer(const Attrs& attrs,
+                                             std::span<const TensorSpec> inputs) const {
+    return {{interpolation::Options(attrs).output_shape(inputs[0].shape), inputs[0].dtype}};
+}
+
+void Interpolation::gradient(GradientContext& context) const {
+    const ValueId dy = context.output_gradients[0];
+    if (dy == no_value || !context.wanted[0]) return;
+    Attrs attrs = context.node.attrs;
+    attrs.set("sizes", context.graph.shape(context.node.inputs[0]).to_vector());
+    context.input_gradients[0] =
+        context.graph.add1("InterpolationBackward", context.node.name + "/backward", {dy}, attrs);
+}
+
+std::unique_ptr<Engine> make_interpolation_reference();
+std::unique_ptr<Engine> make_interpolation_backward();
+std::unique_ptr<Engine> make_interpolation_host();
+std::unique_ptr<Engine> make_interpolation_backward_host();
+
+void register_interpolation() {
+    OperatorRegistry::instance().add(std::make_unique<Interpolation>());
+    OperatorRegistry::instance().add(std::make_unique<InterpolationBackward>());
+    EngineRegistry::instance().add(make_interpolation_reference());
+    EngineRegistry::instance().add(make_interpolation_backward());
+    EngineRegistry::instance().add(make_interpolation_host());
+    EngineRegistry::instance().add(make_interpolation_backward_host());
+}
+
+}  // namespace dlprim

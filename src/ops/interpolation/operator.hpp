@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// The operator Interpolation; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim {
+
+class Interpolation : public Operator {
+  public:
+    std::string_view type() const override { return "Interpolation"; }
+    const Schema& schema() const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim

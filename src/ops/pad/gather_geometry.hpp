@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// PadBackward as the sum over the last three dimensions: sizes of x and y and what stands in front.
+#pragma once
+
+#include "ops/pad/options.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace dlprim::pad {
+
+struct GatherGeometry {
+    PaddedCopy::Mode mode;
+    std::int64_t outer = 1;  ///< product of the dimensions in front of the last three
+    std::array<std::int64_t, 3> x{1, 1, 1}, y{1, 1, 1}, before{0, 0, 0};
+
+    explicit GatherGeometry(const Problem& problem)
+        : mode(problem.attrs.text("mode") == "reflect" ? PaddedCopy::Mode::reflect
+                                                       : PaddedCopy::Mode::replicate) {
+        const Shape& dy = problem.inputs[0].shape;
+        const Shape& dx = problem.outputs[0].shape;
+        const Options options(problem.attrs, dx);
+        for (int k = 1; k <= 3 && k <= dx.rank(); ++k) {
+            const auto at = static_cast<std::size_t>(3 - k);
+            x[at] = dx[-k];
+            y[at] = dy[-k];
+            before[at] = options.before[static_cast<std::size_t>(dx.rank() - k)];
+        }
+        outer = dx.product(0, std::max(0, dx.rank() - 3));
+    }
+};
+
+}  // namespace dlprim::pad

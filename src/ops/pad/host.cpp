@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// pad.host: one padded copy by the host's threads; elements of any type as raw bits.
+#include "ops/pad/options.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class HostPad : public Engine {
+  public:
+    std::string_view name() const override { return "pad.host"; }
+    std::string_view op() const override { return "Pad"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
+        return Verdict::yes();
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return copy_seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<HostLaunch>(
+            [copy = pad::copy(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                host_copy(pool, copy, operands[0].host(), operands[1].host());
+            });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_pad_host() {
+    return std::make_unique<HostPad>();
+}
+
+}  // namespace dlprim

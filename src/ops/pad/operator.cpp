@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Pad: elements in front of and behind dimensions. The gradient of constant padding is a Pad with
+// the pads negated; of reflect and replicate it is PadBackward.
+#include "ops/pad/operator.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+namespace {
+
+const Schema& pad_schema() {
+    static const Schema schema{
+        {"pads", OptionKind::integers, Ints{},
+         "in front and behind, from the last dimension backward; negative crops", true},
+        {"mode", OptionKind::text, std::string("constant"), "constant, reflect or replicate"},
+        {"value", OptionKind::number, 0.0, "what constant pads with"}};
+    return schema;
+}
+
+/// dy -> dx. The size of x is an option, so that x need not be kept.
+class PadBackward : public Operator {
+  public:
+    std::string_view type() const override { return "PadBackward"; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"pads", OptionKind::integers, Ints{}, "as of Pad", true},
+            {"mode", OptionKind::text, std::string("reflect"), "reflect or replicate"},
+            {"value", OptionKind::number, 0.0, "not used"},
+            {"sizes", OptionKind::integers, Ints{}, "the shape of Pad's input", true}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
+    }
+};
+
+}  // namespace
+
+const Schema& Pad::schema() const {
+    return pad_schema();
+}
+
+std::vector<TensorSpec> Pad::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+    const Shape& x = inputs[0].shape;
+    return {{pad::Options(attrs, x).output_shape(x), inputs[0].dtype}};
+}
+
+void Pad::gradient(GradientContext& context) const {
+    const ValueId dy = context.output_gradients[0];
+    if (dy == no_value || !context.wanted[0]) return;
+    const Node& node = context.node;
+    const std::string name = node.name + "/backward";
+    const Shape& x = context.graph.shape(node.inputs[0]);
+    if (pad::Options(node.attrs, x).mode == PaddedCopy::Mode::constant) {
+        Ints pads = node.attrs.ints("pads");
+        for (std::int64_t& p : pads) p = -p;
+        context.input_gradients[0] = context.graph.add1("Pad", name, {dy}, {{"pads", pads}});
+    } else {
+        Attrs attrs = node.attrs;
+        attrs.set("sizes", x.to_vector());
+        context.input_gradients[0] = context.graph.add1("PadBackward", name, {dy}, attrs);
+    }
+}
+
+std::unique_ptr<Engine> make_pad_copy();
+std::unique_ptr<Engine> make_pad_host();
+std::unique_ptr<Engine> make_pad_gather();
+std::unique_ptr<Engine> make_pad_gather_host();
+
+void register_pad() {
+    OperatorRegistry::instance().add(std::make_unique<Pad>());
+    OperatorRegistry::instance().add(std::make_unique<PadBackward>());
+    EngineRegistry::instance().add(make_pad_copy());
+    EngineRegistry::instance().add(make_pad_host());
+    EngineRegistry::instance().add(make_pad_gather());
+    EngineRegistry::instance().add(make_pad_gather_host());
+}
+
+}  // namespace dlprim

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The operator Pad; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
+#pragma once
+
+#include "graph/operator.hpp"
+#include "ops/pad/options.hpp"
+
+namespace dlprim {
+
+class Pad : public Operator {
+  public:
+    std::string_view type() const override { return "Pad"; }
+    const Schema& schema() const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim

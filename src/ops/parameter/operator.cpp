@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Parameter: no input; its one parameter is its output. As a composite it vanishes: readers of the
+// output read the parameter.
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class Parameter : public Operator {
+  public:
+    std::string_view type() const override { return "Parameter"; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"shape", OptionKind::integers, Ints{}, "the parameter's sizes", true},
+            {"dtype", OptionKind::text, std::string("float"), "its element type"},
+            {"is_trainable", OptionKind::boolean, true, "whether a solver changes it"}};
+        return schema;
+    }
+    int min_inputs() const override { return 0; }
+    int max_inputs() const override { return 0; }
+    std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
+        const Shape shape(attrs.ints("shape"));
+        require(!shape.empty(), "shape ", shape.str(), " has a dimension of 0; sizes are at least 1");
+        const DType dtype = parse_dtype(attrs.text("dtype"));
+        return {{{shape, dtype}, Init::constant(0), attrs.boolean("is_trainable") && is_float(dtype)}};
+    }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
+        require(inputs.size() == 1, "wants its one parameter, got ", inputs.size(), " tensors");
+        return {inputs[0]};
+    }
+    bool expand(Graph&, const Node& node, std::vector<ValueId>& outputs) const override {
+        outputs = node.inputs;
+        return true;
+    }
+    void oracle(OracleCall& call) const override { call.outputs[0] = call.inputs[0]; }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        call.input_gradients[0] = call.output_gradients[0];
+    }
+};
+
+}  // namespace
+
+void register_parameter() { OperatorRegistry::instance().add(std::make_unique<Parameter>()); }
+
+}  // namespace dlprim

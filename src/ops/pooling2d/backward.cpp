@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// pooling2d.backward: gradient of Pooling2D on OpenCL, gathered by input element; see
+// kernels/pooling2d/backward.cl.
+#include "ops/pooling2d/kernel.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class Backward : public Engine {
+  public:
+    std::string_view name() const override { return "pooling2d.backward"; }
+    std::string_view op() const override { return "Pooling2DBackward"; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return pooling2d::is_applicable(problem);
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return pooling2d::layouts(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return pooling2d::seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const bool indices = problem.inputs.size() == 2;
+        const int dx = indices ? 2 : 1;
+        pooling2d::KernelShape shape(context.traits(), problem, problem.outputs[0],
+                                     problem.inputs[0]);
+        auto launch = std::make_unique<KernelLaunch>();
+        if (shape.outer == 0) return launch;
+        KernelCall call =
+            shape.call(context, "pooling2d/backward.cl", "pool_backward", shape.input.shape, "");
+        call.tensor("dy", 0).tensor("dx", dx);
+        call.tensor("idx", indices ? 1 : 0, indices ? size_of(problem.inputs[1].dtype) : 4);
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+    std::vector<std::string> sources() const override { return {"pooling2d/backward.cl"}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_pooling2d_backward() {
+    return std::make_unique<Backward>();
+}
+
+}  // namespace dlprim

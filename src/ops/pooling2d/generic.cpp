@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// pooling2d.generic: Pooling2D on OpenCL in plain, channels_last and blocked layouts; see
+// kernels/pooling2d/generic.cl.
+#include "ops/pooling2d/kernel.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class Generic : public Engine {
+  public:
+    std::string_view name() const override { return "pooling2d.generic"; }
+    std::string_view op() const override { return "Pooling2D"; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return pooling2d::is_applicable(problem);
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return pooling2d::layouts(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return pooling2d::seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const bool indices = problem.outputs.size() == 2;
+        pooling2d::KernelShape shape(context.traits(), problem, problem.inputs[0],
+                                     problem.outputs[0]);
+        auto launch = std::make_unique<KernelLaunch>();
+        if (shape.outer == 0) return launch;
+        KernelCall call = shape.call(context, "pooling2d/generic.cl", "pool", shape.output.shape,
+                                     indices ? " -DINDEX=1" : " -DINDEX=0");
+        call.tensor("x", 0).tensor("y", 1);
+        call.tensor("idx", indices ? 2 : 1, indices ? size_of(problem.outputs[1].dtype) : 4);
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+    std::vector<std::string> sources() const override { return {"pooling2d/generic.cl"}; }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_pooling2d_generic() {
+    return std::make_unique<Generic>();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// pooling2d.host: Pooling2D by the host's threads, a row of outputs a task; lanes of channels are
+// the inner loop, which compilers turn into vectors.
+#include "ops/pooling2d/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::int64_t most_lanes = 16;
+
+/// Maximum of a window for `n` lanes, which lie together; pixels lie `pixel` apart.
+template <bool with_index>
+inline void maximum(const float* plane, std::int64_t pixel, std::int64_t width, std::int64_t y0,
+                    std::int64_t y1, std::int64_t x0, std::int64_t x1, std::int64_t top,
+                    std::int64_t left, std::int64_t kw, std::int64_t n, float* best,
+                    std::int32_t* at) {
+    for (std::int64_t c = 0; c < n; ++c) {
+        best[c] = -std::numeric_limits<float>::infinity();
+        if (with_index) at[c] = static_cast<std::int32_t>((y0 - top) * kw + (x0 - left));
+    }
+    for (std::int64_t i = y0; i < y1; ++i)
+        for (std::int64_t j = x0; j < x1; ++j) {
+            const float* v = plane + (i * width + j) * pixel;
+            const auto position = static_cast<std::int32_t>((i - top) * kw + (j - left));
+            for (std::int64_t c = 0; c < n; ++c) {
+                const bool better = !(v[c] <= best[c]);  // larger, or NaN on either side
+                const bool taken = better && !(best[c] != best[c] && v[c] == v[c]);
+                best[c] = taken ? v[c] : best[c];
+                if (with_index) at[c] = taken ? position : at[c];
+            }
+        }
+}
+
+template <bool average, typename Index>
+void pool(HostPool& pool_, const pooling2d::Options& o, const pooling2d::View& view,
+          const Shape& xs, const Shape& ys, const float* x, float* y, Index* index) {
+    const std::int64_t rows = view.outer * ys[2], pixel = view.inner;
+    const std::int64_t grain = std::max<std::int64_t>(1, 4096 / (ys[3] * pixel * 4 + 1));
+    pool_.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
+        float value[most_lanes];
+        std::int32_t at[most_lanes];
+        for (std::int64_t row = begin; row < end; ++row) {
+            const std::int64_t top = row % ys[2] * o.stride[0] - o.pad[0];
+            const std::int64_t y0 = std::max<std::int64_t>(top, 0),
+                               y1 = std::min(top + o.kernel[0], xs[2]);
+            const float* plane = x + row / ys[2] * xs[2] * xs[3] * pixel;
+            for (std::int64_t ox = 0; ox < ys[3]; ++ox) {
+                const std::int64_t left = ox * o.stride[1] - o.pad[1];
+                const std::int64_t x0 = std::max<std::int64_t>(left, 0);
+                const std::int64_t x1 = std::min(left + o.kernel[1], xs[3]);
+                const std::int64_t to = (row * ys[3] + ox) * pixel;
+                for (std::int64_t lane = 0; lane < pixel; lane += most_lanes) {
+                    const std::int64_t n = std::min(most_lanes, pixel - lane);
+                    if constexpr (average) {
+                        std::fill(value, value + n, 0.0f);
+                        for (std::int64_t i = y0; i < y1; ++i)
+                            for (std::int64_t j = x0; j < x1; ++j) {
+                                const float* v = plane + (i * xs[3] + j) * pixel + lane;
+                                for (std::int64_t c = 0; c < n; ++c) value[c] += v[c];
+                            }
+                        const std::int64_t whole =
+                            (std::min(top + o.kernel[0], xs[2] + o.pad[2]) - top) *
+                            (std::min(left + o.kernel[1], xs[3] + o.pad[3]) - left);
+                        const auto divisor =
+                            static_cast<float>(o.count_include_pad ? whole : (y1 - y0) * (x1 - x0));
+                        for (std::int64_t c = 0; c < n; ++c) y[to + lane + c] = value[c] / divisor;
+                    } else {
+                        if (index)
+                            maximum<true>(plane + lane, pixel, xs[3], y0, y1, x0, x1, top, left,
+                                          o.kernel[1], n, value, at);
+                        else
+                            maximum<false>(plane + lane, pixel, xs[3], y0, y1, x0, x1, top, left,
+                                           o.kernel[1], n, value, at);
+                        for (std::int64_t c = 0; c < n; ++c) y[to + lane + c] = value[c];
+                        if (index)
+                            for (std::int64_t c = 0; c < n; ++c)
+                                index[to + lane + c] = static_cast<Index>(at[c]);
+                    }
+                }
+            }
+        }
+    });
+}
+
+class Host : public Engine {
+  public:
+    std::string_view name() const override { return "pooling2d.host"; }
+    std::string_view op() const override { return "Pooling2D"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return pooling2d::is_applicable(problem);
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return pooling2d::layouts(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return pooling2d::seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        const pooling2d::Options o(problem.attrs);
+        const pooling2d::View view(problem.inputs[0].shape, problem.inputs[0].layout);
+        return std::make_unique<HostLaunch>([o, view, xs = problem.inputs[0].shape,
+                                             ys = problem.outputs[0].shape](
+                                                HostPool& threads,
+                                                std::span<const BufferRef> operands) {
+            const float* x = reinterpret_cast<const float*>(operands[0].host());
+            float* y = reinterpret_cast<float*>(operands[1].host());
+            std::byte* index = o.return_indices ? operands[2].host() : nullptr;
+            if (ys.empty()) return;
+            if (o.average)
+                pool<true>(threads, o, view, xs, ys, x, y, static_cast<std::uint8_t*>(nullptr));
+            else if (o.index_type() == DType::u8)
+                pool<false>(threads, o, view, xs, ys, x, y, reinterpret_cast<std::uint8_t*>(index));
+            else
+                pool<false>(threads, o, view, xs, ys, x, y, reinterpret_cast<std::int32_t*>(index));
+        });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_pooling2d_host() {
+    return std::make_unique<Host>();
+}
+
+}  // namespace dlprim

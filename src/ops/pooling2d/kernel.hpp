@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// What the OpenCL engines of pooling share: vector width, ranges and the sizes that both kernels
+// take.
+#pragma once
+
+#include "base/text.hpp"
+#include "ops/pooling2d/options.hpp"
+
+#include <algorithm>
+
+namespace dlprim::pooling2d {
+
+struct KernelShape {
+    Options options;
+    const Operand &input, &output;  ///< of the forward direction: x and y, or their gradients
+    bool rows;                      ///< a work-item a row
+    int vector = 1;
+    std::int64_t outer, lanes;
+
+    KernelShape(const Traits& device, const Problem& problem, const Operand& x, const Operand& y)
+        : options(problem.attrs), input(x), output(y), rows(device.wide_vectors) {
+        const View view(x.shape, x.layout);
+        const int widest = device.wide_vectors ? 16 : 4;
+        for (int v = widest; v > 1 && vector == 1; v /= 2)
+            if (view.inner % v == 0 && v != 2) vector = v;
+        outer = view.outer;
+        lanes = view.inner / vector;
+    }
+
+    /// The call with all but its tensors set; its work covers the pixels of `shape`.
+    KernelCall call(ContextImpl& context, const char* file, const char* kernel, const Shape& shape,
+                    const char* more) const {
+        const bool bytes = options.index_type() == DType::u8;
+        const ProgramSource source{
+            file, kernel_source(file),
+            cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DAVERAGE=", options.average ? 1 : 0,
+                " -DINCLUDE=", options.count_include_pad ? 1 : 0,
+                " -DINDEX_T=", bytes ? "uchar" : "int", more)};
+        const auto count =
+            static_cast<std::size_t>(outer * shape[2] * (rows ? 1 : shape[3] * lanes));
+        const auto group = static_cast<std::size_t>(
+            rows ? 1 : std::clamp<std::uint64_t>(context.traits().max_work_group, 1, 256));
+        KernelCall result(context.build(source), kernel,
+                          {1, {(count + group - 1) / group * group, 1, 1}, {group, 1, 1}});
+        const auto set = [&](const char* name, std::int64_t value) {
+            result.scalar(name, static_cast<std::int32_t>(value));
+        };
+        result.scalar("count", static_cast<std::int64_t>(count));
+        set("ih", input.shape[2]);
+        set("iw", input.shape[3]);
+        set("oh", output.shape[2]);
+        set("ow", output.shape[3]);
+        set("lanes", lanes);
+        set("kh", options.kernel[0]);
+        set("kw", options.kernel[1]);
+        set("sh", options.stride[0]);
+        set("sw", options.stride[1]);
+        set("pt", options.pad[0]);
+        set("pl", options.pad[1]);
+        set("pb", options.pad[2]);
+        set("pr", options.pad[3]);
+        return result;
+    }
+};
+
+}  // namespace dlprim::pooling2d

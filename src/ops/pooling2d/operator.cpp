@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Pooling2D: maximum or average over windows. For the gradient of a maximum the forward also
+// stores, in one byte an element, where in its window the maximum was.
+#include "ops/pooling2d/operator.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+namespace {
+
+/// dy and, for max, the positions -> dx. The size of x is an option, so that x need not be kept.
+class Pooling2DBackward : public Operator {
+  public:
+    std::string_view type() const override { return "Pooling2DBackward"; }
+    bool internal() const override { return true; }
+    int max_inputs() const override { return 2; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"mode", OptionKind::text, std::string("max"), "as of Pooling2D, like the rest"},
+            {"kernel", OptionKind::integers, Ints{}, "", true},
+            {"stride", OptionKind::integers, Ints{1}, ""},
+            {"pad", OptionKind::integers, Ints{0}, ""},
+            {"count_include_pad", OptionKind::boolean, false, ""},
+            {"ceil_mode", OptionKind::boolean, false, ""},
+            {"return_indices", OptionKind::boolean, false, ""},
+            {"sizes", OptionKind::integers, Ints{}, "the shape of Pooling2D's input", true}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
+    }
+};
+
+}  // namespace
+
+const Schema& Pooling2D::schema() const {
+    static const Schema schema{
+        {"mode", OptionKind::text, std::string("max"), "max or avg"},
+        {"kernel", OptionKind::integers, Ints{}, "window: one size or [height, width]", true},
+        {"stride", OptionKind::integers, Ints{1}, "step: one size or [height, width]"},
+        {"pad", OptionKind::integers, Ints{0},
+         "one size, [height, width] or [top, left, bottom, right]"},
+        {"count_include_pad", OptionKind::boolean, false, "avg divides by the padding, too"},
+        {"ceil_mode", OptionKind::boolean, false, "output sizes round up"},
+        {"return_indices", OptionKind::boolean, false,
+         "max: a second output, the position of each maximum in its window (row * width + "
+         "column)"}};
+    return schema;
+}
+
+std::vector<TensorSpec> Pooling2D::infer(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
+    const pooling2d::Options options(attrs);
+    const Shape y = options.output_shape(inputs[0].shape);
+    std::vector<TensorSpec> result{{y, inputs[0].dtype}};
+    if (options.return_indices) result.push_back({y, options.index_type()});
+    return result;
+}
+
+void Pooling2D::gradient(GradientContext& context) const {
+    const ValueId dy = context.output_gradients[0];
+    if (dy == no_value || !context.wanted[0]) return;
+    Graph& graph = context.graph;
+    const pooling2d::Options options(context.node.attrs);
+    std::vector<ValueId> inputs{dy};
+    if (!options.average) {
+        // The forward node gets its second output here, where it is known that somebody needs it.
+        const NodeId id = graph.value(context.node.outputs[0]).producer;
+        if (!options.return_indices) {
+            Value index;
+            index.name = context.node.name + ":1";
+            index.spec = {graph.shape(context.node.outputs[0]), options.index_type()};
+            index.producer = id;
+            const ValueId added = graph.add_value(std::move(index));
+            Node& node = graph.nodes[static_cast<std::size_t>(id)];
+            node.attrs.set("return_indices", true);
+            node.outputs.push_back(added);
+        }
+        inputs.push_back(graph.nodes[static_cast<std::size_t>(id)].outputs[1]);
+    }
+    Attrs attrs = context.node.attrs;
+    attrs.set("sizes", graph.shape(context.node.inputs[0]).to_vector());
+    context.input_gradients[0] =
+        graph.add1("Pooling2DBackward", context.node.name + "/backward", inputs, attrs);
+}
+
+std::unique_ptr<Engine> make_pooling2d_generic();
+std::unique_ptr<Engine> make_pooling2d_host();
+std::unique_ptr<Engine> make_pooling2d_backward();
+std::unique_ptr<Engine> make_pooling2d_backward_host();
+
+void register_pooling2d() {
+    OperatorRegistry::instance().add(std::make_unique<Pooling2D>());
+    OperatorRegistry::instance().add(std::make_unique<Pooling2DBackward>());
+    EngineRegistry::instance().add(make_pooling2d_generic());
+    EngineRegistry::instance().add(make_pooling2d_host());
+    EngineRegistry::instance().add(make_pooling2d_backward());
+    EngineRegistry::instance().add(make_pooling2d_backward_host());
+}
+
+}  // namespace dlprim

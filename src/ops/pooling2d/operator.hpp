@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// The operator Pooling2D; operator.cpp has its shapes and gradient, oracle.cpp its oracle.
+#pragma once
+
+#include "graph/operator.hpp"
+#include "ops/pooling2d/options.hpp"
+
+namespace dlprim {
+
+class Pooling2D : public Operator {
+  public:
+    std::string_view type() const override { return "Pooling2D"; }
+    const Schema& schema() const override;
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_indices") ? 2 : 1;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim

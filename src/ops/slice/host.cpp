@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// slice.host: one strided copy by the host's threads; elements of any type as raw bits.
+#include "ops/slice/options.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class HostSlice : public Engine {
+  public:
+    std::string_view name() const override { return "slice.host"; }
+    std::string_view op() const override { return "Slice"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
+        return Verdict::yes();
+    }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        return slice::layouts(device, problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return copy_seconds(device, problem);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<HostLaunch>(
+            [copy = slice::copy(problem)](HostPool& pool, std::span<const BufferRef> operands) {
+                host_copy(pool, copy, operands[0].host(), operands[1].host());
+            });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_slice_host() {
+    return std::make_unique<HostSlice>();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Slice: elements [begin, end) of one dimension. Its gradient is a Pad with zeros.
+#include "graph/operator.hpp"
+#include "base/text.hpp"
+#include "ops/slice/options.hpp"
+
+namespace dlprim {
+
+namespace {
+
+/// Visits the oracle's elements: f(index in the input, index in the output).
+template <typename F>
+void visit(const Shape& input, const slice::Options& options, F&& f) {
+    const std::int64_t outer = input.product(0, options.dim);
+    const std::int64_t inner = input.product(options.dim + 1, input.rank());
+    std::size_t to = 0;
+    for (std::int64_t o = 0; o < outer; ++o)
+        for (std::int64_t i = options.begin; i < options.end; ++i)
+            for (std::int64_t k = 0; k < inner; ++k)
+                f(static_cast<std::size_t>((o * input[options.dim] + i) * inner + k), to++);
+}
+
+class Slice : public Operator {
+  public:
+    std::string_view type() const override { return "Slice"; }
+    const Schema& schema() const override {
+        static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
+                                    "the dimension to cut; negative counts from the end"},
+                                   {"begin", OptionKind::integer, std::int64_t{0},
+                                    "the first element; negative counts from the end"},
+                                   {"end", OptionKind::integer, std::int64_t{-1},
+                                    "the element behind the last; -1 is the dimension's end, below "
+                                    "that counts from the end"}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Shape& x = inputs[0].shape;
+        const slice::Options options(attrs, x);
+        return {{x.with(options.dim, options.end - options.begin), inputs[0].dtype}};
+    }
+
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value || !context.wanted[0]) return;
+        const Shape& x = context.graph.shape(context.node.inputs[0]);
+        const slice::Options options(context.node.attrs, x);
+        Ints pads(static_cast<std::size_t>(2 * (x.rank() - options.dim)), 0);
+        pads[pads.size() - 2] = options.begin;
+        pads[pads.size() - 1] = x[options.dim] - options.end;
+        context.input_gradients[0] =
+            context.graph.add1("Pad", context.node.name + "/backward", {dy}, {{"pads", pads}});
+    }
+
+    void oracle(OracleCall& call) const override {
+        const HostArray& x = call.inputs[0];
+        HostArray& y = call.outputs[0];
+        const slice::Options options(call.attrs, x.shape);
+        y.shape = x.shape.with(options.dim, options.end - options.begin);
+        y.dtype = x.dtype;
+        y.data.resize(static_cast<std::size_t>(y.shape.numel()));
+        visit(x.shape, options,
+              [&](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
+    }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        HostArray& dx = call.input_gradients[0];
+        const HostArray& dy = call.output_gradients[0];
+        dx = call.inputs[0];
+        dx.data.assign(dx.data.size(), 0.0);
+        visit(dx.shape, slice::Options(call.attrs, dx.shape),
+              [&](std::size_t from, std::size_t to) { dx.data[from] = dy.data[to]; });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_slice_copy();
+std::unique_ptr<Engine> make_slice_host();
+
+void register_slice() {
+    OperatorRegistry::instance().add(std::make_unique<Slice>());
+    EngineRegistry::instance().add(make_slice_copy());
+    EngineRegistry::instance().add(make_slice_host());
+}
+
+}  // namespace dlprim
