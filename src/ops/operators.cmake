@@ -5,4 +5,14 @@ set(DLPRIM_OPERATORS
     inner_product
     conv2d
     transposed_conv2d
+    concat
+    slice
+    transpose
+    pad
+    reshape
+    flatten
+    squeeze
+    parameter
+    pooling2d
+    interpolation
 )
