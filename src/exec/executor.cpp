@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Executor.
+#include "exec/executor.hpp"
+
+#include "base/text.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace dlprim {
+
+namespace {
+constexpr std::size_t scalar_bytes = 128;  // what one fill can carry
+}
+
+Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store)
+    : context_(context), plan_(std::move(plan)), bound_(plan_->externals.size()), scalars_(scalar_bytes) {
+    ContextImpl& device = context_.impl();
+    for (std::uint64_t bytes : plan_->slabs) slabs_.push_back(device.allocate(bytes));
+    for (std::size_t i = 0; i < plan_->blocks.size(); ++i) {
+        const Block& block = plan_->blocks[i];
+        const bool own = block.name == "constants";
+        const auto found = store.find(block.name);
+        if (!own && found != store.end() && found->second->bytes() >= block.bytes) {
+            blocks_.push_back(found->second);
+        } else {
+            blocks_.push_back(device.allocate(block.bytes));
+            if (block.zeroed && block.bytes > 0) {
+                const std::uint32_t zero = 0;
+                device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero, sizeof(zero));
+            }
+            if (!own) store[block.name] = blocks_.back();
+        }
+        if (block.name == "scalars") scalar_block_ = static_cast<int>(i);
+    }
+    for (const auto& [value, offset] : plan_->literals) {
+        const std::vector<std::byte>& data = plan_->graph.value(value).data;
+        device.queue().write(resolve(plan_->places[static_cast<std::size_t>(value)]), data.data(), data.size(), true);
+    }
+    resolve_steps(plan_->setup, setup_bound_);
+    resolve_steps(plan_->steps, step_bound_);
+}
+
+BufferRef Executor::resolve(const Place& place) const {
+    const auto index = static_cast<std::size_t>(place.index);
+    switch (place.kind) {
+        case Place::Kind::slab: return {slabs_[index].get(), place.offset};
+        case Place::Kind::block: return {blocks_[index].get(), place.offset};
+        case Place::Kind::external: return {bound_[index].buffer().get(), bound_[index].byte_offset() + place.offset};
+        case Place::Kind::none: break;
+    }
+    return {};
+}
+
+void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound) {
+    for (const Step& step : steps) {
+        Bound b;
+        for (std::size_t i = 0; i < step.operands.size(); ++i) {
+            const Place& place = step.operands[i];
+            if (place.kind == Place::Kind::external) b.externals.emplace_back(i, place.index);
+            b.operands.push_back(place.kind == Place::Kind::external ? BufferRef{} : resolve(place));
+        }
+        bound.push_back(std::move(b));
+    }
+}
+
+void Executor::bind(int external, const Tensor& tensor) { bound_.at(static_cast<std::size_t>(external)) = tensor; }
+
+void Executor::set_scalar(const std::string& name, double value) {
+    const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), name);
+    require(found != std::end(scalar_names), "there is no scalar '", name, "'");
+    std::byte* slot = scalars_.data() + (found - std::begin(scalar_names)) * 8;
+    if (name == "@seed" || name == "@step") {
+        const auto integer = static_cast<std::int64_t>(value);
+        std::memcpy(slot, &integer, sizeof(integer));
+    } else {
+        const auto single = static_cast<float>(value);
+        std::memcpy(slot, &single, sizeof(single));
+    }
+    scalars_dirty_ = true;
+}
+
+void Executor::prepare_run() {
+    if (scalars_dirty_ && scalar_block_ >= 0) {
+        // A fill takes its pattern at the call, so that no host memory has to outlive it.
+        const Buffer* block = blocks_[static_cast<std::size_t>(scalar_block_)].get();
+        context_.impl().queue().fill({block, 0}, scalar_bytes, scalars_.data(), scalar_bytes);
+    }
+    scalars_dirty_ = false;
+    if (setup_done_) return;
+    for (std::size_t i = 0; i < plan_->setup.size(); ++i) enqueue(plan_->setup[i], setup_bound_[i]);
+    setup_done_ = true;
+}
+
+void Executor::enqueue(const Step& step, Bound& bound) {
+    for (const auto& [operand, external] : bound.externals) bound.operands[operand] = resolve(step.operands[operand]);
+    step.launch->enqueue(context_.impl().queue(), bound.operands);
+}
+
+void Executor::run(Part part) {
+    prepare_run();
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i)
+        if (plan_->steps[i].part == part) enqueue(plan_->steps[i], step_bound_[i]);
+    context_.impl().queue().flush();
+}
+
+void Executor::run_profiled(Part part, std::vector<double>& ms) {
+    Queue& queue = context_.impl().queue();
+    prepare_run();
+    queue.finish();
+    queue.set_profiling(true);
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+        if (plan_->steps[i].part != part) continue;
+        queue.set_label(static_cast<int>(i));
+        enqueue(plan_->steps[i], step_bound_[i]);
+    }
+    ms.resize(plan_->steps.size());
+    for (const ProfileRecord& record : queue.take_profile()) {
+        if (record.label < 0) continue;
+        ms.at(static_cast<std::size_t>(record.label)) += static_cast<double>(record.end_ns - record.start_ns) * 1e-6;
+    }
+    queue.set_profiling(false);
+    queue.set_label(-1);
+}
+
+void Executor::run_stepwise(Part part, const std::function<bool(const Step&)>& visit) {
+    prepare_run();
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+        if (plan_->steps[i].part != part) continue;
+        enqueue(plan_->steps[i], step_bound_[i]);
+        context_.impl().queue().finish();
+        if (!visit(plan_->steps[i])) return;
+    }
+}
+
+Tensor Executor::tensor(ValueId value) const {
+    const Place& place = plan_->places.at(static_cast<std::size_t>(value));
+    const auto index = static_cast<std::size_t>(place.index);
+    const TensorSpec& spec = plan_->graph.spec(value);
+    if (place.kind == Place::Kind::block) return Tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
+    if (place.kind == Place::Kind::external) return bound_[index];
+    return {};
+}
+
+Tensor Executor::scratch_tensor(ValueId value) const {
+    const Place& place = plan_->places.at(static_cast<std::size_t>(value));
+    if (place.kind != Place::Kind::slab) return tensor(value);
+    const TensorSpec& spec = plan_->graph.spec(value);
+    return Tensor(context_, slabs_[static_cast<std::size_t>(place.index)], place.offset, spec.shape, spec.dtype);
+}
+
+}  // namespace dlprim

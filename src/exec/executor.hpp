@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// Executor: replays a plan: memory allocated once, operands resolved once, then nothing but enqueues.
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// The persistent memory that the plans of one net share, by block name.
+using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
+
+class Executor {
+  public:
+    /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as they
+    /// are, others are added to it, except "constants", which is the executor's own. Throws
+    /// Error(out_of_memory).
+    Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store);
+
+    const Plan& plan() const { return *plan_; }
+
+    /// Binds the external of that index. Must be done for all of them before run(); cheap.
+    void bind(int external, const Tensor& tensor);
+    const Tensor& bound(int external) const { return bound_.at(static_cast<std::size_t>(external)); }
+
+    /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the next
+    /// run as part of its commands, without a wait.
+    void set_scalar(const std::string& name, double value);
+
+    /// Parameters have changed: setup is run again before the next run.
+    void params_changed() { setup_done_ = false; }
+
+    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due.
+    void run(Part part);
+    /// run() with every launch timed; milliseconds by index into plan().steps are added to `ms`.
+    void run_profiled(Part part, std::vector<double>& ms);
+    /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops when
+    /// it returns false.
+    void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
+
+    /// The memory of a value in its plain form; undefined where it has none that stays between runs.
+    Tensor tensor(ValueId value) const;
+    /// The same, scratch included: valid right after the step that makes the value.
+    Tensor scratch_tensor(ValueId value) const;
+
+  private:
+    struct Bound {
+        std::vector<BufferRef> operands;
+        std::vector<std::pair<std::size_t, int>> externals;  ///< operand, external
+    };
+    BufferRef resolve(const Place& place) const;
+    void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
+    void prepare_run();
+    void enqueue(const Step& step, Bound& bound);
+
+    Context context_;
+    std::unique_ptr<Plan> plan_;
+    std::vector<std::shared_ptr<Buffer>> slabs_, blocks_;
+    std::vector<Tensor> bound_;
+    std::vector<Bound> setup_bound_, step_bound_;
+    std::vector<std::byte> scalars_;  ///< host copy of the scalar block
+    int scalar_block_ = -1;
+    bool scalars_dirty_ = true;
+    bool setup_done_ = false;
+};
+
+}  // namespace dlprim
