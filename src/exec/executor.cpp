@@ -144,11 +144,8 @@ Tensor Executor::tensor(ValueId value) const {
     return {};
 }
 
-Tensor Executor::scratch_tensor(ValueId value) const {
-    const Place& place = plan_->places.at(static_cast<std::size_t>(value));
-    if (place.kind != Place::Kind::slab) return tensor(value);
-    const TensorSpec& spec = plan_->graph.spec(value);
-    return Tensor(context_, slabs_[static_cast<std::size_t>(place.index)], place.offset, spec.shape, spec.dtype);
+void Executor::read(const Place& place, void* data, std::uint64_t bytes) const {
+    context_.impl().queue().read(resolve(place), data, bytes, true);
 }
 
 }  // namespace dlprim

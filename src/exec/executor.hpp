@@ -47,8 +47,8 @@ class Executor {
 
     /// The memory of a value in its plain form; undefined where it has none that stays between runs.
     Tensor tensor(ValueId value) const;
-    /// The same, scratch included: valid right after the step that makes the value.
-    Tensor scratch_tensor(ValueId value) const;
+    /// Copies memory of a place to the host; waits. For looking into scratch between steps.
+    void read(const Place& place, void* data, std::uint64_t bytes) const;
 
   private:
     struct Bound {

@@ -64,8 +64,9 @@ struct Value {
     std::vector<std::byte> data;   ///< constants
 };
 
-/// Which call of a step runs a node.
-enum class Part : std::uint8_t { forward, backward, update };
+/// Which part of a training step a node belongs to; parts run in this order, each by a call of its own
+/// (accumulate: gradients are added up over batches; update: the solver).
+enum class Part : std::uint8_t { forward, backward, accumulate, update };
 
 struct Node {
     Part part = Part::forward;

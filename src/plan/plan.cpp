@@ -66,7 +66,8 @@ class StepBuilder {
         const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
         step.engine = choice.engine;
         step.fused = node.fused;
-        step.outputs = node.outputs;
+        for (int id : item.writes) step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
+        step.written_dtype = graph_.spec(node.outputs[0]).dtype;
         std::vector<TensorSpec> inputs, outputs;
         for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
         for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));

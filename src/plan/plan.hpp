@@ -51,7 +51,8 @@ struct Step {
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
-    std::vector<ValueId> outputs;
+    std::vector<std::pair<Place, std::uint64_t>> written;  ///< outputs: where and how many bytes
+    DType written_dtype = DType::f32;                      ///< of the first output
     double flops = 0;          ///< nominal
     double bytes = 0;          ///< operands read and written once
     double bound_seconds = 0;  ///< roofline on this device

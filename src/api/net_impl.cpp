@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+// NetImpl: from description to bound plans.
+#include "api/net_impl.hpp"
+
+#include "base/text.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+#include "runtime/context_impl.hpp"
+#include "train/initialize.hpp"
+#include "train/update.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+namespace {
+
+/// Inputs that hold class numbers, followed through operators that change the shape alone.
+std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
+    std::map<std::string, std::int64_t> classes;
+    for (const Node& node : graph.nodes) {
+        std::vector<TensorSpec> specs;
+        for (ValueId id : node.inputs) specs.push_back(graph.spec(id));
+        const auto [input, count] = node.op->label_input(node.attrs, specs);
+        if (input < 0) continue;
+        ValueId value = node.inputs.at(static_cast<std::size_t>(input));
+        while (graph.value(value).producer >= 0) {
+            const Node& producer = graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
+            if (!producer.op->is_view()) break;
+            value = producer.inputs[0];
+        }
+        const Value& label = graph.value(value);
+        if (label.role == Role::input) classes.emplace(label.name, count);
+    }
+    return classes;
+}
+
+}  // namespace
+
+NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
+    : context_(context), description_(std::move(description)), options_(options) {
+    for (const std::string& name : options.extra_outputs) {
+        const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
+        if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
+            description_.outputs.push_back({name, std::nullopt});
+    }
+    base_ = make_graph();
+    int order = 0;
+    for (const Value& value : base_.values)
+        if (value.role == Role::parameter) params_[value.name] = {value, order++};
+}
+
+Graph NetImpl::make_graph() const {
+    return build_graph(description_, options_.input_shapes, options_.batch, options_.mode == Mode::training);
+}
+
+std::vector<std::string> NetImpl::param_names() const {
+    std::vector<std::string> names(params_.size());
+    for (const auto& [name, param] : params_) names[static_cast<std::size_t>(param.order)] = name;
+    return names;
+}
+
+std::string NetImpl::plan_key() const {
+    std::string key = solver_ ? "solver" : "";
+    for (ValueId id : base_.inputs) key += " " + base_.shape(id).str();
+    return key;
+}
+
+std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
+    Graph graph = make_graph();
+    auto built = std::make_unique<Built>();
+    built->classes = label_inputs(graph);
+    for (const auto& [value, weight] : graph.losses)
+        for (const auto& output : graph.outputs)
+            if (output.first == value) built->losses.emplace_back(output.second, weight);
+
+    expand_composites(graph);
+    if (options_.mode != Mode::inference && options_.backward) {
+        DifferentiateOptions how;
+        how.input_gradients = options_.input_gradients;
+        how.seeds_are_inputs = options_.output_gradients;
+        differentiate(graph, how);
+    }
+    if (solver_) add_update(graph, *solver_);
+
+    PlanOptions plan_options;
+    plan_options.fuse = options_.fuse;
+    plan_options.engines = options_.engines;
+    plan_options.tune = options_.tune;
+    plan_options.progress = options_.progress;
+    std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
+    built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
+
+    const Plan& made = built->executor->plan();
+    for (std::size_t i = 0; i < made.externals.size(); ++i) {
+        const External& external = made.externals[i];
+        const TensorSpec& spec = made.graph.spec(external.value);
+        const Tensor tensor(context_, spec.shape, spec.dtype);
+        built->executor->bind(static_cast<int>(i), tensor);
+        constexpr std::string_view prefix = "@grad/";
+        if (external.kind == External::Kind::output)
+            built->outputs[external.name] = tensor;
+        else if (external.kind == External::Kind::gradient)
+            built->gradients[external.name] = tensor;
+        else if (external.name.rfind(prefix, 0) == 0)
+            built->output_gradients[external.name.substr(prefix.size())] = tensor;
+        else
+            built->inputs[external.name] = tensor;
+    }
+    for (std::size_t i = 0; i < made.graph.values.size(); ++i) {
+        const Value& value = made.graph.values[i];
+        if (value.role != Role::parameter) continue;
+        built->params[value.name] = static_cast<ValueId>(i);
+        const auto gradient = made.graph.gradients.find(static_cast<ValueId>(i));
+        if (gradient == made.graph.gradients.end()) continue;
+        // Gradients of trained parameters lie in their block as the parameters do in theirs.
+        const Place& place = made.places[i];
+        const auto block = store_.find("gradients");
+        if (place.kind == Place::Kind::block && block != store_.end())
+            built->gradients[value.name] = Tensor(context_, block->second, place.offset, value.spec.shape, value.spec.dtype);
+    }
+    built->executor->set_scalar("@seed", static_cast<double>(options_.seed));
+    return built;
+}
+
+NetImpl::Built& NetImpl::built() {
+    if (current_ == nullptr) {
+        std::unique_ptr<Built>& slot = plans_[plan_key()];
+        if (!slot) slot = make_built();
+        current_ = slot.get();
+        if (!filled_) initialize("default");
+    }
+    return *current_;
+}
+
+void NetImpl::attach_solver(const SolverOptions& solver) {
+    require(options_.mode == Mode::training, "a solver needs a net in training mode");
+    solver_ = solver;
+    current_ = nullptr;
+    plans_.clear();
+    built();
+}
+
+void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
+    const NetOptions before = options_;
+    options_.batch = batch;
+    options_.input_shapes = shapes;
+    try {
+        base_ = make_graph();
+    } catch (...) {
+        options_ = before;
+        throw;
+    }
+    current_ = nullptr;
+}
+
+Tensor NetImpl::param(const std::string& name) {
+    if (!params_.count(name)) {
+        fail(ErrorKind::not_found, "the network has no parameter '", name, "'", did_you_mean(name, param_names()));
+    }
+    return built().executor->tensor(built().params.at(name));
+}
+
+void NetImpl::params_changed() {
+    for (auto& [key, plan] : plans_) plan->executor->params_changed();
+}
+
+void NetImpl::initialize(std::string_view method) {
+    filled_ = true;
+    Built& plan = built();
+    for (const auto& [name, param] : params_) {
+        const std::vector<float> values = initial_values(param.value, method, options_.seed);
+        plan.executor->tensor(plan.params.at(name)).copy_from(values);
+    }
+    params_changed();
+}
+
+void NetImpl::forward() {
+    Built& plan = built();
+    if (options_.mode == Mode::training) plan.executor->set_scalar("@step", static_cast<double>(step_count++));
+    plan.executor->run(Part::forward);
+}
+
+void NetImpl::backward() {
+    require(options_.mode != Mode::inference, "backward() needs a net in evaluation or training mode");
+    built().executor->run(Part::backward);
+}
+
+}  // namespace dlprim
