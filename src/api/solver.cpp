@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Solver: steps, step scalars, checkpoints.
+#include <dlprim/solver.hpp>
+
+#include "api/net_impl.hpp"
+#include "base/text.hpp"
+#include "formats/hdf5_file.hpp"
+
+#include <cmath>
+
+namespace dlprim {
+
+struct Solver::Impl {
+    SolverOptions options;
+    double rate;
+    std::uint64_t updates = 0;
+    std::uint64_t batches = 0;  ///< since the last update
+};
+
+namespace {
+
+void check(const SolverOptions& o) {
+    require(std::isfinite(o.learning_rate) && o.learning_rate >= 0, "learning rate ", o.learning_rate, " must not be negative");
+    require(o.momentum >= 0 && o.weight_decay >= 0 && o.epsilon > 0, "momentum and weight decay must not be negative, epsilon must be positive");
+    require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "beta1 and beta2 must lie in [0, 1)");
+    require(!o.nesterov || o.momentum > 0, "Nesterov's variant needs a momentum");
+    require(o.accumulate >= 1, "accumulate must be at least 1");
+}
+
+}  // namespace
+
+Solver::Solver(Net& net, const SolverOptions& options) : net_(net), impl_(std::make_unique<Impl>()) {
+    check(options);
+    impl_->options = options;
+    impl_->rate = options.learning_rate;
+    net.impl().attach_solver(options);
+}
+
+Solver::~Solver() = default;
+
+const SolverOptions& Solver::options() const { return impl_->options; }
+void Solver::set_learning_rate(double rate) { impl_->rate = rate; }
+double Solver::learning_rate() const { return impl_->rate; }
+std::uint64_t Solver::steps() const { return impl_->updates; }
+
+void Solver::step() {
+    NetImpl& net = net_.impl();
+    const bool update = ++impl_->batches >= static_cast<std::uint64_t>(impl_->options.accumulate);
+    Executor& executor = *net.built().executor;
+    const auto t = static_cast<double>(impl_->updates + 1);
+    executor.set_scalar("@lr", impl_->rate);
+    executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
+    executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
+    net.forward();
+    net.backward();
+    if (impl_->options.accumulate > 1) net.run(Part::accumulate);
+    if (!update) return;
+    net.run(Part::update);
+    impl_->batches = 0;
+    ++impl_->updates;
+}
+
+void Solver::save_checkpoint(const std::string& path) {
+    NetImpl& net = net_.impl();
+    const Executor& executor = *net.built().executor;
+    Hdf5Writer file(path);
+    std::vector<std::byte> data;
+    const auto write = [&](const std::string& name, const Tensor& tensor) {
+        data.resize(tensor.bytes());
+        tensor.copy_to_host(data.data(), data.size());
+        file.write(name, tensor.shape(), tensor.dtype(), data.data());
+    };
+    for (const std::string& name : net.param_names()) write(name, net.param(name));
+    const Graph& graph = executor.plan().graph;
+    for (std::size_t i = 0; i < graph.values.size(); ++i)
+        if (graph.values[i].role == Role::state) write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
+    file.attribute("", "solver_updates", static_cast<std::int64_t>(impl_->updates));
+    file.attribute("", "solver_batches", static_cast<std::int64_t>(impl_->batches));
+    file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
+    file.attribute("", "random_seed", static_cast<std::int64_t>(net.options().seed));
+    file.attribute("", "learning_rate", impl_->rate);
+    file.commit();
+}
+
+void Solver::load_checkpoint(const std::string& path) {
+    NetImpl& net = net_.impl();
+    const Hdf5Reader file(path);
+    const auto integer = [&](const char* name) {
+        const auto value = file.attribute("", name);
+        const auto* found = value ? std::get_if<std::int64_t>(&*value) : nullptr;
+        if (found == nullptr || *found < 0)
+            fail(ErrorKind::format, "'", path, "' is no checkpoint: it has no attribute '", name,
+                 "'; weights alone are loaded with load_weights()");
+        return static_cast<std::uint64_t>(*found);
+    };
+    const std::uint64_t updates = integer("solver_updates"), batches = integer("solver_batches");
+    const std::uint64_t random_step = integer("random_step");
+    const Executor& executor = *net.built().executor;
+    const Graph& graph = executor.plan().graph;
+    std::vector<std::pair<std::string, Tensor>> states;
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+        if (graph.values[i].role != Role::state) continue;
+        const std::string name = "solver/" + graph.values[i].name;
+        const Tensor tensor = executor.tensor(static_cast<ValueId>(i));
+        const Hdf5Dataset& dataset = file.info(name);
+        if (dataset.shape != tensor.shape())
+            fail(ErrorKind::format, "'", name, "' has shape ", dataset.shape.str(), " in '", path, "', this solver wants ",
+                 tensor.shape().str());
+        states.emplace_back(name, tensor);
+    }
+    net_.load_weights(path);
+    std::vector<std::byte> data;
+    for (auto& [name, tensor] : states) {
+        data.resize(tensor.bytes());
+        file.read(name, tensor.dtype(), data.data(), data.size());
+        tensor.copy_from_host(data.data(), data.size());
+    }
+    impl_->updates = updates;
+    impl_->batches = batches;
+    net.step_count = random_step;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Eager calls: one operator as a small plan, kept by context and problem.
+#pragma once
+
+#include "base/attrs.hpp"
+
+#include <dlprim/ops.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// What dp::ops::call and dp::ops::backward do, options parsed.
+std::vector<Tensor> eager_call(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                               std::span<const Tensor> params, const ops::CallOptions& call);
+std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                                   std::span<const Tensor> params, std::span<const Tensor> output_gradients,
+                                   const ops::CallOptions& call);
+
+}  // namespace dlprim
