@@ -68,6 +68,10 @@ void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>&
 
 void Executor::bind(int external, const Tensor& tensor) { bound_.at(static_cast<std::size_t>(external)) = tensor; }
 
+void Executor::release_bindings() {
+    for (Tensor& tensor : bound_) tensor = Tensor();
+}
+
 void Executor::set_scalar(const std::string& name, double value) {
     const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), name);
     require(found != std::end(scalar_names), "there is no scalar '", name, "'");

@@ -28,6 +28,8 @@ class Executor {
 
     /// Binds the external of that index. Must be done for all of them before run(); cheap.
     void bind(int external, const Tensor& tensor);
+    /// Lets go of what was bound; enqueued work keeps its memory by the driver's own references.
+    void release_bindings();
     const Tensor& bound(int external) const { return bound_.at(static_cast<std::size_t>(external)); }
 
     /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the next

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Eager calls: a graph of one node, planned once a problem and kept; a second call of the same problem is a
+// look-up, bindings and enqueues.
+#include "exec/eager.hpp"
+
+#include "base/text.hpp"
+#include "exec/executor.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+#include "runtime/context_impl.hpp"
+
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+namespace dlprim {
+
+namespace {
+
+/// A planned call and the order in which its externals are bound.
+struct Entry {
+    std::unique_ptr<Executor> executor;
+    std::vector<Shape> output_shapes;
+    std::vector<DType> output_dtypes;
+    /// By external: which operand (inputs, params, output gradients, in that order) or result it is.
+    struct Binding {
+        bool result;
+        std::size_t index;
+    };
+    std::vector<Binding> bindings;
+    std::size_t results = 0;
+    bool uses_scalars = false;
+};
+
+/// Calls of one context. Scratch is shared: the queue is in order.
+struct ContextCache {
+    std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
+    BlockStore store;
+};
+
+ContextCache& cache_of(const Context& context) {
+    // Kept alive by the context itself: contexts come and go in tests, their caches with them.
+    static std::mutex mutex;
+    static auto* caches = new std::unordered_map<ContextImpl*, std::pair<std::weak_ptr<void>, std::unique_ptr<ContextCache>>>;
+    const std::lock_guard lock(mutex);
+    auto& slot = (*caches)[&context.impl()];
+    if (!slot.second) slot.second = std::make_unique<ContextCache>();
+    return *slot.second;
+}
+
+struct Call {
+    std::string_view type;
+    const Attrs& options;
+    std::span<const Tensor> inputs, params, output_gradients;
+    const ops::CallOptions& how;
+    bool backward;
+};
+
+std::string key_of(const Call& call) {
+    std::string key = cat(call.type, call.backward ? " backward " : " ", call.how.training ? "training " : "", call.how.engine,
+                          " {", call.options.str(), "}");
+    for (const auto& list : {call.inputs, call.params}) {
+        key += " |";
+        for (const Tensor& tensor : list) key += cat(' ', name_of(tensor.dtype()), tensor.shape().str());
+    }
+    return key;
+}
+
+ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor, Role role) {
+    Value value;
+    value.name = name;
+    value.spec = {tensor.shape(), tensor.dtype()};
+    value.role = role;
+    value.trainable = role == Role::parameter && is_float(tensor.dtype());
+    const ValueId id = graph.add_value(std::move(value));
+    if (role == Role::input) graph.inputs.push_back(id);
+    return id;
+}
+
+void check_params(const Operator& op, const Attrs& attrs, const Call& call) {
+    std::vector<TensorSpec> specs;
+    for (const Tensor& tensor : call.inputs) specs.push_back({tensor.shape(), tensor.dtype()});
+    const std::vector<ParamSpec> wanted = op.params(attrs, specs);
+    require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(), " parameters, got ", call.params.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+        require(wanted[i].spec.shape == call.params[i].shape(), call.type, ": parameter ", i, " has shape ",
+                call.params[i].shape().str(), ", wants ", wanted[i].spec.shape.str());
+}
+
+std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, BlockStore& store) {
+    const Operator& op = OperatorRegistry::instance().get(call.type);
+    const auto count = static_cast<int>(call.inputs.size());
+    require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count, " inputs, takes ", op.min_inputs(),
+            " to ", op.max_inputs());
+    const Attrs attrs = op.schema().complete(call.options, cat("[", call.type, "] "));
+    check_params(op, attrs, call);
+
+    Graph graph;
+    graph.training = call.how.training;
+    std::vector<ValueId> operands;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+        operands.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input));
+    for (std::size_t i = 0; i < call.params.size(); ++i)
+        operands.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter));
+    const std::vector<ValueId> made = graph.add(call.type, call.type, operands, attrs);
+    graph.nodes.back().engine = call.backward ? "" : call.how.engine;
+    for (std::size_t i = 0; i < made.size(); ++i) graph.outputs.emplace_back(made[i], cat("output ", i));
+
+    expand_composites(graph);
+    if (call.backward) {
+        DifferentiateOptions how;
+        how.input_gradients = true;
+        how.seeds_are_inputs = true;
+        differentiate(graph, how);
+        graph.outputs.clear();
+        graph.assignments.clear();
+        graph.remove_dead();
+    }
+
+    PlanOptions options;
+    options.external_params = true;
+    auto entry = std::make_unique<Entry>();
+    entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store);
+    const Plan& plan = entry->executor->plan();
+    const auto operand_index = [&](ValueId value) {
+        for (std::size_t i = 0; i < operands.size(); ++i)
+            if (operands[i] == value) return i;
+        return operands.size();
+    };
+    entry->results = call.backward ? operands.size() : made.size();
+    entry->output_shapes.resize(entry->results);
+    entry->output_dtypes.resize(entry->results, DType::f32);
+    std::size_t next_output = 0, next_gradient = operands.size();
+    for (const External& external : plan.externals) {
+        Entry::Binding binding{false, 0};
+        switch (external.kind) {
+            case External::Kind::input: {
+                const std::size_t operand = operand_index(external.value);
+                binding.index = operand < operands.size() ? operand : next_gradient++;
+                break;
+            }
+            case External::Kind::parameter: binding.index = operand_index(external.value); break;
+            case External::Kind::output: binding = {true, next_output++}; break;
+            case External::Kind::gradient: binding = {true, operand_index(external.value)}; break;
+        }
+        if (binding.result) {
+            entry->output_shapes[binding.index] = plan.graph.shape(external.value);
+            entry->output_dtypes[binding.index] = plan.graph.spec(external.value).dtype;
+        }
+        entry->bindings.push_back(binding);
+    }
+    for (const Block& block : plan.blocks) entry->uses_scalars = entry->uses_scalars || block.name == "scalars";
+    return entry;
+}
+
+const Context& context_of(const Call& call) {
+    const Tensor* first = !call.inputs.empty() ? call.inputs.data() : call.params.data();
+    require(!call.inputs.empty() || !call.params.empty(), call.type, " needs at least one tensor to know its device by");
+    for (const auto& list : {call.inputs, call.params, call.output_gradients}) {
+        for (const Tensor& tensor : list) {
+            require(tensor.defined(), call.type, " got an empty tensor");
+            require(tensor.context() == first->context(), call.type, " got tensors of different contexts");
+        }
+    }
+    return first->context();
+}
+
+std::vector<Tensor> run(const Call& call) {
+    const Context& context = context_of(call);
+    ContextCache& cache = cache_of(context);
+    std::unique_ptr<Entry>& slot = cache.entries[key_of(call)];
+    if (!slot) {
+        try {
+            slot = make_entry(context, call, cache.store);
+        } catch (...) {
+            cache.entries.erase(key_of(call));
+            throw;
+        }
+    }
+    Entry& entry = *slot;
+
+    std::vector<Tensor> results(entry.results), kept;
+    const auto operand = [&](std::size_t i) -> const Tensor& {
+        if (i < call.inputs.size()) return call.inputs[i];
+        i -= call.inputs.size();
+        if (i < call.params.size()) return call.params[i];
+        return call.output_gradients[i - call.params.size()];
+    };
+    for (std::size_t i = 0; i < entry.bindings.size(); ++i) {
+        const Entry::Binding& binding = entry.bindings[i];
+        if (!binding.result) {
+            const Tensor& tensor = operand(binding.index);
+            require(tensor.contiguous(), call.type, " got a strided view of shape ", tensor.shape().str(),
+                    "; make it contiguous() first");
+            entry.executor->bind(static_cast<int>(i), tensor);
+            continue;
+        }
+        Tensor& result = results[binding.index];
+        const Shape& shape = entry.output_shapes[binding.index];
+        const DType dtype = entry.output_dtypes[binding.index];
+        if (binding.index < call.how.out.size() && call.how.out[binding.index].defined()) {
+            result = call.how.out[binding.index];
+            require(result.shape() == shape && result.dtype() == dtype && result.contiguous(), call.type, ": out tensor ",
+                    binding.index, " has shape ", result.shape().str(), ", wants ", shape.str());
+        } else {
+            const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
+            result = Tensor(context, context.impl().allocate_cached(bytes), 0, shape, dtype);
+        }
+        entry.executor->bind(static_cast<int>(i), result);
+    }
+    if (entry.uses_scalars) {
+        entry.executor->set_scalar("@seed", static_cast<double>(call.how.seed));
+        entry.executor->set_scalar("@step", static_cast<double>(call.how.step));
+    }
+    entry.executor->run(Part::forward);
+    if (call.backward) entry.executor->run(Part::backward);
+    entry.executor->release_bindings();
+    return results;
+}
+
+}  // namespace
+
+std::vector<Tensor> eager_call(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                               std::span<const Tensor> params, const ops::CallOptions& call) {
+    return run({type, options, inputs, params, {}, call, false});
+}
+
+std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                                   std::span<const Tensor> params, std::span<const Tensor> output_gradients,
+                                   const ops::CallOptions& call) {
+    return run({type, options, inputs, params, output_gradients, call, true});
+}
+
+}  // namespace dlprim
