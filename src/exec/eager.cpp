@@ -39,13 +39,13 @@ struct ContextCache {
 };
 
 ContextCache& cache_of(const Context& context) {
-    // Kept alive by the context itself: contexts come and go in tests, their caches with them.
+    // Entries hold their context: one that was used for eager calls lives as long as the process.
     static std::mutex mutex;
-    static auto* caches = new std::unordered_map<ContextImpl*, std::pair<std::weak_ptr<void>, std::unique_ptr<ContextCache>>>;
+    static auto* caches = new std::unordered_map<ContextImpl*, std::unique_ptr<ContextCache>>;
     const std::lock_guard lock(mutex);
     auto& slot = (*caches)[&context.impl()];
-    if (!slot.second) slot.second = std::make_unique<ContextCache>();
-    return *slot.second;
+    if (!slot) slot = std::make_unique<ContextCache>();
+    return *slot;
 }
 
 struct Call {
