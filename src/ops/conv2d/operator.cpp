@@ -106,6 +106,7 @@ class Convolution2D : public Operator {
         attrs.set("activation", std::string("identity"));
         const ValueId y = graph.add1(type(), node.name, node.inputs, attrs);
         Node& conv = graph.nodes[static_cast<std::size_t>(graph.value(y).producer)];
+        conv.name = node.name;  // the given node goes away and leaves its name
         conv.engine = node.engine;
         conv.frozen = node.frozen;
         outputs = graph.add("Activation", node.name + "/activation", {y},

@@ -107,6 +107,7 @@ class TransposedConvolution2D : public Operator {
         ValueId y = graph.add1("Convolution2DBackwardData", node.name,
                                {node.inputs[0], node.inputs[1]}, attrs);
         Node& made = graph.nodes[static_cast<std::size_t>(graph.value(y).producer)];
+        made.name = node.name;  // the given node goes away and leaves its name
         made.engine = node.engine;
         made.frozen = node.frozen;
         if (options.bias) {
