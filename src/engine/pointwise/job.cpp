@@ -74,47 +74,6 @@ int add_class(Job& job, Strides strides) {
     return static_cast<int>(job.classes.size()) - 1;
 }
 
-/// Drops dimensions of size 1 and joins neighbours that every class passes through evenly; then
-/// classes that became equal are one.
-void canonicalise(Job& job) {
-    for (std::size_t d = job.sizes.size(); d-- > 0;) {
-        const bool alone = job.sizes[d] == 1;
-        bool joins = !alone && d + 1 < job.sizes.size() && job.reduced[d] == job.reduced[d + 1];
-        if (joins)
-            for (const Strides& s : job.classes)
-                joins = joins && s[d] == s[d + 1] * job.sizes[d + 1];
-        if (!alone && !joins) continue;
-        if (joins) {
-            job.sizes[d + 1] *= job.sizes[d];
-        }
-        const auto at = static_cast<std::ptrdiff_t>(d);
-        job.sizes.erase(job.sizes.begin() + at);
-        job.reduced.erase(job.reduced.begin() + at);
-        for (Strides& s : job.classes) s.erase(s.begin() + at);
-    }
-    if (job.sizes.empty()) {
-        job.sizes.push_back(1);
-        job.reduced.push_back(false);
-        for (Strides& s : job.classes) s.push_back(1);
-    }
-    std::vector<int> numbers;
-    std::vector<Strides> classes;
-    for (const Strides& s : job.classes) {
-        const auto found = std::find(classes.begin(), classes.end(), s);
-        numbers.push_back(static_cast<int>(found - classes.begin()));
-        if (found == classes.end()) classes.push_back(s);
-    }
-    job.classes = std::move(classes);
-    const auto renumber = [&](int& klass) {
-        if (klass >= 0) klass = numbers[static_cast<std::size_t>(klass)];
-    };
-    for (JobInput& in : job.inputs) renumber(in.klass);
-    for (JobOutput& out : job.outputs) renumber(out.klass);
-    for (int& klass : job.index_class) renumber(klass);
-    renumber(job.linear_class);
-    renumber(job.channel_class);
-}
-
 bool is_binary(const ExprPtr& e, const char* function) {
     return e->kind == Expr::Kind::call && e->function == function && e->args.size() == 2 &&
            e->args[0]->kind == Expr::Kind::input && e->args[1]->kind == Expr::Kind::input &&
@@ -165,6 +124,45 @@ Layout walk_layout(const Problem& problem) {
 }
 
 }  // namespace
+
+void canonicalise(Job& job) {
+    for (std::size_t d = job.sizes.size(); d-- > 0;) {
+        const bool alone = job.sizes[d] == 1;
+        bool joins = !alone && d + 1 < job.sizes.size() && job.reduced[d] == job.reduced[d + 1];
+        if (joins)
+            for (const Strides& s : job.classes)
+                joins = joins && s[d] == s[d + 1] * job.sizes[d + 1];
+        if (!alone && !joins) continue;
+        if (joins) {
+            job.sizes[d + 1] *= job.sizes[d];
+        }
+        const auto at = static_cast<std::ptrdiff_t>(d);
+        job.sizes.erase(job.sizes.begin() + at);
+        job.reduced.erase(job.reduced.begin() + at);
+        for (Strides& s : job.classes) s.erase(s.begin() + at);
+    }
+    if (job.sizes.empty()) {
+        job.sizes.push_back(1);
+        job.reduced.push_back(false);
+        for (Strides& s : job.classes) s.push_back(1);
+    }
+    std::vector<int> numbers;
+    std::vector<Strides> classes;
+    for (const Strides& s : job.classes) {
+        const auto found = std::find(classes.begin(), classes.end(), s);
+        numbers.push_back(static_cast<int>(found - classes.begin()));
+        if (found == classes.end()) classes.push_back(s);
+    }
+    job.classes = std::move(classes);
+    const auto renumber = [&](int& klass) {
+        if (klass >= 0) klass = numbers[static_cast<std::size_t>(klass)];
+    };
+    for (JobInput& in : job.inputs) renumber(in.klass);
+    for (JobOutput& out : job.outputs) renumber(out.klass);
+    for (int& klass : job.index_class) renumber(klass);
+    renumber(job.linear_class);
+    renumber(job.channel_class);
+}
 
 bool Job::reduces() const {
     return std::any_of(outputs.begin(), outputs.end(),

@@ -25,6 +25,7 @@ struct JobInput {
     int operand = 0;  ///< index of the launch's operands
     DType dtype = DType::f32;
     int klass = 0;
+    std::uint64_t extra_bytes = 0;  ///< past the operand's start (parts of the workspace)
 };
 
 struct JobOutput {
@@ -70,6 +71,10 @@ struct Job {
         return index_class[static_cast<std::size_t>(d < 0 ? d + shape.rank() : d)];
     }
 };
+
+/// Drops dimensions of size 1, joins neighbours that every class passes through evenly, and makes
+/// classes with equal strides one.
+void canonicalise(Job& job);
 
 /// The jobs of a problem whose layouts are set.
 std::vector<Job> make_jobs(const Problem& problem, bool fp64);

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of every
+// storage type, the tape's instructions, and the combinations of reductions. The kernels around it
+// (vector_kernel.cpp, group_kernel.cpp) supply loops and offsets.
+//
+// Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the first
+// lane, by the name that the caller gives.
+#pragma once
+
+#include "engine/pointwise/job.hpp"
+
+#include <functional>
+#include <set>
+#include <sstream>
+
+namespace dlprim::pointwise {
+
+/// A kernel parameter that is a number.
+struct KernelNumber {
+    std::string name;
+    bool real = false;  ///< float; otherwise long
+    std::int64_t whole = 0;
+    float value = 0;
+};
+
+class Emitter {
+  public:
+    /// `aligned_loads`: vector loads through aligned pointers where the offset allows (GPUs).
+    Emitter(const Job& job, int width, bool aligned_loads);
+
+    const std::string& scalar_type() const { return scalar_; }
+    const std::string& vector_type() const { return vector_; }
+    const std::string& mask_type() const { return mask_; }
+    int width() const { return width_; }
+    std::size_t element_bytes() const { return job_.type == Compute::f32 ? 4 : 8; }
+    /// "(float16)(0)".
+    std::string splat(const std::string& text) const { return "(" + vector_ + ")(" + text + ")"; }
+    /// OpenCL type of a stored element.
+    static std::string storage_type(DType dtype);
+    /// Lanes' numbers, of the mask's type.
+    std::string iota() const;
+
+    /// Whether an instruction's value needs the innermost loop: `varies` tells it of classes.
+    std::vector<bool> levels(const std::function<bool(int klass)>& varies) const;
+    /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the text of
+    /// an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's name).
+    /// `partial`: nv may be less than the width.
+    void instructions(std::ostream& os, const std::string& indent, const std::vector<bool>& levels,
+                      bool level, const std::function<std::string(int)>& offset,
+                      const std::function<std::string(int)>& lane, bool partial);
+    /// An instruction's value as a vector of numbers.
+    std::string value(int instruction) const;
+    /// An instruction as a mask.
+    std::string truth(int instruction) const;
+
+    /// Stores `text` (a vector) of an elementwise or kept result; lanes from `lanes` on are not written.
+    std::string store(int output, const std::string& pointer, DType dtype, const std::string& offset,
+                      const std::string& text, const std::string& lane, const std::string& lanes,
+                      bool partial);
+    std::string store_one(DType dtype, const std::string& pointer, const std::string& offset,
+                          const std::string& text);
+
+    /// The neutral element (0 for custom, whose partial results carry a flag).
+    std::string neutral(const JobOutput& out) const;
+    /// A function of two scalars, or of two vectors, that combines partial results of output k.
+    std::string combine(std::size_t k, bool scalar) const;
+    /// The finished result of a scalar accumulator; `has` for custom.
+    std::string finish(std::size_t k, const std::string& text, const std::string& has, bool scalar);
+
+    /// Helper functions that the text so far needs.
+    std::string preamble() const;
+    /// Numbers that the text so far needs: scalars, scales, initial values.
+    const std::vector<KernelNumber>& numbers() const { return numbers_; }
+    /// A literal of the compute type.
+    std::string literal(double value) const;
+
+  private:
+    const Job& job_;
+    int width_;
+    bool aligned_;
+    std::string scalar_, vector_, mask_, mask_scalar_;
+    std::set<std::string> helpers_;
+    std::vector<KernelNumber> numbers_;
+    std::vector<bool> is_mask_;
+
+    std::string helper(const char* kind, DType dtype);
+    std::string number(const std::string& name, double value);
+    std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
+    std::string compare(const std::string& text) const;
+    std::string expression(const Tape& tape, const Instruction& in,
+                           const std::function<std::string(int)>& value,
+                           const std::function<std::string(int)>& truth, bool scalar) const;
+    std::string combine_function(std::size_t k, bool scalar) const;
+    std::string helper_text(const std::string& name) const;
+};
+
+}  // namespace dlprim::pointwise

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// Jobs to launches: kernels in one or two stages, workspace between them.
+#include "engine/pointwise/stages.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim::pointwise {
+namespace {
+
+std::uint64_t align(std::uint64_t bytes) { return (bytes + 127) / 128 * 128; }
+
+Generated generate(const Job& job, const Traits& device, Style style, std::int64_t parts, bool text) {
+    return style == Style::vector ? vector_kernel(job, device, parts, text)
+                                  : group_kernel(job, device, parts, text);
+}
+
+/// Names of the kernel's tensors of outputs: y<k>, or w<k> and f<k> in the workspace.
+void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const Generated& made,
+               bool partial, int workspace) {
+    auto program = context.build({"pointwise (generated)", made.source, ""});
+    KernelCall call(program, "pointwise", made.range);
+    for (const JobInput& input : job.inputs) {
+        const std::string name = cat("x", input.number);
+        if (input.operand == workspace)
+            call.tensor_at(name, workspace,
+                           input.extra_bytes,
+                           size_of(input.dtype));
+        else call.tensor(name, input.operand, size_of(input.dtype));
+    }
+    const auto regions = workspace_regions(job);
+    std::uint64_t at = 0;
+    const std::uint64_t region_bytes = align(static_cast<std::uint64_t>(made.parts) *
+                                             static_cast<std::uint64_t>(job.kept()) * made.partial_bytes);
+    if (partial) {
+        for (const Region& region : regions) {
+            call.tensor_at(cat(region.flag ? "f" : "w", region.output), workspace, at, made.partial_bytes);
+            at += region_bytes;
+        }
+    }
+    for (std::size_t k = 0; k < job.outputs.size(); ++k)
+        if (!partial || !job.outputs[k].reduces())
+            call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
+    for (const KernelNumber& number : made.numbers) {
+        if (number.real) call.scalar(number.name, number.value);
+        else call.scalar(number.name, number.whole);
+    }
+    launch.add(std::move(call));
+}
+
+}  // namespace
+
+Job second_stage(const Job& job, std::int64_t parts) {
+    Job second;
+    second.type = job.type;
+    second.shape = job.shape;
+    second.index_class.assign(static_cast<std::size_t>(job.shape.rank()), -1);
+    second.channels = job.channels;
+    second.sizes.push_back(parts);
+    second.reduced.push_back(true);
+    for (int d = 0; d < job.dims(); ++d) {
+        if (job.reduced[static_cast<std::size_t>(d)]) continue;
+        second.sizes.push_back(job.sizes[static_cast<std::size_t>(d)]);
+        second.reduced.push_back(false);
+    }
+    const auto kept_strides = [&](int klass) {
+        std::vector<std::int64_t> strides{0};
+        for (int d = 0; d < job.dims(); ++d)
+            if (!job.reduced[static_cast<std::size_t>(d)]) strides.push_back(job.stride(klass, d));
+        return strides;
+    };
+    // The workspace: [parts, kept positions].
+    std::vector<std::int64_t> dense(second.sizes.size());
+    std::int64_t below = 1;
+    for (std::size_t d = second.sizes.size(); d-- > 0;) {
+        dense[d] = below;
+        below *= second.sizes[d];
+    }
+    second.classes.push_back(dense);
+    const DType own = job.type == Compute::f32   ? DType::f32
+                      : job.type == Compute::f64 ? DType::f64
+                                                 : DType::i64;
+    const std::uint64_t region_bytes =
+        align(static_cast<std::uint64_t>(parts) * static_cast<std::uint64_t>(job.kept()) * size_of(own));
+    const auto partial = [&](std::uint64_t region) {
+        Instruction in;
+        in.op = Op::input;
+        in.number = static_cast<int>(second.inputs.size());
+        second.inputs.push_back({in.number, -1, own, 0, region * region_bytes});
+        second.tape.code.push_back(in);
+        return static_cast<int>(second.tape.code.size()) - 1;
+    };
+    std::uint64_t region = 0;
+    for (const JobOutput& out : job.outputs) {
+        if (!out.reduces()) continue;
+        JobOutput final = out;
+        final.value = partial(region++);
+        if (out.kind == Output::Kind::custom) final.flag = partial(region++);
+        final.klass = static_cast<int>(second.classes.size());
+        second.classes.push_back(kept_strides(out.klass));
+        second.outputs.push_back(std::move(final));
+    }
+    if (job.channel_class >= 0) {
+        auto strides = kept_strides(job.channel_class);
+        bool any = false;
+        for (std::int64_t s : strides) any = any || s != 0;
+        if (any) {
+            second.channel_class = static_cast<int>(second.classes.size());
+            second.classes.push_back(std::move(strides));
+        }
+    }
+    canonicalise(second);
+    return second;
+}
+
+std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& device, Style style) {
+    std::uint64_t most = 0;
+    for (const Job& job : jobs) {
+        if (!job.reduces()) continue;
+        const Generated made = generate(job, device, style, 0, false);
+        if (made.parts <= 1) continue;
+        const std::uint64_t region = align(static_cast<std::uint64_t>(made.parts) *
+                                           static_cast<std::uint64_t>(job.kept()) * made.partial_bytes);
+        most = std::max<std::uint64_t>(most, region * workspace_regions(job).size());
+    }
+    return most;
+}
+
+int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style style) {
+    int launches = 0;
+    for (const Job& job : jobs)
+        launches += job.reduces() && generate(job, device, style, 0, false).parts > 1 ? 2 : 1;
+    return launches;
+}
+
+void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs, Style style,
+                int workspace) {
+    const Traits& device = context.traits();
+    for (const Job& job : jobs) {
+        bool nothing = true;
+        for (const JobOutput& out : job.outputs)
+            nothing = nothing && (out.reduces() ? job.kept() == 0 : job.kept() * job.reduction() == 0);
+        if (nothing) continue;
+        const Generated first = generate(job, device, style, 0, true);
+        const bool partial = first.parts > 1 && job.reduces();
+        add_stage(launch, context, job, first, partial, workspace);
+        if (!partial) continue;
+        Job second = second_stage(job, first.parts);
+        for (JobInput& input : second.inputs) input.operand = workspace;
+        add_stage(launch, context, second, generate(second, device, style, 1, true), false, workspace);
+    }
+}
+
+}  // namespace dlprim::pointwise

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Stages: the kernel launches of jobs, and the workspace that reductions in two stages need.
+#pragma once
+
+#include "engine/launch.hpp"
+#include "engine/pointwise/kernels.hpp"
+
+namespace dlprim::pointwise {
+
+/// Bytes of workspace; jobs run one after another and share it.
+std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& device, Style style);
+/// Number of kernel launches.
+int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style style);
+/// Compiles and adds the kernels of `jobs`; `workspace` is the index of the workspace operand.
+void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs, Style style,
+                int workspace);
+
+}  // namespace dlprim::pointwise
