@@ -1,6 +1,7 @@
 # The operators of the library: one folder under src/ops each, whose register.cpp defines
 # register_<name>(). Adding an operator is adding its folder and its line here.
 set(DLPRIM_OPERATORS
+    pointwise
     matmul
     inner_product
     conv2d

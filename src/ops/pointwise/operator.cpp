@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// The operator Pointwise: a program in the pointwise language over any number of tensors.
+#include "ops/pointwise/operator.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace dlprim::pointwise {
+
+const Schema& pointwise_schema() {
+    static const Schema schema{
+        {"code", OptionKind::text, std::string(),
+         "the program, e.g. \"y0 = max(x0 + x1, 0); y1 = sum[0,2,3](x0)\"", true},
+        {"scalars", OptionKind::numbers, Doubles{}, "values of p0, p1, ..."},
+        {"dtypes", OptionKind::texts, Strings{}, "types of the outputs (one for all, or one each)"},
+        {"keep_dim", OptionKind::boolean, true, "reduced dimensions stay, with size 1"},
+        {"shape", OptionKind::integers, Ints{}, "a shape that takes part in the broadcast"},
+    };
+    return schema;
+}
+
+Options read_options(const Attrs& attrs) {
+    Options options;
+    options.program = parse(attrs.text("code"));
+    options.scalars = attrs.numbers("scalars");
+    options.dtypes = attrs.texts("dtypes");
+    options.keep_dim = attrs.boolean("keep_dim");
+    options.shape = attrs.ints("shape");
+    require(static_cast<int>(options.scalars.size()) >= options.program.scalars, "the program uses p",
+            options.program.scalars - 1, ", but scalars gives ", options.scalars.size(), " values");
+    const std::size_t outputs = options.program.outputs.size();
+    require(options.dtypes.size() <= 1 || options.dtypes.size() == outputs, "dtypes names ",
+            options.dtypes.size(), " types for ", outputs, " outputs");
+    return options;
+}
+
+std::vector<Shape> shapes_of(std::span<const TensorSpec> inputs) {
+    std::vector<Shape> shapes;
+    for (const TensorSpec& input : inputs) shapes.push_back(input.shape);
+    return shapes;
+}
+
+DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
+    DType real = DType::boolean, whole = DType::boolean;
+    bool any_real = false;
+    for (const TensorSpec& input : inputs) {
+        const DType type = input.dtype;
+        if (is_float(type)) {
+            if (!any_real) real = type;
+            else if (type == DType::f64 || real == DType::f64) real = DType::f64;
+            else if (type != real) real = DType::f32;
+            any_real = true;
+        } else if (type != whole) {
+            const bool mixed_sign = size_of(type) == size_of(whole) && whole != DType::boolean && type != DType::boolean;
+            if (mixed_sign) whole = size_of(type) == 1 ? DType::i16 : size_of(type) == 2 ? DType::i32 : DType::i64;
+            else if (whole == DType::boolean || (type != DType::boolean && size_of(type) > size_of(whole))) whole = type;
+        }
+    }
+    if (any_real) return real;
+    if (inputs.empty() || program.scalars > 0 || !is_integral(program)) return DType::f32;
+    return whole;
+}
+
+std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+    const Options options = read_options(attrs);
+    const Program& program = options.program;
+    require(static_cast<int>(inputs.size()) >= program.inputs, "the program reads x", program.inputs - 1,
+            ", but there are ", inputs.size(), " inputs");
+    const std::vector<Shape> shapes = shapes_of(inputs);
+    const Shape whole = broadcast_shape(shapes, options.shape);
+    const DType type = promoted(program, inputs);
+    std::vector<TensorSpec> specs;
+    for (std::size_t k = 0; k < program.outputs.size(); ++k) {
+        const Output& output = program.outputs[k];
+        const Tape tape = compile(std::span(&output.value, 1));
+        for (const Instruction& in : tape.code) {
+            if (in.op == Op::index || in.op == Op::size)
+                require(in.number >= -whole.rank() && in.number < whole.rank(), "the program asks for dimension ",
+                        in.number, " of a shape ", whole.str());
+            if (in.op != Op::uniform) continue;
+            for (int arg : {in.a, in.b, in.c}) {
+                const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
+                if (source.op == Op::input)
+                    require(inputs[static_cast<std::size_t>(source.number)].shape.numel() == 1,
+                            "seed, step and id of uniform() are single values, but x", source.number, " has shape ",
+                            inputs[static_cast<std::size_t>(source.number)].shape.str());
+            }
+        }
+        DType own = type;
+        if (!options.dtypes.empty()) own = parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
+        specs.push_back({output_shape(output, whole, options.keep_dim), own});
+    }
+    return specs;
+}
+
+std::vector<std::pair<int, int>> PointwiseOperator::in_place(const Node& node) const {
+    // Outputs that are reductions are smaller than what they read; jobs that reduce over other axes run
+    // before the one that stores elementwise outputs.
+    const Options options = read_options(node.attrs);
+    std::vector<std::pair<int, int>> pairs;
+    for (std::size_t k = 0; k < options.program.outputs.size(); ++k)
+        if (options.program.outputs[k].kind == Output::Kind::elementwise)
+            for (std::size_t i = 0; i < node.inputs.size(); ++i)
+                pairs.emplace_back(static_cast<int>(k), static_cast<int>(i));
+    return pairs;
+}
+
+}  // namespace dlprim::pointwise

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// The operator Pointwise and its engines.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "ops/pointwise/options.hpp"
+
+namespace dlprim::pointwise {
+
+class PointwiseOperator : public Operator {
+  public:
+    std::string_view type() const override { return "Pointwise"; }
+    const Schema& schema() const override { return pointwise_schema(); }
+    int min_inputs() const override { return 0; }
+    int max_inputs() const override { return 64; }
+    int outputs(const Attrs& attrs) const override {
+        return static_cast<int>(parse(attrs.text("code")).outputs.size());
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        pointwise_gradient(read_options(context.node.attrs), context);
+    }
+    /// Pairs by kind of output; the caller compares shapes, types and layouts.
+    std::vector<std::pair<int, int>> in_place(const Node& node) const override;
+    void oracle(OracleCall& call) const override { pointwise_oracle(call); }
+    void oracle_backward(OracleBackwardCall& call) const override { pointwise_oracle_backward(call); }
+};
+
+/// What both engines share: applicability, layouts, cost.
+class PointwiseEngine : public Engine {
+  public:
+    std::string_view op() const override { return "Pointwise"; }
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override;
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override;
+    double estimate(const Traits& device, const Problem& problem, const Tuning& tuning) const override;
+};
+
+void add_generated_engine();
+void add_host_engine();
+
+}  // namespace dlprim::pointwise
