@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Options of BatchNorm.
+#pragma once
+
+#include "base/attrs.hpp"
+
+namespace dlprim::batchnorm {
+
+struct Options {
+    std::int64_t features;  ///< -1: as many as the input has channels
+    double eps, momentum;
+    bool affine, use_global_stats;
+
+    explicit Options(const Attrs& attrs)
+        : features(attrs.integer("features")), eps(attrs.number("eps")), momentum(attrs.number("momentum")),
+          affine(attrs.boolean("affine")), use_global_stats(attrs.boolean("use_global_stats")) {}
+};
+
+}  // namespace dlprim::batchnorm

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// NLLLoss: options, shape rule, gradient, lowering to Pointwise.
+#include "ops/nll_loss/operator.hpp"
+
+#include "graph/lowering.hpp"
+#include "ops/nll_loss/options.hpp"
+
+namespace dlprim::nll_loss {
+
+const Schema& NLLLoss::schema() const {
+    static const Schema schema{
+        {"reduce", OptionKind::text, std::string("mean"), "mean or sum over the labels, or none"}};
+    return schema;
+}
+
+std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&, std::span<const TensorSpec> inputs) const {
+    return {1, inputs[0].shape[1]};
+}
+
+std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+    const Options options(attrs, inputs[0].shape);
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    const Shape& label = inputs[1].shape;
+    require(label == options.label || label == options.label_kept, "labels have shape ", label.str(),
+            ", the input of shape ", inputs[0].shape.str(), " wants ", options.label.str());
+    return {{options.output(), inputs[0].dtype}};
+}
+
+void NLLLoss::gradient(GradientContext& context) const {
+    if (!context.wanted[0]) return;
+    Graph& graph = context.graph;
+    const Node& node = context.node;
+    const Shape shape = graph.shape(node.inputs[0]);
+    const Options options(node.attrs, shape);
+    const std::string at = node.name + "/backward";
+    ValueId dy = context.output_gradients[0];
+    if (options.reduce == Reduce::none) dy = graph.reshape(at + "/dy", dy, options.label_kept);
+    const ValueId label = graph.reshape(at + "/label", node.inputs[1], options.label_kept);
+    context.input_gradients[0] = pointwise_over(graph, at, "y0 = index(1) == x1 ? -x0 * p0 : 0", {dy, label},
+                                                {options.factor}, shape)[0];
+}
+
+bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+    const Options options(node.attrs, graph.shape(node.inputs[0]));
+    const ValueId label = graph.reshape(node.name + "/label", node.inputs[1], options.label_kept);
+    const std::string over = options.reduce == Reduce::none ? "[1]" : "[]";
+    const ValueId loss = graph.pointwise1(node.name, "y0 = sum" + over + "(index(1) == x1 ? -x0 * p0 : 0)",
+                                          {node.inputs[0], label}, {options.factor});
+    outputs = {graph.reshape(node.name + "/shape", loss, options.output())};
+    return true;
+}
+
+}  // namespace dlprim::nll_loss

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// NLLLoss: minus the input's entry (a log probability) at each label.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::nll_loss {
+
+class NLLLoss : public Operator {
+  public:
+    std::string_view type() const override { return "NLLLoss"; }
+    const Schema& schema() const override;
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    std::pair<int, std::int64_t> label_input(const Attrs& attrs,
+                                             std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::nll_loss

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// Options of NLLLoss, and what its operands' shapes amount to.
+#pragma once
+
+#include "base/attrs.hpp"
+#include "base/text.hpp"
+
+#include <dlprim/shape.hpp>
+
+namespace dlprim::nll_loss {
+
+enum class Reduce { mean, sum, none };
+
+struct Options {
+    Reduce reduce = Reduce::mean;
+    Shape label;        ///< [N, ...]: the input's shape without its dimension 1
+    Shape label_kept;   ///< [N, 1, ...]
+    double factor = 1;  ///< of each entry: 1, or over the number of labels
+
+    Options(const Attrs& attrs, const Shape& input) {
+        static const std::vector<std::string> names{"mean", "sum", "none"};
+        const std::string& name = attrs.text("reduce");
+        if (name == "sum")
+            reduce = Reduce::sum;
+        else if (name == "none")
+            reduce = Reduce::none;
+        else
+            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none", did_you_mean(name, names));
+        require(input.rank() >= 2, "input of shape ", input.str(), " has no classes: [N, C, ...] is needed");
+        Ints dims = input.to_vector();
+        dims[1] = 1;
+        label_kept = Shape(dims);
+        dims.erase(dims.begin() + 1);
+        label = Shape(dims);
+        if (reduce == Reduce::mean) factor = 1.0 / static_cast<double>(label.numel());
+    }
+    Shape output() const { return reduce == Reduce::none ? label : Shape{1}; }
+};
+
+}  // namespace dlprim::nll_loss

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// PReLU: x where positive, else x times a weight that is trained: one, or one a channel.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::prelu {
+
+class PReLU : public Operator {
+  public:
+    std::string_view type() const override { return "PReLU"; }
+    const Schema& schema() const override;
+    std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::prelu

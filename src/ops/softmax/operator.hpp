@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Softmax: exp(x) over its sum along one dimension, or the logarithm of that.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::softmax {
+
+class Softmax : public Operator {
+  public:
+    std::string_view type() const override { return "Softmax"; }
+    const Schema& schema() const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::softmax

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Softmax: the oracle.
+#include "graph/oracle_loops.hpp"
+#include "ops/softmax/operator.hpp"
+#include "ops/softmax/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dlprim::softmax {
+
+void Softmax::oracle(OracleCall& call) const {
+    const HostArray& x = call.inputs[0];
+    const Options options(call.attrs, x.shape);
+    HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);
+    const AxisView view(x.shape, options.axis);
+    for (std::size_t o = 0; o < view.outer; ++o) {
+        for (std::size_t i = 0; i < view.inner; ++i) {
+            double top = -std::numeric_limits<double>::infinity(), sum = 0;
+            for (std::size_t k = 0; k < view.size; ++k) top = std::max(top, x.data[view.at(o, k, i)]);
+            for (std::size_t k = 0; k < view.size; ++k) sum += std::exp(x.data[view.at(o, k, i)] - top);
+            for (std::size_t k = 0; k < view.size; ++k) {
+                const double shifted = x.data[view.at(o, k, i)] - top;
+                y.data[view.at(o, k, i)] = options.log ? shifted - std::log(sum) : std::exp(shifted) / sum;
+            }
+        }
+    }
+}
+
+void Softmax::oracle_backward(OracleBackwardCall& call) const {
+    const HostArray& x = call.inputs[0];
+    const HostArray& y = call.outputs[0];
+    const HostArray& dy = call.output_gradients[0];
+    const Options options(call.attrs, x.shape);
+    HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
+    const AxisView view(x.shape, options.axis);
+    for (std::size_t o = 0; o < view.outer; ++o) {
+        for (std::size_t i = 0; i < view.inner; ++i) {
+            double sum = 0;
+            for (std::size_t k = 0; k < view.size; ++k) {
+                const std::size_t at = view.at(o, k, i);
+                sum += options.log ? dy.data[at] : dy.data[at] * y.data[at];
+            }
+            for (std::size_t k = 0; k < view.size; ++k) {
+                const std::size_t at = view.at(o, k, i);
+                dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum : y.data[at] * (dy.data[at] - sum);
+            }
+        }
+    }
+}
+
+}  // namespace dlprim::softmax

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// SoftmaxWithLoss: cross entropy of logits with labels, mean over the batch: the logarithm of a Softmax
+// behind which stands an NLLLoss.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::softmax_with_loss {
+
+class SoftmaxWithLoss : public Operator {
+  public:
+    std::string_view type() const override { return "SoftmaxWithLoss"; }
+    const Schema& schema() const override;
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    std::pair<int, std::int64_t> label_input(const Attrs& attrs,
+                                             std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::softmax_with_loss

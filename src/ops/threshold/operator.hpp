@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+// Threshold: 1 where x > threshold, else 0. Its gradient is zero everywhere.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::threshold {
+
+class Threshold : public Operator {
+  public:
+    std::string_view type() const override { return "Threshold"; }
+    const Schema& schema() const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::threshold
