@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers for operators that are made of Pointwise nodes: axis lists, broadcasts and their transposes.
+// Helpers for operators that are made of Pointwise nodes: axis lists, broadcasts and their
+// transposes.
 #pragma once
 
 #include "base/text.hpp"
@@ -13,7 +14,8 @@ namespace dlprim {
 
 /// The first of `scalars`, as many as `code` uses (p0, p1, ...).
 inline Doubles scalars_of(const std::string& code, Doubles scalars) {
-    while (!scalars.empty() && code.find(cat("p", scalars.size() - 1)) == std::string::npos) scalars.pop_back();
+    while (!scalars.empty() && code.find(cat("p", scalars.size() - 1)) == std::string::npos)
+        scalars.pop_back();
     return scalars;
 }
 
@@ -58,8 +60,8 @@ inline Ints broadcast_axes(const Shape& part, const Shape& full) {
 /// A Pointwise node of one elementwise expression `expr` over shape `full`, summed down to shape
 /// `part` where that broadcasts to `full`: the gradient of an operand of a broadcast.
 inline ValueId pointwise_summed_to(Graph& graph, const std::string& name, const std::string& expr,
-                                   std::vector<ValueId> inputs, const Doubles& scalars, const Shape& full,
-                                   const Shape& part) {
+                                   std::vector<ValueId> inputs, const Doubles& scalars,
+                                   const Shape& full, const Shape& part) {
     const Ints axes = broadcast_axes(part, full);
     const std::string code =
         axes.empty() ? "y0 = " + expr : cat("y0 = sum", axes_text(axes), "(", expr, ")");
@@ -68,11 +70,12 @@ inline ValueId pointwise_summed_to(Graph& graph, const std::string& name, const 
 }
 
 /// A Pointwise node whose outputs are broadcast to `shape`, which its inputs alone need not reach.
-inline std::vector<ValueId> pointwise_over(Graph& graph, const std::string& name, const std::string& code,
-                                           std::vector<ValueId> inputs, const Doubles& scalars,
-                                           const Shape& shape) {
-    return graph.add("Pointwise", name, std::move(inputs),
-                     Attrs{{"code", code}, {"scalars", scalars}, {"shape", Ints(shape.to_vector())}});
+inline std::vector<ValueId> pointwise_over(Graph& graph, const std::string& name,
+                                           const std::string& code, std::vector<ValueId> inputs,
+                                           const Doubles& scalars, const Shape& shape) {
+    return graph.add(
+        "Pointwise", name, std::move(inputs),
+        Attrs{{"code", code}, {"scalars", scalars}, {"shape", Ints(shape.to_vector())}});
 }
 
 }  // namespace dlprim

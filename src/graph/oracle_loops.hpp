@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plain loops that oracles share: walking the positions of a shape, reading under numpy's broadcast.
+// Plain loops that oracles share: walking the positions of a shape, reading under numpy's
+// broadcast.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -32,8 +33,8 @@ inline std::size_t broadcast_offset(const Shape& part, const std::vector<std::in
     return static_cast<std::size_t>(offset);
 }
 
-/// Makes arrays[i] an array of zeros of this shape, and returns it. Only where `arrays` is too short,
-/// which the callers of oracles avoid, does this move the others.
+/// Makes arrays[i] an array of zeros of this shape, and returns it. Only where `arrays` is too
+/// short, which the callers of oracles avoid, does this move the others.
 inline HostArray& make_array(std::vector<HostArray>& arrays, std::size_t i, const Shape& shape,
                              DType dtype = DType::f32) {
     if (arrays.size() <= i) arrays.resize(i + 1);
@@ -48,7 +49,9 @@ struct AxisView {
         : outer(static_cast<std::size_t>(shape.product(0, axis))),
           size(static_cast<std::size_t>(shape[axis])),
           inner(static_cast<std::size_t>(shape.product(axis + 1, shape.rank()))) {}
-    std::size_t at(std::size_t o, std::size_t k, std::size_t i) const { return (o * size + k) * inner + i; }
+    std::size_t at(std::size_t o, std::size_t k, std::size_t i) const {
+        return (o * size + k) * inner + i;
+    }
 };
 
 }  // namespace dlprim

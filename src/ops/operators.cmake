@@ -16,4 +16,21 @@ set(DLPRIM_OPERATORS
     parameter
     pooling2d
     interpolation
+    activation
+    elementwise
+    reduction
+    threshold
+    hardtanh
+    abs
+    cast
+    dropout
+    prelu
+    batchnorm
+    layernorm
+    groupnorm
+    softmax
+    softmax_with_loss
+    nll_loss
+    mse_loss
+    global_pooling
 )

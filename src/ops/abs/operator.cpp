@@ -15,8 +15,9 @@ std::vector<TensorSpec> Abs::infer(const Attrs&, std::span<const TensorSpec> inp
 
 void Abs::gradient(GradientContext& context) const {
     const Node& node = context.node;
-    context.input_gradients[0] = context.graph.pointwise1(node.name + "/backward", "y0 = x0 * sign(x1)",
-                                                          {context.output_gradients[0], node.inputs[0]});
+    context.input_gradients[0] =
+        context.graph.pointwise1(node.name + "/backward", "y0 = x0 * sign(x1)",
+                                 {context.output_gradients[0], node.inputs[0]});
 }
 
 bool Abs::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {

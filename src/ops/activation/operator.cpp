@@ -23,7 +23,8 @@ std::string pointwise_expression(const Activation& function) {
         word.clear();
     };
     for (char c : function.expression) {
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || (c == '.' && !word.empty())) {
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
+            (c == '.' && !word.empty())) {
             word += c;
         } else {
             flush();
@@ -34,8 +35,8 @@ std::string pointwise_expression(const Activation& function) {
     return result;
 }
 
-/// dx in dy = x0 and y = x1, for functions whose slope follows from their value: then the input need
-/// not be kept.
+/// dx in dy = x0 and y = x1, for functions whose slope follows from their value: then the input
+/// need not be kept.
 std::optional<std::string> gradient_from_output(const std::string& name, double alpha) {
     if (name == "relu") return "x1 > 0 ? x0 : 0";
     if (name == "relu6") return "x1 > 0 && x1 < 6 ? x0 : 0";
@@ -52,20 +53,24 @@ const Schema& ActivationOperator::schema() const {
     constexpr double not_given = std::numeric_limits<double>::quiet_NaN();
     static const Schema schema{
         {"activation", OptionKind::text, std::string("identity"), "the function's name", true},
-        {"alpha", OptionKind::number, not_given, "the function's first parameter (default: the function's)"},
-        {"beta", OptionKind::number, not_given, "the function's second parameter (default: the function's)"},
+        {"alpha", OptionKind::number, not_given,
+         "the function's first parameter (default: the function's)"},
+        {"beta", OptionKind::number, not_given,
+         "the function's second parameter (default: the function's)"},
         {"negative_slope", OptionKind::number, not_given, "another name of alpha, for leaky_relu"}};
     return schema;
 }
 
-std::vector<TensorSpec> ActivationOperator::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> ActivationOperator::infer(const Attrs& attrs,
+                                                  std::span<const TensorSpec> inputs) const {
     const Options options(attrs);
     require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
             ", an activation needs a float type");
     return {inputs[0]};
 }
 
-bool ActivationOperator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+bool ActivationOperator::expand(Graph& graph, const Node& node,
+                                std::vector<ValueId>& outputs) const {
     const Options options(node.attrs);
     if (options.resolved) return false;
     outputs = graph.add("Activation", node.name, node.inputs,
@@ -87,8 +92,9 @@ void ActivationOperator::gradient(GradientContext& context) const {
     }
     const std::string at = node.name + "/backward";
     if (auto expression = gradient_from_output(name, options.alpha)) {
-        context.input_gradients[0] = context.graph.pointwise1(
-            at, "y0 = " + *expression, {dy, node.outputs[0]}, scalars_of(*expression, {options.alpha}));
+        context.input_gradients[0] =
+            context.graph.pointwise1(at, "y0 = " + *expression, {dy, node.outputs[0]},
+                                     scalars_of(*expression, {options.alpha}));
         return;
     }
     namespace pw = pointwise;
@@ -99,18 +105,20 @@ void ActivationOperator::gradient(GradientContext& context) const {
     const pw::ExprPtr moved = pw::substitute(slope, {pw::input(1)}, {});
     const pw::ExprPtr dx = pw::simplify(pw::call("mul", {pw::input(0), moved}));
     const std::string code = "y0 = " + pw::print(dx);
-    context.input_gradients[0] = context.graph.pointwise1(at, code, {dy, node.inputs[0]},
-                                                          scalars_of(code, {options.alpha, options.beta}));
+    context.input_gradients[0] = context.graph.pointwise1(
+        at, code, {dy, node.inputs[0]}, scalars_of(code, {options.alpha, options.beta}));
 }
 
-bool ActivationOperator::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+bool ActivationOperator::lower(Graph& graph, const Node& node,
+                               std::vector<ValueId>& outputs) const {
     const Options options(node.attrs);
     if (options.function->name == "identity") {
         outputs = {node.inputs[0]};
         return true;
     }
     const std::string code = "y0 = " + pointwise_expression(*options.function);
-    outputs = {graph.pointwise1(node.name, code, {node.inputs[0]}, scalars_of(code, {options.alpha, options.beta}))};
+    outputs = {graph.pointwise1(node.name, code, {node.inputs[0]},
+                                scalars_of(code, {options.alpha, options.beta}))};
     return true;
 }
 

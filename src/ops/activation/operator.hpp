@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Activation: a function of one variable, element by element, from the table engine/activations.hpp.
+// Activation: a function of one variable, element by element, from the table
+// engine/activations.hpp.
 //
 // It stays a node of its own until it is lowered, so that the planner can attach it to the operator
 // before it; expand() settles its parameters, so that passes can read `alpha` and `beta`.
@@ -13,7 +14,8 @@ class ActivationOperator : public Operator {
   public:
     std::string_view type() const override { return "Activation"; }
     const Schema& schema() const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;

@@ -20,8 +20,8 @@ void ActivationOperator::oracle_backward(OracleBackwardCall& call) const {
     const HostArray& dy = call.output_gradients[0];
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
     for (std::size_t i = 0; i < x.data.size(); ++i)
-        dx.data[i] =
-            dy.data[i] * activate_gradient(options.function->name, x.data[i], options.alpha, options.beta);
+        dx.data[i] = dy.data[i] * activate_gradient(options.function->name, x.data[i],
+                                                    options.alpha, options.beta);
 }
 
 }  // namespace dlprim::activation

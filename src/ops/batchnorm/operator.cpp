@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BatchNorm: options, parameters, shape rule; running statistics: gradient and lowering to Pointwise.
+// BatchNorm: options, parameters, shape rule; running statistics: gradient and lowering to
+// Pointwise.
 #include "ops/batchnorm/operator.hpp"
 
 #include "graph/lowering.hpp"
@@ -10,10 +11,11 @@ namespace dlprim::batchnorm {
 namespace {
 
 std::int64_t channels_of(const Options& options, const TensorSpec& x) {
-    require(x.shape.rank() >= 2, "input of shape ", x.shape.str(), " has no channels: [N, C, ...] is needed");
+    require(x.shape.rank() >= 2, "input of shape ", x.shape.str(),
+            " has no channels: [N, C, ...] is needed");
     require(is_float(x.dtype), "input has dtype ", name_of(x.dtype), ", a float type is needed");
-    require(options.features == -1 || options.features == x.shape[1], "input of shape ", x.shape.str(), " has ",
-            x.shape[1], " channels, features is ", options.features);
+    require(options.features == -1 || options.features == x.shape[1], "input of shape ",
+            x.shape.str(), " has ", x.shape[1], " channels, features is ", options.features);
     return x.shape[1];
 }
 
@@ -40,9 +42,10 @@ ValueId factor(Graph& graph, const Node& node, int rank) {
     const Options options(node.attrs);
     const ValueId variance = node.inputs[2];
     const std::string at = node.name + "/factor";
-    const ValueId k = options.affine ? graph.pointwise1(at, "y0 = x1 * rsqrt(x0 + p0)",
-                                                        {variance, node.inputs[3]}, {options.eps})
-                                     : graph.pointwise1(at, "y0 = rsqrt(x0 + p0)", {variance}, {options.eps});
+    const ValueId k = options.affine
+                          ? graph.pointwise1(at, "y0 = x1 * rsqrt(x0 + p0)",
+                                             {variance, node.inputs[3]}, {options.eps})
+                          : graph.pointwise1(at, "y0 = rsqrt(x0 + p0)", {variance}, {options.eps});
     return graph.reshape(at + "/shape", k, channel_shape(graph.shape(variance)[0], rank));
 }
 
@@ -50,18 +53,22 @@ ValueId factor(Graph& graph, const Node& node, int rank) {
 
 const Schema& BatchNorm::schema() const {
     static const Schema schema{
-        {"features", OptionKind::integer, std::int64_t{-1}, "number of channels; default: the input's"},
+        {"features", OptionKind::integer, std::int64_t{-1},
+         "number of channels; default: the input's"},
         {"eps", OptionKind::number, 1e-5, "added to the variance"},
         {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"},
         {"affine", OptionKind::boolean, true, "has scale and offset"},
-        {"use_global_stats", OptionKind::boolean, false, "uses the running statistics in training too"}};
+        {"use_global_stats", OptionKind::boolean, false,
+         "uses the running statistics in training too"}};
     return schema;
 }
 
-std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
     const Options options(attrs);
     const TensorSpec spec{Shape{channels_of(options, inputs[0])}, inputs[0].dtype};
-    std::vector<ParamSpec> result{{spec, Init::constant(0), false}, {spec, Init::constant(1), false}};
+    std::vector<ParamSpec> result{{spec, Init::constant(0), false},
+                                  {spec, Init::constant(1), false}};
     if (options.affine) {
         result.push_back({spec, Init::constant(1), true});
         result.push_back({spec, Init::constant(0), true});
@@ -69,14 +76,17 @@ std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs, std::span<const Ten
     return result;
 }
 
-std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
     const Options options(attrs);
     const std::int64_t channels = channels_of(options, inputs[0]);
     const std::size_t wanted = options.affine ? 5 : 3;
-    require(inputs.size() == wanted, "has ", inputs.size() - 1, " parameters, ", wanted - 1, " are needed");
+    require(inputs.size() == wanted, "has ", inputs.size() - 1, " parameters, ", wanted - 1,
+            " are needed");
     for (std::size_t i = 1; i < inputs.size(); ++i)
-        require(inputs[i].shape == Shape{channels}, "parameter ", i - 1, " has shape ", inputs[i].shape.str(),
-                ", the input of shape ", inputs[0].shape.str(), " wants ", Shape{channels}.str());
+        require(inputs[i].shape == Shape{channels}, "parameter ", i - 1, " has shape ",
+                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+                Shape{channels}.str());
     return {inputs[0]};
 }
 
@@ -86,8 +96,9 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const Shape shape = graph.shape(node.inputs[0]);
     const std::int64_t channels = shape[1];
     const std::int64_t count = channels == 0 ? 0 : shape.numel() / channels;
-    require(count > 1, "[BatchNorm '", node.name, "'] training needs more than one value a channel, the input is ",
-            shape.str(), "; a larger batch or frozen: true helps");
+    require(count > 1, "[BatchNorm '", node.name,
+            "'] training needs more than one value a channel, the input is ", shape.str(),
+            "; a larger batch or frozen: true helps");
     std::vector<ValueId> inputs{node.inputs[0]};
     inputs.insert(inputs.end(), node.inputs.begin() + 3, node.inputs.end());
     const std::vector<ValueId> made =
@@ -95,13 +106,13 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     graph.nodes.back().name = node.name;
 
     auto flat = [&](int i, const char* what) {
-        return graph.reshape(cat(node.name, "/", what), made[static_cast<std::size_t>(i)], Shape{channels});
+        return graph.reshape(cat(node.name, "/", what), made[static_cast<std::size_t>(i)],
+                             Shape{channels});
     };
     const ValueId shift = flat(1, "shift"), rest = flat(2, "rest"), variance = flat(4, "variance");
     const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
     const auto running = graph.pointwise(
-        node.name + "/running",
-        "y0 = x0 + p0 * ((x2 + x3) - x0); y1 = x1 + p0 * (x4 * p1 - x1)",
+        node.name + "/running", "y0 = x0 + p0 * ((x2 + x3) - x0); y1 = x1 + p0 * (x4 * p1 - x1)",
         {latest(graph, node.inputs[1]), latest(graph, node.inputs[2]), shift, rest, variance},
         {options.momentum, unbiased});
     assign(graph, node.inputs[1], running[0]);
@@ -126,7 +137,8 @@ void BatchNorm::gradient(GradientContext& context) const {
     const ValueId variance = graph.reshape(at + "/variance", node.inputs[2], per_channel);
     const std::string over = axes_text(axes_but(shape.rank(), 1));
     const auto sums = graph.pointwise(
-        at + "/sums", "y0 = sum" + over + "(x0 * (x1 - x2) * rsqrt(x3 + p0)); y1 = sum" + over + "(x0)",
+        at + "/sums",
+        "y0 = sum" + over + "(x0 * (x1 - x2) * rsqrt(x3 + p0)); y1 = sum" + over + "(x0)",
         {dy, x, mean, variance}, {options.eps});
     context.input_gradients[3] = graph.reshape(at + "/scale", sums[0], Shape{shape[1]});
     context.input_gradients[4] = graph.reshape(at + "/offset", sums[1], Shape{shape[1]});

@@ -2,8 +2,8 @@
 // BatchNorm: normalisation of each channel (dimension 1) by statistics, then scale and offset.
 //
 // BatchNorm itself uses the running statistics: in inference, in evaluation, when frozen and with
-// use_global_stats. Otherwise, in training, it expands into BatchNormTraining, which takes the batch's,
-// and into assignments of the running ones.
+// use_global_stats. Otherwise, in training, it expands into BatchNormTraining, which takes the
+// batch's, and into assignments of the running ones.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -14,8 +14,10 @@ class BatchNorm : public Operator {
   public:
     std::string_view type() const override { return "BatchNorm"; }
     const Schema& schema() const override;
-    std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
@@ -24,10 +26,10 @@ class BatchNorm : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-/// Inputs: x, then scale [C] and offset [C] when affine. Outputs: y and, each [1, C, 1, ...], a shift
-/// near the mean, the mean less the shift, 1 / sqrt(variance + eps), and the (biased) variance.
-/// Differences from the mean are taken as (x - shift) - rest, which loses nothing where the mean is
-/// large against the deviation.
+/// Inputs: x, then scale [C] and offset [C] when affine. Outputs: y and, each [1, C, 1, ...], a
+/// shift near the mean, the mean less the shift, 1 / sqrt(variance + eps), and the (biased)
+/// variance. Differences from the mean are taken as (x - shift) - rest, which loses nothing where
+/// the mean is large against the deviation.
 class BatchNormTraining : public Operator {
   public:
     std::string_view type() const override { return "BatchNormTraining"; }
@@ -35,7 +37,8 @@ class BatchNormTraining : public Operator {
     const Schema& schema() const override;
     int max_inputs() const override { return 3; }
     int outputs(const Attrs&) const override { return 5; }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

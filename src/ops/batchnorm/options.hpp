@@ -12,8 +12,11 @@ struct Options {
     bool affine, use_global_stats;
 
     explicit Options(const Attrs& attrs)
-        : features(attrs.integer("features")), eps(attrs.number("eps")), momentum(attrs.number("momentum")),
-          affine(attrs.boolean("affine")), use_global_stats(attrs.boolean("use_global_stats")) {}
+        : features(attrs.integer("features")),
+          eps(attrs.number("eps")),
+          momentum(attrs.number("momentum")),
+          affine(attrs.boolean("affine")),
+          use_global_stats(attrs.boolean("use_global_stats")) {}
 };
 
 }  // namespace dlprim::batchnorm

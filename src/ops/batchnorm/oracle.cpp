@@ -54,15 +54,16 @@ void BatchNorm::oracle(OracleCall& call) const {
         const double offset = options.affine ? call.inputs[4].data[c] : 0;
         for (std::size_t o = 0; o < view.outer; ++o)
             for (std::size_t i = 0; i < view.inner; ++i)
-                y.data[view.at(o, c, i)] = (x.data[view.at(o, c, i)] - by.mean[c]) * rstd * scale + offset;
+                y.data[view.at(o, c, i)] =
+                    (x.data[view.at(o, c, i)] - by.mean[c]) * rstd * scale + offset;
     }
     if (!batch) return;
     HostArray mean = call.inputs[1], variance = call.inputs[2];
     const double unbiased = static_cast<double>(by.count) / static_cast<double>(by.count - 1);
     for (std::size_t c = 0; c < view.size; ++c) {
         mean.data[c] = (1 - options.momentum) * mean.data[c] + options.momentum * by.mean[c];
-        variance.data[c] =
-            (1 - options.momentum) * variance.data[c] + options.momentum * by.variance[c] * unbiased;
+        variance.data[c] = (1 - options.momentum) * variance.data[c] +
+                           options.momentum * by.variance[c] * unbiased;
     }
     call.updated = {{1, mean}, {2, variance}};
 }
@@ -100,7 +101,8 @@ void BatchNorm::oracle_backward(OracleBackwardCall& call) const {
             for (std::size_t i = 0; i < view.inner; ++i) {
                 const std::size_t at = view.at(o, c, i);
                 const double normal = (x.data[at] - by.mean[c]) * rstd;
-                const double centred = batch ? dy.data[at] - sum / count - normal * with_x / count : dy.data[at];
+                const double centred =
+                    batch ? dy.data[at] - sum / count - normal * with_x / count : dy.data[at];
                 dx.data[at] = centred * rstd * scale;
             }
         }

@@ -15,12 +15,14 @@ const Schema& Dropout::schema() const {
     return schema;
 }
 
-std::vector<TensorSpec> Dropout::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Dropout::infer(const Attrs& attrs,
+                                       std::span<const TensorSpec> inputs) const {
     const double p = attrs.number("p");
     require(p >= 0 && p <= 1, "p is ", p, ", a share between 0 and 1 is needed");
     require(attrs.integer("stream") >= -1 && attrs.integer("stream") < (1 << 24), "stream is ",
             attrs.integer("stream"), ", a number from 0 to 2^24 - 1 is needed");
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {inputs[0]};
 }
 
@@ -33,9 +35,10 @@ bool Dropout::expand(Graph& graph, const Node& node, std::vector<ValueId>& outpu
     // 24 bits: exact wherever a program's constants are float.
     std::int64_t stream = node.attrs.integer("stream");
     if (stream < 0) stream = static_cast<std::int64_t>(hash64(node.name) & 0xffffff);
-    outputs = graph.pointwise(node.name, cat("y0 = uniform(x1, x2, ", stream, ") >= p0 ? x0 * p1 : 0"),
-                              {node.inputs[0], graph.scalar("@seed", DType::i64), graph.scalar("@step", DType::i64)},
-                              {p, p < 1 ? 1 / (1 - p) : 0});
+    outputs = graph.pointwise(
+        node.name, cat("y0 = uniform(x1, x2, ", stream, ") >= p0 ? x0 * p1 : 0"),
+        {node.inputs[0], graph.scalar("@seed", DType::i64), graph.scalar("@step", DType::i64)},
+        {p, p < 1 ? 1 / (1 - p) : 0});
     graph.nodes.back().name = node.name;
     return true;
 }

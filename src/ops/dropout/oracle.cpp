@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dropout: the oracle. The random bits are the pointwise language's uniform(), by its host evaluation;
-// a case names its stream, since the oracle does not know the operator's name.
+// Dropout: the oracle. The random bits are the pointwise language's uniform(), by its host
+// evaluation; a case names its stream, since the oracle does not know the operator's name.
 #include "engine/pointwise/program.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/dropout/operator.hpp"
@@ -10,17 +10,19 @@ namespace dlprim::dropout {
 namespace {
 
 /// The factor of each element: 0 or 1 / (1 - p); 1 outside training.
-std::vector<double> factors(const Attrs& attrs, bool training, const Shape& shape, std::uint64_t seed,
-                            std::uint64_t step) {
+std::vector<double> factors(const Attrs& attrs, bool training, const Shape& shape,
+                            std::uint64_t seed, std::uint64_t step) {
     const double p = attrs.number("p");
     std::vector<double> result(static_cast<std::size_t>(shape.numel()), 1.0);
     if (!training || p == 0) return result;
     namespace pw = pointwise;
-    const pw::ExprPtr uniform =
-        pw::call("uniform", {pw::input(0), pw::input(1), pw::constant(static_cast<double>(attrs.integer("stream")))});
+    const pw::ExprPtr uniform = pw::call(
+        "uniform",
+        {pw::input(0), pw::input(1), pw::constant(static_cast<double>(attrs.integer("stream")))});
     const std::vector<double> key{static_cast<double>(seed), static_cast<double>(step)};
     for_each_position(shape, [&](const auto& index, std::size_t i) {
-        const bool kept = pw::evaluate(uniform, key, {}, index, shape) >= static_cast<double>(static_cast<float>(p));
+        const bool kept = pw::evaluate(uniform, key, {}, index, shape) >=
+                          static_cast<double>(static_cast<float>(p));
         result[i] = kept && p < 1 ? 1 / (1 - p) : 0;
     });
     return result;
@@ -39,7 +41,8 @@ void Dropout::oracle_backward(OracleBackwardCall& call) const {
     const HostArray& x = call.inputs[0];
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
     const auto by = factors(call.attrs, call.training, x.shape, call.seed, call.step);
-    for (std::size_t i = 0; i < x.data.size(); ++i) dx.data[i] = call.output_gradients[0].data[i] * by[i];
+    for (std::size_t i = 0; i < x.data.size(); ++i)
+        dx.data[i] = call.output_gradients[0].data[i] * by[i];
 }
 
 }  // namespace dlprim::dropout

@@ -17,11 +17,13 @@ const Schema& Elementwise::schema() const {
     return schema;
 }
 
-std::vector<TensorSpec> Elementwise::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Elementwise::infer(const Attrs& attrs,
+                                           std::span<const TensorSpec> inputs) const {
     find_activation(Options(attrs).activation);
-    require(inputs[0].dtype == inputs[1].dtype, "inputs have dtypes ", name_of(inputs[0].dtype), " and ",
-            name_of(inputs[1].dtype), "; a Cast makes them the same");
-    require(is_float(inputs[0].dtype), "inputs have dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(inputs[0].dtype == inputs[1].dtype, "inputs have dtypes ", name_of(inputs[0].dtype),
+            " and ", name_of(inputs[1].dtype), "; a Cast makes them the same");
+    require(is_float(inputs[0].dtype), "inputs have dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {{broadcast(inputs[0].shape, inputs[1].shape), inputs[0].dtype}};
 }
 
@@ -32,7 +34,8 @@ bool Elementwise::expand(Graph& graph, const Node& node, std::vector<ValueId>& o
     attrs.set("activation", std::string("identity"));
     const ValueId sum = graph.add1("Elementwise", node.name, node.inputs, attrs);
     graph.nodes.back().name = node.name;
-    outputs = graph.add("Activation", node.name + "/activation", {sum}, Attrs{{"activation", options.activation}});
+    outputs = graph.add("Activation", node.name + "/activation", {sum},
+                        Attrs{{"activation", options.activation}});
     return true;
 }
 
@@ -62,13 +65,15 @@ void Elementwise::gradient(GradientContext& context) const {
             case Operation::prod:
                 dx = own * others == 1
                          ? pointwise_summed_to(graph, at, "x0 * x1", {dy, other}, {}, full, part)
-                         : pointwise_summed_to(graph, at, "x0 * x1 * p0", {dy, other}, {own * others}, full, part);
+                         : pointwise_summed_to(graph, at, "x0 * x1 * p0", {dy, other},
+                                               {own * others}, full, part);
                 break;
             case Operation::max:
                 // Ties give half to each, as torch.maximum.
-                dx = pointwise_summed_to(graph, at,
-                                         "x1 * p0 > x2 * p1 ? x0 * p0 : x1 * p0 == x2 * p1 ? x0 * p0 * 0.5 : 0",
-                                         {dy, self, other}, {own, others}, full, part);
+                dx = pointwise_summed_to(
+                    graph, at,
+                    "x1 * p0 > x2 * p1 ? x0 * p0 : x1 * p0 == x2 * p1 ? x0 * p0 * 0.5 : 0",
+                    {dy, self, other}, {own, others}, full, part);
                 break;
         }
     }
@@ -80,12 +85,18 @@ bool Elementwise::lower(Graph& graph, const Node& node, std::vector<ValueId>& ou
     const std::string b = options.coef2 == 1 ? "x1" : "x1 * p1";
     std::string code;
     switch (options.operation) {
-        case Operation::sum: code = "y0 = " + a + " + " + b; break;
-        case Operation::prod: code = "y0 = " + a + " * (" + b + ")"; break;
-        case Operation::max: code = "y0 = max(" + a + ", " + b + ")"; break;
+        case Operation::sum:
+            code = "y0 = " + a + " + " + b;
+            break;
+        case Operation::prod:
+            code = "y0 = " + a + " * (" + b + ")";
+            break;
+        case Operation::max:
+            code = "y0 = max(" + a + ", " + b + ")";
+            break;
     }
-    outputs = {
-        graph.pointwise1(node.name, code, node.inputs, scalars_of(code, {options.coef1, options.coef2}))};
+    outputs = {graph.pointwise1(node.name, code, node.inputs,
+                                scalars_of(code, {options.coef1, options.coef2}))};
     return true;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Elementwise: sum, product or maximum of two tensors under numpy's broadcast, each times a factor.
 //
-// It stays a node of its own until it is lowered, so that the planner can attach a residual sum to the
-// operator before it. Its `activation` becomes an Activation node behind it.
+// It stays a node of its own until it is lowered, so that the planner can attach a residual sum to
+// the operator before it. Its `activation` becomes an Activation node behind it.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -15,7 +15,8 @@ class Elementwise : public Operator {
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;

@@ -15,7 +15,9 @@ struct Options {
     std::string activation;
 
     explicit Options(const Attrs& attrs)
-        : coef1(attrs.number("coef1")), coef2(attrs.number("coef2")), activation(attrs.text("activation")) {
+        : coef1(attrs.number("coef1")),
+          coef2(attrs.number("coef2")),
+          activation(attrs.text("activation")) {
         static const std::vector<std::string> names{"sum", "prod", "max"};
         const std::string& name = attrs.text("operation");
         if (name == "sum")

@@ -15,9 +15,12 @@ double combine(const Options& options, double a, double b) {
     a *= options.coef1;
     b *= options.coef2;
     switch (options.operation) {
-        case Operation::sum: return a + b;
-        case Operation::prod: return a * b;
-        case Operation::max: return std::max(a, b);
+        case Operation::sum:
+            return a + b;
+        case Operation::prod:
+            return a * b;
+        case Operation::max:
+            return std::max(a, b);
     }
     return 0;
 }
@@ -44,10 +47,12 @@ void Elementwise::oracle_backward(OracleBackwardCall& call) const {
     HostArray& da = make_array(call.input_gradients, 0, a.shape, a.dtype);
     HostArray& db = make_array(call.input_gradients, 1, b.shape, b.dtype);
     for_each_position(dy.shape, [&](const auto& index, std::size_t i) {
-        const std::size_t at_a = broadcast_offset(a.shape, index), at_b = broadcast_offset(b.shape, index);
+        const std::size_t at_a = broadcast_offset(a.shape, index),
+                          at_b = broadcast_offset(b.shape, index);
         const double x = a.data[at_a] * options.coef1, y = b.data[at_b] * options.coef2;
         const double value = combine(options, a.data[at_a], b.data[at_b]);
-        const double flow = dy.data[i] * activate_gradient(function.name, value, function.alpha, function.beta);
+        const double flow =
+            dy.data[i] * activate_gradient(function.name, value, function.alpha, function.beta);
         double to_a = 1, to_b = 1;
         if (options.operation == Operation::prod) {
             to_a = y;

@@ -32,10 +32,11 @@ void GlobalPooling::oracle_backward(OracleBackwardCall& call) const {
     for (std::size_t c = 0; c < dy.data.size(); ++c) {
         const double* values = x.data.data() + c * plane;
         if (maximum) {
-            dx.data[c * plane + static_cast<std::size_t>(std::max_element(values, values + plane) - values)] =
-                dy.data[c];
+            dx.data[c * plane + static_cast<std::size_t>(std::max_element(values, values + plane) -
+                                                         values)] = dy.data[c];
         } else {
-            for (std::size_t i = 0; i < plane; ++i) dx.data[c * plane + i] = dy.data[c] / static_cast<double>(plane);
+            for (std::size_t i = 0; i < plane; ++i)
+                dx.data[c * plane + i] = dy.data[c] / static_cast<double>(plane);
         }
     }
 }

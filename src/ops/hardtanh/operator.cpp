@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Hardtanh: options, shape rule, gradient (dy strictly between the limits, as PyTorch), lowering.
-#include "base/text.hpp"
 #include "ops/hardtanh/operator.hpp"
+#include "base/text.hpp"
 
 namespace dlprim::hardtanh {
 
@@ -11,10 +11,12 @@ const Schema& Hardtanh::schema() const {
     return schema;
 }
 
-std::vector<TensorSpec> Hardtanh::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Hardtanh::infer(const Attrs& attrs,
+                                        std::span<const TensorSpec> inputs) const {
     require(attrs.number("min_val") <= attrs.number("max_val"), "min_val ", attrs.number("min_val"),
             " is greater than max_val ", attrs.number("max_val"));
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {inputs[0]};
 }
 
@@ -29,7 +31,8 @@ void Hardtanh::gradient(GradientContext& context) const {
 
 bool Hardtanh::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     // Comparisons rather than min and max: NaN passes through.
-    outputs = {graph.pointwise1(node.name, "y0 = x0 < p0 ? p0 : x0 > p1 ? p1 : x0", {node.inputs[0]},
+    outputs = {graph.pointwise1(node.name, "y0 = x0 < p0 ? p0 : x0 > p1 ? p1 : x0",
+                                {node.inputs[0]},
                                 {node.attrs.number("min_val"), node.attrs.number("max_val")})};
     return true;
 }

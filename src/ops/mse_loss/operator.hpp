@@ -12,7 +12,8 @@ class MSELoss : public Operator {
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

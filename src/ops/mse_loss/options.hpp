@@ -24,7 +24,8 @@ struct Options {
         else if (name == "none")
             reduce = Reduce::none;
         else
-            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none", did_you_mean(name, names));
+            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none",
+                    did_you_mean(name, names));
         if (reduce == Reduce::mean) factor = 1.0 / static_cast<double>(input.numel());
         if (reduce == Reduce::none) output = input;
     }

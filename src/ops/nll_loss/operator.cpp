@@ -13,16 +13,20 @@ const Schema& NLLLoss::schema() const {
     return schema;
 }
 
-std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&, std::span<const TensorSpec> inputs) const {
+std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&,
+                                                  std::span<const TensorSpec> inputs) const {
     return {1, inputs[0].shape[1]};
 }
 
-std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs,
+                                       std::span<const TensorSpec> inputs) const {
     const Options options(attrs, inputs[0].shape);
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     const Shape& label = inputs[1].shape;
-    require(label == options.label || label == options.label_kept, "labels have shape ", label.str(),
-            ", the input of shape ", inputs[0].shape.str(), " wants ", options.label.str());
+    require(label == options.label || label == options.label_kept, "labels have shape ",
+            label.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+            options.label.str());
     return {{options.output(), inputs[0].dtype}};
 }
 
@@ -36,16 +40,17 @@ void NLLLoss::gradient(GradientContext& context) const {
     ValueId dy = context.output_gradients[0];
     if (options.reduce == Reduce::none) dy = graph.reshape(at + "/dy", dy, options.label_kept);
     const ValueId label = graph.reshape(at + "/label", node.inputs[1], options.label_kept);
-    context.input_gradients[0] = pointwise_over(graph, at, "y0 = index(1) == x1 ? -x0 * p0 : 0", {dy, label},
-                                                {options.factor}, shape)[0];
+    context.input_gradients[0] = pointwise_over(graph, at, "y0 = index(1) == x1 ? -x0 * p0 : 0",
+                                                {dy, label}, {options.factor}, shape)[0];
 }
 
 bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options options(node.attrs, graph.shape(node.inputs[0]));
     const ValueId label = graph.reshape(node.name + "/label", node.inputs[1], options.label_kept);
     const std::string over = options.reduce == Reduce::none ? "[1]" : "[]";
-    const ValueId loss = graph.pointwise1(node.name, "y0 = sum" + over + "(index(1) == x1 ? -x0 * p0 : 0)",
-                                          {node.inputs[0], label}, {options.factor});
+    const ValueId loss =
+        graph.pointwise1(node.name, "y0 = sum" + over + "(index(1) == x1 ? -x0 * p0 : 0)",
+                         {node.inputs[0], label}, {options.factor});
     outputs = {graph.reshape(node.name + "/shape", loss, options.output())};
     return true;
 }

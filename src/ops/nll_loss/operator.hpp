@@ -14,7 +14,8 @@ class NLLLoss : public Operator {
     int max_inputs() const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

@@ -25,8 +25,10 @@ struct Options {
         else if (name == "none")
             reduce = Reduce::none;
         else
-            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none", did_you_mean(name, names));
-        require(input.rank() >= 2, "input of shape ", input.str(), " has no classes: [N, C, ...] is needed");
+            require(name == "mean", "reduce '", name, "' is not one of mean, sum, none",
+                    did_you_mean(name, names));
+        require(input.rank() >= 2, "input of shape ", input.str(),
+                " has no classes: [N, C, ...] is needed");
         Ints dims = input.to_vector();
         dims[1] = 1;
         label_kept = Shape(dims);

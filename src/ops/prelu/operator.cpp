@@ -16,8 +16,8 @@ ValueId broadcast_weight(Graph& graph, const std::string& name, ValueId weight, 
 
 void check_count(std::int64_t count, const Shape& x) {
     const std::int64_t channels = x.rank() >= 2 ? x[1] : 1;
-    require(count == 1 || (count == channels && x.rank() >= 2), "num_parameters is ", count, ", the input of shape ",
-            x.str(), " wants 1 or its number of channels");
+    require(count == 1 || (count == channels && x.rank() >= 2), "num_parameters is ", count,
+            ", the input of shape ", x.str(), " wants 1 or its number of channels");
 }
 
 }  // namespace
@@ -38,10 +38,11 @@ std::vector<ParamSpec> PReLU::params(const Attrs& attrs, std::span<const TensorS
 std::vector<TensorSpec> PReLU::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
     const std::int64_t count = attrs.integer("num_parameters");
     check_count(count, inputs[0].shape);
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     require(inputs.size() == 2, "has ", inputs.size() - 1, " parameters, one weight is needed");
-    require(inputs[1].shape == Shape{count}, "weight has shape ", inputs[1].shape.str(), ", num_parameters wants ",
-            Shape{count}.str());
+    require(inputs[1].shape == Shape{count}, "weight has shape ", inputs[1].shape.str(),
+            ", num_parameters wants ", Shape{count}.str());
     return {inputs[0]};
 }
 
@@ -52,9 +53,9 @@ void PReLU::gradient(GradientContext& context) const {
     const Shape shape = graph.shape(x), weight_shape = graph.shape(weight);
     const std::string at = node.name + "/backward";
     if (context.wanted[0])
-        context.input_gradients[0] =
-            graph.pointwise1(at, "y0 = x1 > 0 ? x0 : x0 * x2",
-                             {dy, x, broadcast_weight(graph, at + "/weight_shape", weight, shape.rank())});
+        context.input_gradients[0] = graph.pointwise1(
+            at, "y0 = x1 > 0 ? x0 : x0 * x2",
+            {dy, x, broadcast_weight(graph, at + "/weight_shape", weight, shape.rank())});
     if (context.wanted[1]) {
         const std::string over = weight_shape[0] == 1 ? "[]" : axes_text(axes_but(shape.rank(), 1));
         const ValueId sum =

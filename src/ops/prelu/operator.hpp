@@ -10,8 +10,10 @@ class PReLU : public Operator {
   public:
     std::string_view type() const override { return "PReLU"; }
     const Schema& schema() const override;
-    std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

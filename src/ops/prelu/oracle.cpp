@@ -20,7 +20,8 @@ void PReLU::oracle(OracleCall& call) const {
     const HostArray &x = call.inputs[0], &weight = call.inputs[1];
     HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);
     for (std::size_t i = 0; i < x.data.size(); ++i)
-        y.data[i] = x.data[i] > 0 ? x.data[i] : x.data[i] * weight.data[weight_of(x.shape, weight.shape, i)];
+        y.data[i] = x.data[i] > 0 ? x.data[i]
+                                  : x.data[i] * weight.data[weight_of(x.shape, weight.shape, i)];
 }
 
 void PReLU::oracle_backward(OracleBackwardCall& call) const {

@@ -12,13 +12,17 @@ const Schema& Reduction::schema() const {
         {"method", OptionKind::text, std::string("sum"), "sum, sumsq (of squares), abssum or mean"},
         {"keep_dim", OptionKind::boolean, true, "reduced dimensions stay, as 1"},
         {"output_scale", OptionKind::number, 1.0, "factor of the result"},
-        {"dims", OptionKind::integers, Ints{}, "dimensions to reduce; default: all from start_axis on"},
-        {"start_axis", OptionKind::integer, std::int64_t{0}, "first of the dimensions reduced, without dims"}};
+        {"dims", OptionKind::integers, Ints{},
+         "dimensions to reduce; default: all from start_axis on"},
+        {"start_axis", OptionKind::integer, std::int64_t{0},
+         "first of the dimensions reduced, without dims"}};
     return schema;
 }
 
-std::vector<TensorSpec> Reduction::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+std::vector<TensorSpec> Reduction::infer(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {{Options(attrs, inputs[0].shape).output, inputs[0].dtype}};
 }
 
@@ -33,9 +37,15 @@ void Reduction::gradient(GradientContext& context) const {
     ValueId& dx = context.input_gradients[0];
     switch (options.method) {
         case Method::sum:
-        case Method::mean: dx = pointwise_over(graph, at, "y0 = x0 * p0", {dy}, {options.scale}, shape)[0]; break;
-        case Method::sumsq: dx = graph.pointwise1(at, "y0 = x0 * x1 * p0", {dy, x}, {2 * options.scale}); break;
-        case Method::abssum: dx = graph.pointwise1(at, "y0 = x0 * sign(x1) * p0", {dy, x}, {options.scale}); break;
+        case Method::mean:
+            dx = pointwise_over(graph, at, "y0 = x0 * p0", {dy}, {options.scale}, shape)[0];
+            break;
+        case Method::sumsq:
+            dx = graph.pointwise1(at, "y0 = x0 * x1 * p0", {dy, x}, {2 * options.scale});
+            break;
+        case Method::abssum:
+            dx = graph.pointwise1(at, "y0 = x0 * sign(x1) * p0", {dy, x}, {options.scale});
+            break;
     }
 }
 
@@ -44,9 +54,15 @@ bool Reduction::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     std::string each;
     switch (options.method) {
         case Method::sum:
-        case Method::mean: each = "x0"; break;
-        case Method::sumsq: each = "x0 * x0"; break;
-        case Method::abssum: each = "abs(x0)"; break;
+        case Method::mean:
+            each = "x0";
+            break;
+        case Method::sumsq:
+            each = "x0 * x0";
+            break;
+        case Method::abssum:
+            each = "abs(x0)";
+            break;
     }
     // The factor is applied behind the sum, so that small factors cost no accuracy.
     ValueId y = node.inputs[0];
@@ -57,7 +73,8 @@ bool Reduction::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     }
     y = graph.pointwise1(node.name, cat("y0 = sum", axes_text(options.axes), "(", each, ")"), {y});
     y = graph.reshape(at, y, options.output);
-    if (options.scale != 1) y = graph.pointwise1(node.name + "/scale", "y0 = x0 * p0", {y}, {options.scale});
+    if (options.scale != 1)
+        y = graph.pointwise1(node.name + "/scale", "y0 = x0 * p0", {y}, {options.scale});
     outputs = {y};
     return true;
 }

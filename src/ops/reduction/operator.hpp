@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reduction: sum, sum of squares, sum of absolute values or mean over some dimensions, times a factor.
+// Reduction: sum, sum of squares, sum of absolute values or mean over some dimensions, times a
+// factor.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -10,7 +11,8 @@ class Reduction : public Operator {
   public:
     std::string_view type() const override { return "Reduction"; }
     const Schema& schema() const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;

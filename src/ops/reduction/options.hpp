@@ -40,12 +40,13 @@ struct Options {
             for (std::int64_t i = start; i < rank; ++i) axes.push_back(i);
         }
         for (auto& axis : axes) {
-            require(axis >= -rank && axis < rank, "dims holds ", axis, ", the input of shape ", input.str(),
-                    " has ", rank, " dimensions");
+            require(axis >= -rank && axis < rank, "dims holds ", axis, ", the input of shape ",
+                    input.str(), " has ", rank, " dimensions");
             if (axis < 0) axis += rank;
         }
         std::sort(axes.begin(), axes.end());
-        require(std::adjacent_find(axes.begin(), axes.end()) == axes.end(), "dims names a dimension twice");
+        require(std::adjacent_find(axes.begin(), axes.end()) == axes.end(),
+                "dims names a dimension twice");
 
         Ints all = input.to_vector(), left;
         std::int64_t reduced = 1;

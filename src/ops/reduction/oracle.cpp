@@ -17,9 +17,15 @@ void Reduction::oracle(OracleCall& call) const {
         double& sum = y.data[broadcast_offset(options.kept, index)];
         switch (options.method) {
             case Method::sum:
-            case Method::mean: sum += v; break;
-            case Method::sumsq: sum += v * v; break;
-            case Method::abssum: sum += std::fabs(v); break;
+            case Method::mean:
+                sum += v;
+                break;
+            case Method::sumsq:
+                sum += v * v;
+                break;
+            case Method::abssum:
+                sum += std::fabs(v);
+                break;
         }
     });
     for (double& value : y.data) value *= options.scale;

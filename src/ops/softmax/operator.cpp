@@ -8,15 +8,17 @@
 namespace dlprim::softmax {
 
 const Schema& Softmax::schema() const {
-    static const Schema schema{
-        {"log", OptionKind::boolean, false, "the logarithm of the softmax"},
-        {"axis", OptionKind::integer, std::int64_t{1}, "the dimension along which the results sum to 1"}};
+    static const Schema schema{{"log", OptionKind::boolean, false, "the logarithm of the softmax"},
+                               {"axis", OptionKind::integer, std::int64_t{1},
+                                "the dimension along which the results sum to 1"}};
     return schema;
 }
 
-std::vector<TensorSpec> Softmax::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> Softmax::infer(const Attrs& attrs,
+                                       std::span<const TensorSpec> inputs) const {
     const Options options(attrs, inputs[0].shape);
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {inputs[0]};
 }
 
@@ -50,9 +52,11 @@ bool Softmax::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     const std::string over = axes_text(axes);
     ValueId top = graph.pointwise1(node.name + "/max", "y0 = max" + over + "(x0)", {x});
     top = graph.reshape(node.name + "/max_kept", top, kept);
-    ValueId sum = graph.pointwise1(node.name + "/sum", "y0 = sum" + over + "(exp(x0 - x1))", {x, top});
+    ValueId sum =
+        graph.pointwise1(node.name + "/sum", "y0 = sum" + over + "(exp(x0 - x1))", {x, top});
     sum = graph.reshape(node.name + "/sum_kept", sum, kept);
-    outputs = {graph.pointwise1(node.name, options.log ? "y0 = x0 - x1 - log(x2)" : "y0 = exp(x0 - x1) / x2",
+    outputs = {graph.pointwise1(node.name,
+                                options.log ? "y0 = x0 - x1 - log(x2)" : "y0 = exp(x0 - x1) / x2",
                                 {x, top, sum})};
     return true;
 }

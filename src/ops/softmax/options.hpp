@@ -16,7 +16,8 @@ struct Options {
     Options(const Attrs& attrs, const Shape& input) : log(attrs.boolean("log")) {
         const std::int64_t given = attrs.integer("axis");
         const int rank = input.rank();
-        require(given >= -rank && given < rank, "axis ", given, " is outside the input of shape ", input.str());
+        require(given >= -rank && given < rank, "axis ", given, " is outside the input of shape ",
+                input.str());
         axis = static_cast<int>(given < 0 ? given + rank : given);
     }
 };

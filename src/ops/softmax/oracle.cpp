@@ -18,11 +18,14 @@ void Softmax::oracle(OracleCall& call) const {
     for (std::size_t o = 0; o < view.outer; ++o) {
         for (std::size_t i = 0; i < view.inner; ++i) {
             double top = -std::numeric_limits<double>::infinity(), sum = 0;
-            for (std::size_t k = 0; k < view.size; ++k) top = std::max(top, x.data[view.at(o, k, i)]);
-            for (std::size_t k = 0; k < view.size; ++k) sum += std::exp(x.data[view.at(o, k, i)] - top);
+            for (std::size_t k = 0; k < view.size; ++k)
+                top = std::max(top, x.data[view.at(o, k, i)]);
+            for (std::size_t k = 0; k < view.size; ++k)
+                sum += std::exp(x.data[view.at(o, k, i)] - top);
             for (std::size_t k = 0; k < view.size; ++k) {
                 const double shifted = x.data[view.at(o, k, i)] - top;
-                y.data[view.at(o, k, i)] = options.log ? shifted - std::log(sum) : std::exp(shifted) / sum;
+                y.data[view.at(o, k, i)] =
+                    options.log ? shifted - std::log(sum) : std::exp(shifted) / sum;
             }
         }
     }
@@ -44,7 +47,8 @@ void Softmax::oracle_backward(OracleBackwardCall& call) const {
             }
             for (std::size_t k = 0; k < view.size; ++k) {
                 const std::size_t at = view.at(o, k, i);
-                dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum : y.data[at] * (dy.data[at] - sum);
+                dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum
+                                          : y.data[at] * (dy.data[at] - sum);
             }
         }
     }

@@ -11,13 +11,16 @@ const Schema& SoftmaxWithLoss::schema() const {
     return schema;
 }
 
-std::pair<int, std::int64_t> SoftmaxWithLoss::label_input(const Attrs&, std::span<const TensorSpec> inputs) const {
+std::pair<int, std::int64_t> SoftmaxWithLoss::label_input(
+    const Attrs&, std::span<const TensorSpec> inputs) const {
     return {1, inputs[0].shape[1]};
 }
 
-std::vector<TensorSpec> SoftmaxWithLoss::infer(const Attrs&, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> SoftmaxWithLoss::infer(const Attrs&,
+                                               std::span<const TensorSpec> inputs) const {
     const Shape &x = inputs[0].shape, &label = inputs[1].shape;
-    require(is_float(inputs[0].dtype), "logits have dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "logits have dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     require(x.rank() == 2, "logits have shape ", x.str(), ", [batch, classes] is needed");
     require(label == Shape{x[0]} || label == (Shape{x[0], 1}), "labels have shape ", label.str(),
             ", the logits of shape ", x.str(), " want ", Shape{x[0]}.str());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SoftmaxWithLoss: cross entropy of logits with labels, mean over the batch: the logarithm of a Softmax
-// behind which stands an NLLLoss.
+// SoftmaxWithLoss: cross entropy of logits with labels, mean over the batch: the logarithm of a
+// Softmax behind which stands an NLLLoss.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -15,7 +15,8 @@ class SoftmaxWithLoss : public Operator {
     int max_inputs() const override { return 2; }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const override;
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;
     void oracle_backward(OracleBackwardCall& call) const override;

@@ -23,8 +23,8 @@ Row row_of(const HostArray& x, const HostArray& labels, std::size_t n) {
     row.top = *std::max_element(values, values + classes);
     for (std::size_t c = 0; c < classes; ++c) row.sum += std::exp(values[c] - row.top);
     const double label = labels.data[n];
-    require(label >= 0 && label < static_cast<double>(classes), "label ", label, " is out of range: there are ",
-            classes, " classes");
+    require(label >= 0 && label < static_cast<double>(classes), "label ", label,
+            " is out of range: there are ", classes, " classes");
     row.label = static_cast<std::size_t>(label);
     return row;
 }
@@ -34,7 +34,8 @@ Row row_of(const HostArray& x, const HostArray& labels, std::size_t n) {
 void SoftmaxWithLoss::oracle(OracleCall& call) const {
     const HostArray& x = call.inputs[0];
     HostArray& y = make_array(call.outputs, 0, Shape{1}, x.dtype);
-    const auto batch = static_cast<std::size_t>(x.shape[0]), classes = static_cast<std::size_t>(x.shape[1]);
+    const auto batch = static_cast<std::size_t>(x.shape[0]),
+               classes = static_cast<std::size_t>(x.shape[1]);
     for (std::size_t n = 0; n < batch; ++n) {
         const Row row = row_of(x, call.inputs[1], n);
         y.data[0] += row.top + std::log(row.sum) - x.data[n * classes + row.label];
@@ -46,7 +47,8 @@ void SoftmaxWithLoss::oracle_backward(OracleBackwardCall& call) const {
     const HostArray& x = call.inputs[0];
     call.input_gradients.assign(2, {});
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
-    const auto batch = static_cast<std::size_t>(x.shape[0]), classes = static_cast<std::size_t>(x.shape[1]);
+    const auto batch = static_cast<std::size_t>(x.shape[0]),
+               classes = static_cast<std::size_t>(x.shape[1]);
     const double flow = call.output_gradients[0].data[0] / static_cast<double>(batch);
     for (std::size_t n = 0; n < batch; ++n) {
         const Row row = row_of(x, call.inputs[1], n);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Threshold: option, shape rule, lowering to Pointwise.
-#include "base/text.hpp"
 #include "ops/threshold/operator.hpp"
+#include "base/text.hpp"
 
 namespace dlprim::threshold {
 
 const Schema& Threshold::schema() const {
-    static const Schema schema{
-        {"threshold", OptionKind::number, 0.0, "the output is 1 where the input is greater, else 0"}};
+    static const Schema schema{{"threshold", OptionKind::number, 0.0,
+                                "the output is 1 where the input is greater, else 0"}};
     return schema;
 }
 
 std::vector<TensorSpec> Threshold::infer(const Attrs&, std::span<const TensorSpec> inputs) const {
-    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype), ", a float type is needed");
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
     return {inputs[0]};
 }
 

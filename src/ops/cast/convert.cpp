@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// cast.convert: OpenCL's own conversions, an element a work-item; 16-bit floats by vload_half and
+// by their bits, so that no half arithmetic is needed.
+#include "base/text.hpp"
+#include "ops/cast/operator.hpp"
+
+namespace dlprim::cast {
+
+namespace {
+
+/// The type in which an element is stored.
+const char* stored(DType dtype) {
+    switch (dtype) {
+        case DType::f32:
+            return "float";
+        case DType::f16:
+            return "half";
+        case DType::bf16:
+            return "ushort";
+        case DType::f64:
+            return "double";
+        case DType::i8:
+            return "char";
+        case DType::u8:
+        case DType::boolean:
+            return "uchar";
+        case DType::i16:
+            return "short";
+        case DType::u16:
+            return "ushort";
+        case DType::i32:
+            return "int";
+        case DType::u32:
+            return "uint";
+        case DType::i64:
+            return "long";
+    }
+    return "float";
+}
+
+/// The type in which it is converted.
+const char* value_type(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16 ? "float" : stored(dtype);
+}
+
+std::string load(DType dtype) {
+    if (dtype == DType::f16) return "vload_half(i,p)";
+    if (dtype == DType::bf16) return "as_float((uint)((p)[i])<<16)";
+    return "((p)[i])";
+}
+
+std::string store(DType from, DType to) {
+    if (to == DType::f16)
+        return cat("vstore_half_rte(", from == DType::f64 ? "(v)" : "(float)(v)", ",i,p)");
+    if (to == DType::bf16) return "(p)[i]=to_bfloat16((float)(v))";
+    if (to == DType::boolean) return "(p)[i]=((v)!=0)";
+    if (is_float(from) && !is_float(to))
+        return cat("(p)[i]=isnan(v)?(TO)0:convert_", stored(to), "_sat(v)");
+    return "(p)[i]=(TO)(v)";
+}
+
+class Convert : public Engine {
+  public:
+    std::string_view name() const override { return "cast.convert"; }
+    std::string_view op() const override { return "Cast"; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+        if (needs_fp64(problem) && !device.fp64)
+            return Verdict::no("the device has no double precision (cl_khr_fp64)");
+        return Verdict::yes();
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, 0, 1, 0.5);
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
+        const std::int64_t count = problem.outputs[0].shape.numel();
+        if (count == 0) return launch;
+        // Macros with arguments go in front of the source: some drivers' option parsers stumble on
+        // them.
+        const std::string head = cat(
+            "#define FROM ", stored(from), "\n#define FROM_VALUE ", value_type(from),
+            "\n#define TO ", stored(to), "\n#define NEEDS_FP64 ", needs_fp64(problem) ? 1 : 0,
+            "\n#define LOAD(p,i) ", load(from), "\n#define STORE(v,p,i) ", store(from, to), "\n");
+        KernelCall call(
+            context.build({"cast/convert.cl", head + kernel_source("cast/convert.cl"), ""}),
+            "cast_convert", {1, {static_cast<std::size_t>(count), 1, 1}, {0, 0, 0}});
+        call.tensor("x", 0, size_of(from)).tensor("y", 1, size_of(to));
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+    std::vector<std::string> sources() const override { return {"cast/convert.cl"}; }
+
+  private:
+    static bool needs_fp64(const Problem& problem) {
+        return problem.inputs[0].dtype == DType::f64 || problem.outputs[0].dtype == DType::f64;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_convert() {
+    return std::make_unique<Convert>();
+}
+
+}  // namespace dlprim::cast

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// cast.host: the host's conversions, in pieces by the host's threads.
+#include "ops/cast/operator.hpp"
+
+namespace dlprim::cast {
+
+namespace {
+
+class Host : public Engine {
+  public:
+    std::string_view name() const override { return "cast.host"; }
+    std::string_view op() const override { return "Cast"; }
+    bool on_host() const override { return true; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+        return Verdict::yes();
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, 0, 1, 0.4);
+    }
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
+        const std::int64_t count = problem.outputs[0].shape.numel();
+        return std::make_unique<HostLaunch>(
+            [=](HostPool& pool, std::span<const BufferRef> operands) {
+                const std::byte* x = operands[0].host();
+                std::byte* y = operands[1].host();
+                pool.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+                    const auto at = static_cast<std::size_t>(begin);
+                    convert(x + at * size_of(from), from, y + at * size_of(to), to,
+                            static_cast<std::size_t>(end - begin));
+                });
+            });
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_host() {
+    return std::make_unique<Host>();
+}
+
+}  // namespace dlprim::cast

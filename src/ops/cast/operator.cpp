@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Cast: option, shape rule, gradient (a cast back, between floats).
+#include "ops/cast/operator.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim::cast {
+
+const Schema& Cast::schema() const {
+    static const Schema schema{{"dtype", OptionKind::text, std::string("float"),
+                                "the output's type, as inputs declare theirs", true}};
+    return schema;
+}
+
+std::vector<TensorSpec> Cast::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+    return {{inputs[0].shape, parse_dtype(attrs.text("dtype"))}};
+}
+
+void Cast::gradient(GradientContext& context) const {
+    Graph& graph = context.graph;
+    const ValueId dy = context.output_gradients[0];
+    const DType from = graph.spec(context.node.inputs[0]).dtype;
+    if (dy == no_value || !is_float(from) || !is_float(graph.spec(dy).dtype)) return;
+    context.input_gradients[0] = graph.add1("Cast", context.node.name + "/backward", {dy},
+                                            Attrs{{"dtype", std::string(name_of(from))}});
+}
+
+bool Cast::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+    if (graph.spec(node.inputs[0]) != graph.spec(node.outputs[0])) return false;
+    outputs = {node.inputs[0]};  // nothing to do
+    return true;
+}
+
+}  // namespace dlprim::cast

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Cast: the same elements in another dtype: C's conversions, except that float to integer saturates
+// (NaN becomes 0) and that to bool asks whether an element differs from 0.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "graph/operator.hpp"
+
+namespace dlprim::cast {
+
+class Cast : public Operator {
+  public:
+    std::string_view type() const override { return "Cast"; }
+    const Schema& schema() const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+std::unique_ptr<Engine> make_convert();
+std::unique_ptr<Engine> make_host();
+
+}  // namespace dlprim::cast

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// GroupNorm: each sample's groups of channels brought to mean 0 and variance 1, then scale and
+// offset a channel. It expands into NormalizeRows and a Pointwise.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::groupnorm {
+
+class GroupNorm : public Operator {
+  public:
+    std::string_view type() const override { return "GroupNorm"; }
+    const Schema& schema() const override;
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+}  // namespace dlprim::groupnorm

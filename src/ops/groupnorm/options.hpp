@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Options of GroupNorm, and the matrix [rows, columns] that it normalises row by row.
+#pragma once
+
+#include "base/attrs.hpp"
+#include "base/text.hpp"
+
+#include <dlprim/shape.hpp>
+
+namespace dlprim::groupnorm {
+
+struct Options {
+    std::int64_t groups = 1, channels = 1;
+    double eps = 1e-5;
+    bool affine = true;
+    Shape matrix;  ///< [N groups, elements of a group]
+
+    Options(const Attrs& attrs, const Shape& input)
+        : eps(attrs.number("eps")), affine(attrs.boolean("affine")) {
+        require(input.rank() >= 2, "input of shape ", input.str(),
+                " has no channels: [N, C, ...] is needed");
+        channels = input[1];
+        const std::int64_t declared = attrs.integer("num_channels");
+        require(declared == -1 || declared == channels, "input of shape ", input.str(), " has ",
+                channels, " channels, num_channels is ", declared);
+        groups = attrs.integer("num_groups");
+        require(groups >= 1 && channels % groups == 0, "num_groups is ", groups,
+                ", the input of shape ", input.str(), " has ", channels,
+                " channels; a divisor is needed");
+        matrix = Shape{input[0] * groups, channels / groups * input.product(2, input.rank())};
+    }
+};
+
+}  // namespace dlprim::groupnorm

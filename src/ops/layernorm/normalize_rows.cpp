@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// NormalizeRows: shape rule, gradient, lowering to Pointwise.
+#include "graph/lowering.hpp"
+#include "ops/layernorm/operator.hpp"
+
+namespace dlprim::layernorm {
+
+const Schema& NormalizeRows::schema() const {
+    static const Schema schema{{"eps", OptionKind::number, 1e-5, "added to the variance"}};
+    return schema;
+}
+
+std::vector<TensorSpec> NormalizeRows::infer(const Attrs&,
+                                             std::span<const TensorSpec> inputs) const {
+    require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(), " is no matrix");
+    return {inputs[0], {Shape{inputs[0].shape[0], 1}, inputs[0].dtype}};
+}
+
+void NormalizeRows::gradient(GradientContext& context) const {
+    Graph& graph = context.graph;
+    const Node& node = context.node;
+    const ValueId dy = context.output_gradients[0], y = node.outputs[0], rstd = node.outputs[1];
+    if (dy == no_value) return;
+    const std::string at = node.name + "/backward";
+    const Shape column = graph.shape(rstd);
+    const auto means =
+        graph.pointwise(at + "/means", "y0 = mean[1](x0); y1 = mean[1](x0 * x1)", {dy, y});
+    const ValueId alone = graph.reshape(at + "/alone", means[0], column);
+    const ValueId with_y = graph.reshape(at + "/with_y", means[1], column);
+    context.input_gradients[0] =
+        graph.pointwise1(at, "y0 = (x0 - x3 - x1 * x4) * x2", {dy, y, rstd, alone, with_y});
+}
+
+bool NormalizeRows::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+    const ValueId x = node.inputs[0];
+    const Shape column{graph.shape(x)[0], 1};
+    const ValueId mean =
+        graph.reshape(node.name + "/mean_shape",
+                      graph.pointwise1(node.name + "/mean", "y0 = mean[1](x0)", {x}), column);
+    // The mean's own rounding error, `rest`, matters where the mean is large against the deviation.
+    const auto moments = graph.pointwise(
+        node.name + "/moments", "d = x0 - x1; y0 = mean[1](d); y1 = mean[1](d * d)", {x, mean});
+    const ValueId rest = graph.reshape(node.name + "/rest", moments[0], column);
+    const ValueId square = graph.reshape(node.name + "/square", moments[1], column);
+    const ValueId rstd = graph.pointwise1(node.name + "/deviation",
+                                          "v = x1 - x0 * x0; y0 = rsqrt((v < 0 ? 0 : v) + p0)",
+                                          {rest, square}, {node.attrs.number("eps")});
+    outputs = {graph.pointwise1(node.name, "y0 = (x0 - x1 - x2) * x3", {x, mean, rest, rstd}),
+               rstd};
+    return true;
+}
+
+}  // namespace dlprim::layernorm

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// LayerNorm: options, parameters, shape rule, expansion.
+#include "ops/layernorm/operator.hpp"
+
+#include "graph/lowering.hpp"
+#include "ops/layernorm/options.hpp"
+
+namespace dlprim::layernorm {
+
+const Schema& LayerNorm::schema() const {
+    static const Schema schema{
+        {"normalized_shape", OptionKind::integers, Ints{},
+         "the trailing dimensions; default: by dims"},
+        {"dims", OptionKind::integer, std::int64_t{1},
+         "number of trailing dimensions, without normalized_shape"},
+        {"eps", OptionKind::number, 1e-5, "added to the variance"},
+        {"elementwise_affine", OptionKind::boolean, true,
+         "has a weight, and a bias unless bias is false"},
+        {"bias", OptionKind::boolean, true, "has a bias, with elementwise_affine"}};
+    return schema;
+}
+
+std::vector<ParamSpec> LayerNorm::params(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
+    const Options options(attrs, inputs[0].shape);
+    const TensorSpec spec{options.normalized, inputs[0].dtype};
+    std::vector<ParamSpec> result{{spec, Init::constant(1), true}, {spec, Init::constant(0), true}};
+    result.resize(options.parameters());
+    return result;
+}
+
+std::vector<TensorSpec> LayerNorm::infer(const Attrs& attrs,
+                                         std::span<const TensorSpec> inputs) const {
+    const Options options(attrs, inputs[0].shape);
+    require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
+            ", a float type is needed");
+    require(inputs.size() == 1 + options.parameters(), "has ", inputs.size() - 1, " parameters, ",
+            options.parameters(), " are needed");
+    for (std::size_t i = 1; i < inputs.size(); ++i)
+        require(inputs[i].shape == options.normalized, "parameter ", i - 1, " has shape ",
+                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+                options.normalized.str());
+    return {inputs[0]};
+}
+
+bool LayerNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
+    const Shape shape = graph.shape(node.inputs[0]);
+    const Options options(node.attrs, shape);
+    const ValueId rows = graph.reshape(node.name + "/rows", node.inputs[0], options.matrix);
+    ValueId y = graph.add("NormalizeRows", node.name + "/normalize", {rows},
+                          Attrs{{"eps", options.eps}})[0];
+    y = graph.reshape(node.name + "/shape", y, shape);
+    if (options.affine) {
+        std::vector<ValueId> inputs{y, node.inputs[1]};
+        if (options.bias) inputs.push_back(node.inputs[2]);
+        y = graph.pointwise1(node.name, options.bias ? "y0 = x0 * x1 + x2" : "y0 = x0 * x1",
+                             inputs);
+        graph.nodes.back().name = node.name;
+    }
+    outputs = {y};
+    return true;
+}
+
+}  // namespace dlprim::layernorm

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// LayerNorm: each sample's trailing dimensions brought to mean 0 and variance 1, then weight and
+// bias.
+//
+// It expands into NormalizeRows, which GroupNorm uses as well, and a Pointwise.
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim::layernorm {
+
+class LayerNorm : public Operator {
+  public:
+    std::string_view type() const override { return "LayerNorm"; }
+    const Schema& schema() const override;
+    std::vector<ParamSpec> params(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    void oracle(OracleCall& call) const override;
+    void oracle_backward(OracleBackwardCall& call) const override;
+};
+
+/// Input [rows, columns]; outputs: (x - mean) / sqrt(variance + eps) row by row, and [rows, 1]:
+/// 1 / sqrt(variance + eps). Its gradient needs the outputs only.
+class NormalizeRows : public Operator {
+  public:
+    std::string_view type() const override { return "NormalizeRows"; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override;
+    int outputs(const Attrs&) const override { return 2; }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override;
+    bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+};
+
+}  // namespace dlprim::layernorm
