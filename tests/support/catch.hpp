@@ -7,7 +7,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 #else
 #include <catch2/catch.hpp>
+inline auto ContainsSubstring(const std::string& text) { return Catch::Matchers::Contains(text); }
 #endif

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// Types, lock and error text of the HDF5 library.
+#include "formats/hdf5_handle.hpp"
+
+#include <cstdint>
+
+namespace dlprim::hdf5 {
+
+std::unique_lock<std::mutex> lock() {
+    static std::mutex mutex;
+    std::unique_lock<std::mutex> held(mutex);
+    // The error stack is one a thread where HDF5 is thread-safe, so this is set on every entry.
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    return held;
+}
+
+Handle half_type() {
+    Handle type(H5Tcopy(H5T_IEEE_F32LE), H5Tclose);
+    // Sign at bit 15, exponent of 5 bits at 10 with bias 15, mantissa of 10 bits at 0.
+    if (H5Tset_fields(type.id(), 15, 10, 5, 0, 10) < 0 || H5Tset_size(type.id(), 2) < 0 ||
+        H5Tset_ebias(type.id(), 15) < 0)
+        fail(ErrorKind::io, "HDF5 cannot make the 16-bit float type: ", last_error());
+    return type;
+}
+
+Handle bool_type() {
+    Handle type(H5Tenum_create(H5T_STD_I8LE), H5Tclose);
+    const std::int8_t no = 0, yes = 1;
+    if (H5Tenum_insert(type.id(), "FALSE", &no) < 0 || H5Tenum_insert(type.id(), "TRUE", &yes) < 0)
+        fail(ErrorKind::io, "HDF5 cannot make the boolean type: ", last_error());
+    return type;
+}
+
+Handle memory_type(DType dtype) {
+    const auto copy = [](hid_t type) { return Handle(H5Tcopy(type), H5Tclose); };
+    switch (dtype) {
+        case DType::f32:
+            return copy(H5T_NATIVE_FLOAT);
+        case DType::f64:
+            return copy(H5T_NATIVE_DOUBLE);
+        case DType::f16:
+            return half_type();
+        case DType::bf16:
+            return copy(H5T_NATIVE_UINT16);
+        case DType::i8:
+            return copy(H5T_NATIVE_INT8);
+        case DType::u8:
+            return copy(H5T_NATIVE_UINT8);
+        case DType::i16:
+            return copy(H5T_NATIVE_INT16);
+        case DType::u16:
+            return copy(H5T_NATIVE_UINT16);
+        case DType::i32:
+            return copy(H5T_NATIVE_INT32);
+        case DType::u32:
+            return copy(H5T_NATIVE_UINT32);
+        case DType::i64:
+            return copy(H5T_NATIVE_INT64);
+        case DType::boolean:
+            return bool_type();
+    }
+    fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
+}
+
+Handle file_type(DType dtype) {
+    const auto copy = [](hid_t type) { return Handle(H5Tcopy(type), H5Tclose); };
+    switch (dtype) {
+        case DType::f32:
+            return copy(H5T_IEEE_F32LE);
+        case DType::f64:
+            return copy(H5T_IEEE_F64LE);
+        case DType::f16:
+            return half_type();
+        case DType::bf16:
+            return copy(H5T_STD_U16LE);
+        case DType::i8:
+            return copy(H5T_STD_I8LE);
+        case DType::u8:
+            return copy(H5T_STD_U8LE);
+        case DType::i16:
+            return copy(H5T_STD_I16LE);
+        case DType::u16:
+            return copy(H5T_STD_U16LE);
+        case DType::i32:
+            return copy(H5T_STD_I32LE);
+        case DType::u32:
+            return copy(H5T_STD_U32LE);
+        case DType::i64:
+            return copy(H5T_STD_I64LE);
+        case DType::boolean:
+            return bool_type();
+    }
+    fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
+}
+
+std::optional<DType> dtype_of(hid_t type) {
+    const std::size_t size = H5Tget_size(type);
+    switch (H5Tget_class(type)) {
+        case H5T_FLOAT:
+            if (size == 4) return DType::f32;
+            if (size == 8) return DType::f64;
+            if (size == 2) {
+                std::size_t sign = 0, exponent = 0, exponent_size = 0, mantissa = 0,
+                            mantissa_size = 0;
+                H5Tget_fields(type, &sign, &exponent, &exponent_size, &mantissa, &mantissa_size);
+                if (exponent_size == 5 && mantissa_size == 10) return DType::f16;
+            }
+            return std::nullopt;
+        case H5T_INTEGER: {
+            const bool has_sign = H5Tget_sign(type) != H5T_SGN_NONE;
+            if (size == 1) return has_sign ? DType::i8 : DType::u8;
+            if (size == 2) return has_sign ? DType::i16 : DType::u16;
+            if (size == 4) return has_sign ? DType::i32 : DType::u32;
+            if (size == 8) return DType::i64;  // uint64 too: larger values saturate
+            return std::nullopt;
+        }
+        case H5T_ENUM:
+            if (size == 1 && H5Tget_nmembers(type) == 2) return DType::boolean;
+            return std::nullopt;
+        default:
+            return std::nullopt;
+    }
+}
+
+std::string last_error() {
+    std::string text;
+    H5Ewalk2(
+        H5E_DEFAULT, H5E_WALK_UPWARD,
+        [](unsigned, const H5E_error2_t* error, void* out) -> herr_t {
+            auto& description = *static_cast<std::string*>(out);
+            if (description.empty() && error->desc != nullptr) description = error->desc;
+            return 0;
+        },
+        &text);
+    H5Eclear2(H5E_DEFAULT);
+    return text;
+}
+
+}  // namespace dlprim::hdf5

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Shared by the HDF5 reader and writer: owned identifiers, the global lock, types. For this room's
+// .cpp files only: it includes HDF5's header.
+#pragma once
+
+#include "base/text.hpp"
+
+#include <dlprim/dtype.hpp>
+
+#include <hdf5.h>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace dlprim::hdf5 {
+
+/// HDF5 as distributions build it is not thread-safe: every call is made while this is held.
+/// Locking also turns off the library's printing of errors, once.
+std::unique_lock<std::mutex> lock();
+
+/// An identifier that is closed when it goes out of scope.
+class Handle {
+  public:
+    Handle() = default;
+    Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
+    ~Handle() { reset(); }
+    Handle(Handle&& other) noexcept
+        : id_(std::exchange(other.id_, H5I_INVALID_HID)), close_(other.close_) {}
+    Handle& operator=(Handle&& other) noexcept {
+        if (this != &other) {
+            reset();
+            id_ = std::exchange(other.id_, H5I_INVALID_HID);
+            close_ = other.close_;
+        }
+        return *this;
+    }
+    explicit operator bool() const { return id_ >= 0; }
+    hid_t id() const { return id_; }
+    /// False when closing failed (HDF5 may write only then).
+    bool reset() {
+        const hid_t id = std::exchange(id_, H5I_INVALID_HID);
+        return id < 0 || close_(id) >= 0;
+    }
+
+  private:
+    hid_t id_ = H5I_INVALID_HID;
+    herr_t (*close_)(hid_t) = nullptr;
+};
+
+/// HDF5's 16-bit IEEE float, little-endian, as h5py writes numpy.float16.
+Handle half_type();
+/// h5py's boolean: an enumeration FALSE, TRUE over int8.
+Handle bool_type();
+/// The type in memory of a dtype (bf16: 16-bit unsigned).
+Handle memory_type(DType dtype);
+/// The type in files: little-endian.
+Handle file_type(DType dtype);
+/// Which dtype a stored type is read as, or nothing. 16-bit unsigned is u16: the attribute that
+/// makes it bfloat16 is the caller's to look at.
+std::optional<DType> dtype_of(hid_t type);
+
+/// HDF5's own account of the last failure (the innermost description), or empty; clears it.
+std::string last_error();
+
+}  // namespace dlprim::hdf5

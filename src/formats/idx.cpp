@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Reading and writing IDX files.
+#include "formats/idx.hpp"
+
+#include "base/env.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+
+#if DLPRIM_WITH_ZLIB
+#include <zlib.h>
+#endif
+
+namespace dlprim {
+namespace {
+
+static_assert(std::endian::native == std::endian::little);
+
+constexpr std::pair<unsigned char, DType> types[] = {
+    {0x08, DType::u8},  {0x09, DType::i8},  {0x0B, DType::i16},
+    {0x0C, DType::i32}, {0x0D, DType::f32}, {0x0E, DType::f64},
+};
+
+/// Fills up to `bytes`, returns how many there were.
+using Source = std::function<std::size_t(void*, std::size_t)>;
+
+void swap_bytes(std::byte* data, std::size_t bytes, std::size_t element) {
+    if (element == 1) return;
+    for (std::size_t at = 0; at < bytes; at += element)
+        std::reverse(data + at, data + at + element);
+}
+
+/// `most`: no more bytes than this can come out of the file.
+IdxArray parse(const Source& source, const std::string& path, std::uint64_t most) {
+    const auto damaged = [&path](const auto&... what) {
+        fail(ErrorKind::format, "'", path, "' ", what...);
+    };
+    std::array<unsigned char, 4> magic{};
+    if (source(magic.data(), 4) != 4) damaged("is too short for an IDX file");
+    if (magic[0] != 0 || magic[1] != 0)
+        damaged("is not an IDX file: it does not begin with two zero bytes");
+    const auto type = std::find_if(std::begin(types), std::end(types),
+                                   [&](const auto& entry) { return entry.first == magic[2]; });
+    if (type == std::end(types))
+        damaged("is not an IDX file: it has the unknown type code ", int{magic[2]});
+    if (magic[3] < 1 || magic[3] > Shape::max_rank)
+        damaged("has ", int{magic[3]}, " dimensions; 1 to ", Shape::max_rank, " are read");
+    std::vector<std::int64_t> dims;
+    for (int i = 0; i < magic[3]; ++i) {
+        std::array<unsigned char, 4> size{};
+        if (source(size.data(), 4) != 4) damaged("is cut short within its header");
+        dims.push_back((std::int64_t{size[0]} << 24) | (size[1] << 16) | (size[2] << 8) | size[3]);
+    }
+    IdxArray array;
+    array.dtype = type->second;
+    try {
+        array.shape = Shape(dims);
+    } catch (const Error& error) {
+        damaged("is damaged: ", error.what());
+    }
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(array.shape.numel()) * size_of(array.dtype);
+    if (bytes > most)
+        damaged("is cut short or damaged: its shape ", array.shape.str(), " takes ", bytes,
+                " bytes, more than it can hold");
+    array.data.resize(bytes);
+    const std::size_t got = source(array.data.data(), bytes);
+    if (got != bytes)
+        damaged("is cut short: its shape ", array.shape.str(), " takes ", bytes, " bytes, it has ",
+                got);
+    unsigned char extra = 0;
+    if (source(&extra, 1) != 0)
+        damaged("holds more bytes than its shape ", array.shape.str(), " takes");
+    swap_bytes(array.data.data(), array.data.size(), size_of(array.dtype));
+    return array;
+}
+
+#if DLPRIM_WITH_ZLIB
+IdxArray read_compressed(const std::string& path, std::uint64_t file_bytes) {
+    const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
+    if (!file) fail(ErrorKind::io, "'", path, "' cannot be opened");
+    gzbuffer(file.get(), 1 << 17);
+    const Source source = [&](void* data, std::size_t bytes) {
+        std::size_t done = 0;
+        while (done < bytes) {
+            const auto piece = static_cast<unsigned>(std::min<std::size_t>(bytes - done, 1u << 30));
+            const int got = gzread(file.get(), static_cast<char*>(data) + done, piece);
+            int code = Z_OK;
+            const char* what = gzerror(file.get(), &code);
+            if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
+                fail(ErrorKind::format, "'", path,
+                     "' is damaged or cut short: its gzip data end wrongly (", what, ")");
+            if (got == 0) break;
+            done += static_cast<std::size_t>(got);
+        }
+        return done;
+    };
+    return parse(source, path, file_bytes * 1032);  // deflate's best ratio
+}
+#endif
+
+}  // namespace
+
+IdxArray read_idx(const std::string& path) {
+    std::error_code code;
+    const auto status = std::filesystem::status(path, code);
+    if (status.type() == std::filesystem::file_type::not_found)
+        fail(ErrorKind::not_found, "there is no file '", path, "'");
+    if (status.type() != std::filesystem::file_type::regular)
+        fail(ErrorKind::io, "'", path, "' is not a file that can be read");
+    std::ifstream file(path, std::ios::binary);
+    if (!file) fail(ErrorKind::io, "'", path, "' cannot be opened: check its permissions");
+    const std::uint64_t file_bytes = std::filesystem::file_size(path, code);
+
+    if (file.get() == 0x1f && file.get() == 0x8b) {
+#if DLPRIM_WITH_ZLIB
+        file.close();
+        return read_compressed(path, file_bytes);
+#else
+        fail(ErrorKind::unsupported, "'", path,
+             "' is compressed and this build has no zlib: decompress it with gunzip first");
+#endif
+    }
+    file.clear();
+    file.seekg(0);
+    const Source source = [&](void* data, std::size_t bytes) {
+        file.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
+        return static_cast<std::size_t>(file.gcount());
+    };
+    return parse(source, path, file_bytes);
+}
+
+void write_idx(const std::string& path, const Shape& shape, DType dtype, const void* data) {
+    const auto type = std::find_if(std::begin(types), std::end(types),
+                                   [&](const auto& entry) { return entry.second == dtype; });
+    require(type != std::end(types), "IDX files do not hold ", name_of(dtype));
+    require(shape.rank() >= 1, "an IDX file has at least one dimension");
+    std::string bytes = {0, 0, static_cast<char>(type->first), static_cast<char>(shape.rank())};
+    for (const std::int64_t size : shape.dims()) {
+        require(size <= 0xffffffffLL, "dimension ", size, " does not fit an IDX file");
+        for (int shift = 24; shift >= 0; shift -= 8)
+            bytes.push_back(static_cast<char>(size >> shift));
+    }
+    const std::size_t header = bytes.size();
+    bytes.resize(header + static_cast<std::size_t>(shape.numel()) * size_of(dtype));
+    if (!shape.empty()) std::memcpy(bytes.data() + header, data, bytes.size() - header);
+    swap_bytes(reinterpret_cast<std::byte*>(bytes.data() + header), bytes.size() - header,
+               size_of(dtype));
+    write_file_atomically(path, bytes);
+}
+
+}  // namespace dlprim
