@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fails when a file includes one of a room below its own (docs/architecture.md), and first shows on
+made-up files that it can fail. Usage: rooms_test.py [REPOSITORY]."""
+
+import pathlib
+import re
+import sys
+import tempfile
+
+ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats", "train", "api"]
+
+# Public headers belong to the room that implements them.
+PUBLIC = {
+    "dtype": "base", "error": "base", "log": "base", "shape": "base", "version": "base",
+    "context": "runtime", "tensor": "runtime",
+    "net": "api", "ops": "api", "solver": "api", "dlprim": "api",
+}
+OUTSIDE = ["tools", "examples", "benchmarks", "python"]
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".c"}
+
+
+def includes(path):
+    """(line, quote, name) of every #include."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for match in INCLUDE.finditer(text):
+        yield text.count("\n", 0, match.start(2)) + 1, match.group(1), match.group(2)
+
+
+def room_of_include(name, own_folder, root):
+    """(room, operator or None) of what `name` includes; None for what is not ours."""
+    if name.startswith("dlprim/"):
+        stem = pathlib.PurePosixPath(name).stem
+        return (PUBLIC.get(stem), None)
+    parts = name.split("/")
+    if parts[0] in ROOMS and len(parts) > 1:
+        return (parts[0], parts[1] if parts[0] == "ops" and len(parts) > 2 else None)
+    # Relative to the including file, as the preprocessor looks first.
+    near = (own_folder / name).resolve()
+    source = (root / "src").resolve()
+    if near.exists() and source in near.parents:
+        return room_of_include(near.relative_to(source).as_posix(), own_folder, root)
+    return None
+
+
+def is_opencl(name):
+    return name.startswith("CL/") or name.startswith("OpenCL/")
+
+
+def check(root):
+    problems = []
+
+    def wrong(path, line, what):
+        problems.append(f"{path.relative_to(root)}:{line}: {what}")
+
+    def files(folder):
+        return sorted(p for p in (root / folder).rglob("*") if p.suffix in SUFFIXES)
+
+    for path in files("src"):
+        parts = path.relative_to(root / "src").parts
+        if parts[0] not in ROOMS:
+            wrong(path, 1, f"'{parts[0]}' is no room; docs/architecture.md lists them")
+            continue
+        room = parts[0]
+        operator = parts[1] if room == "ops" and len(parts) > 2 else None
+        for line, _, name in includes(path):
+            if is_opencl(name) and room != "runtime":
+                wrong(path, line, f"{room} includes <{name}>; only runtime includes OpenCL headers")
+            target = room_of_include(name, path.parent, root)
+            if target is None:
+                continue
+            if target[0] is None:
+                wrong(path, line, f"<{name}> is in no room; name its room in tests/rooms_test.py")
+            elif ROOMS.index(target[0]) > ROOMS.index(room):
+                wrong(path, line, f"{room} includes '{name}' of {target[0]}, which is below it")
+            elif target[1] and operator != target[1] and room == "ops":
+                wrong(path, line, f"operator {operator} includes '{name}' of operator {target[1]}")
+
+    for path in files("include"):
+        own = PUBLIC.get(path.stem)
+        if own is None:
+            wrong(path, 1, "a public header of no room; name its room in tests/rooms_test.py")
+            continue
+        for line, _, name in includes(path):
+            if is_opencl(name) and path.stem not in ("context", "tensor", "opencl"):
+                wrong(path, line, f"a public header of {own} includes <{name}>")
+            if name.startswith("dlprim/"):
+                other = PUBLIC.get(pathlib.PurePosixPath(name).stem)
+                if other and ROOMS.index(other) > ROOMS.index(own):
+                    wrong(path, line, f"a header of {own} includes '{name}' of {other}")
+            elif name.split("/")[0] in ROOMS and "/" in name:
+                wrong(path, line, f"a public header includes '{name}', which is not public")
+
+    for folder in OUTSIDE:
+        for path in files(folder):
+            for line, _, name in includes(path):
+                if name.startswith("dlprim/"):
+                    continue
+                if name.split("/")[0] in ROOMS and "/" in name:
+                    wrong(path, line, f"{folder} sees only include/dlprim, not '{name}'")
+                near = (path.parent / name).resolve()
+                if (root / "src").resolve() in near.parents:
+                    wrong(path, line, f"{folder} sees only include/dlprim, not '{name}'")
+    return problems
+
+
+# Files of a made-up tree and whether each is to be refused.
+SELF_TEST = {
+    "src/base/a.cpp": ('#include "runtime/queue.hpp"\n', True),
+    "src/base/b.cpp": ("#include <dlprim/shape.hpp>\n#include <vector>\n", False),
+    "src/base/c.cpp": ("#include <dlprim/net.hpp>\n", True),
+    "src/base/d.cpp": ('#include "../plan/plan.hpp"\n', True),
+    "src/plan/plan.hpp": ('#include "graph/graph.hpp"\n', False),
+    "src/plan/e.cpp": ('  #  include   "formats/json.hpp"\n', True),
+    "src/engine/f.cpp": ("#include <CL/cl.h>\n", True),
+    "src/runtime/g.cpp": ("#include <CL/cl.h>\n", False),
+    "src/ops/one/h.cpp": ('#include "ops/one/options.hpp"\n#include "graph/operator.hpp"\n', False),
+    "src/ops/one/i.cpp": ('#include "ops/two/options.hpp"\n', True),
+    "src/ops/one/j.cpp": ('#include "plan/plan.hpp"\n', True),
+    "src/formats/k.cpp": ('#include "graph/description.hpp"\n', False),
+    "src/cellar/l.cpp": ("\n", True),
+    "src/api/m.cpp": ('#include "train/loop.hpp"\n#include <dlprim/dlprim.hpp>\n', False),
+    "include/dlprim/shape.hpp": ("#include <dlprim/net.hpp>\n", True),
+    "include/dlprim/net.hpp": ("#include <dlprim/shape.hpp>\n", False),
+    "include/dlprim/unheard_of.hpp": ("\n", True),
+    "include/dlprim/ops.hpp": ('#include "exec/eager.hpp"\n', True),
+    "tools/n.cpp": ('#include "base/text.hpp"\n', True),
+    "tools/o.cpp": ('#include <dlprim/dlprim.hpp>\n#include "options.hpp"\n', False),
+    "examples/p.cpp": ('#include "../src/base/text.hpp"\n', True),
+}
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder).resolve()
+        for name, (text, _) in SELF_TEST.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        refused = {problem.split(":")[0] for problem in check(root)}
+    expected = {name for name, (_, bad) in SELF_TEST.items() if bad}
+    for name in sorted(refused ^ expected):
+        print(f"self-test: {name} was {'refused' if name in refused else 'let through'}")
+    return refused == expected
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
+    if not self_test():
+        return 1
+    problems = check(root.resolve())
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} includes go the wrong way" if problems else "the rooms hold")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
