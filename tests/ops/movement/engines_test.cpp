@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// Engines and gradient rules of data movement, pooling and interpolation over their tables of
+// cases.
+#include "ops/movement/graph_check.hpp"
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+using namespace dlprim;
+
+namespace {
+
+using Json = nlohmann::json;
+
+Attrs attrs_of(const Json& options) {
+    Attrs attrs;
+    for (const auto& [name, value] : options.items()) {
+        if (value.is_boolean())
+            attrs.set(name, value.get<bool>());
+        else if (value.is_number_integer())
+            attrs.set(name, value.get<std::int64_t>());
+        else if (value.is_number())
+            attrs.set(name, value.get<double>());
+        else if (value.is_string())
+            attrs.set(name, value.get<std::string>());
+        else
+            attrs.set(name, value.get<Ints>());
+    }
+    return attrs;
+}
+
+void check_table(const std::string& table) {
+    std::ifstream file(CASES_DIR "/" + table + ".json");
+    REQUIRE(file);
+    for (const Json& entry : Json::parse(file)) {
+        if (entry.value("speed", false)) continue;
+        INFO(table << ": " << entry.at("name").get<std::string>());
+        std::mt19937 random(1);
+        std::vector<HostArray> inputs;
+        for (const Json& input : entry.at("inputs"))
+            inputs.push_back(random_array(Shape(input.at("shape").get<Ints>()),
+                                          input.value("fill", "normal"), random,
+                                          parse_dtype(input.value("dtype", "float"))));
+        check_operator(entry.at("type").get<std::string>(),
+                       attrs_of(entry.value("options", Json::object())), inputs);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("views") {
+    for (const char* table : {"reshape", "flatten", "squeeze"}) check_table(table);
+}
+TEST_CASE("Concat") {
+    check_table("concat");
+}
+TEST_CASE("Slice") {
+    check_table("slice");
+}
+TEST_CASE("Transpose") {
+    check_table("transpose");
+}
+TEST_CASE("Pad") {
+    check_table("pad");
+}
+TEST_CASE("Pooling2D") {
+    check_table("pooling2d");
+}
+TEST_CASE("Interpolation") {
+    check_table("interpolation");
+}
