@@ -2,6 +2,7 @@
 // The interpreter of graph_check.hpp.
 #include "ops/movement/graph_check.hpp"
 
+#include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/passes/passes.hpp"
 #include "support/catch.hpp"
@@ -210,7 +211,7 @@ void check_operator(std::string_view type, const Attrs& options,
     std::vector<ValueId> ids;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         Value value;
-        value.name = "x" + std::to_string(i);
+        value.name = cat("x", i);
         value.spec = {inputs[i].shape, inputs[i].dtype};
         value.role = Role::input;
         ids.push_back(graph.add_value(value));
