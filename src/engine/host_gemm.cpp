@@ -89,13 +89,10 @@ void GemmMatrix::pack(int64_t batch, int64_t first, int count, int width, int64_
         }
         return;
     }
-    // Eight steps of K at a time keep the lines being written in the first-level cache.
-    for (int64_t p0 = 0; p0 < depth; p0 += 8) {
-        const int64_t p1 = std::min(depth, p0 + 8);
-        for (int i = 0; i < count; ++i)
-            for (int64_t p = p0; p < p1; ++p) to[p * width + i] = from[i * step_ + p * k_step_];
-        for (int64_t p = p0; p < p1; ++p)
-            std::fill(to + p * width + count, to + (p + 1) * width, 0.0f);
+    if (k_step_ == 1) return pack_rows(from, step_, count, width, depth, to);
+    for (int64_t p = 0; p < depth; ++p, from += k_step_, to += width) {
+        for (int i = 0; i < count; ++i) to[i] = from[i * step_];
+        std::fill(to + count, to + width, 0.0f);
     }
 }
 

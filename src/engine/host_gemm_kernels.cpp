@@ -7,6 +7,7 @@
 // carries its target.
 #include "engine/host_gemm_kernels.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dlprim {
@@ -68,7 +69,51 @@ DLPRIM_GEMM_KERNELS(Avx2, __attribute__((target("avx2,fma"))), 8, 6)
 #endif
 DLPRIM_GEMM_KERNELS(Baseline, , 4, 6)
 
+typedef float V4 __attribute__((vector_size(16)));
+
+V4 load4(const float* from) {
+    V4 v;
+    std::memcpy(&v, from, sizeof(V4));
+    return v;
+}
+
+// to[p * width + i] = from[i * stride + p] for i, p < 4.
+void transpose_4x4(const float* from, std::int64_t stride, float* to, std::int64_t width) {
+    const V4 r0 = load4(from), r1 = load4(from + stride);
+    const V4 r2 = load4(from + 2 * stride), r3 = load4(from + 3 * stride);
+    const V4 a = __builtin_shufflevector(r0, r1, 0, 4, 1, 5);
+    const V4 b = __builtin_shufflevector(r2, r3, 0, 4, 1, 5);
+    const V4 c = __builtin_shufflevector(r0, r1, 2, 6, 3, 7);
+    const V4 d = __builtin_shufflevector(r2, r3, 2, 6, 3, 7);
+    const V4 columns[4] = {
+        __builtin_shufflevector(a, b, 0, 1, 4, 5), __builtin_shufflevector(a, b, 2, 3, 6, 7),
+        __builtin_shufflevector(c, d, 0, 1, 4, 5), __builtin_shufflevector(c, d, 2, 3, 6, 7)};
+    for (int p = 0; p < 4; ++p) std::memcpy(to + p * width, &columns[p], sizeof(V4));
+}
+
 }  // namespace
+
+void pack_rows(const float* from, std::int64_t stride, int count, int width, std::int64_t depth,
+               float* to) {
+    // Sixteen steps of K, a line of each row, at a time.
+    for (std::int64_t begin = 0; begin < depth; begin += 16) {
+        const std::int64_t end = std::min(depth, begin + 16);
+        const std::int64_t whole = end - (end - begin) % 4;
+        int i = 0;
+        for (; i + 4 <= count; i += 4) {
+            const float* rows = from + i * stride;
+            for (std::int64_t p = begin; p < whole; p += 4)
+                transpose_4x4(rows + p, stride, to + p * width + i, width);
+            for (std::int64_t p = whole; p < end; ++p)
+                for (int j = 0; j < 4; ++j) to[p * width + i + j] = rows[j * stride + p];
+        }
+        for (; i < count; ++i)
+            for (std::int64_t p = begin; p < end; ++p) to[p * width + i] = from[i * stride + p];
+        if (count < width)
+            for (std::int64_t p = begin; p < end; ++p)
+                std::fill(to + p * width + count, to + (p + 1) * width, 0.0f);
+    }
+}
 
 const HostGemmKernels& host_gemm_kernels() {
     static const HostGemmKernels& found = []() -> const HostGemmKernels& {

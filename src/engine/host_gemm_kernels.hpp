@@ -21,4 +21,9 @@ constexpr int host_gemm_max_rows = 12, host_gemm_max_columns = 32;
 
 const HostGemmKernels& host_gemm_kernels();
 
+/// to[p * width + i] = from[i * stride + p] for i < count, p < depth; zeros for count <= i < width:
+/// a panel from rows that lie along K.
+void pack_rows(const float* from, std::int64_t stride, int count, int width, std::int64_t depth,
+               float* to);
+
 }  // namespace dlprim

@@ -200,13 +200,9 @@ void OutputGradientSource::pack(int64_t batch, int64_t first, int count, int wid
     const int64_t area = g_.oh * g_.ow;
     int64_t image = k_first / area, position = k_first % area;
     for (int64_t p = 0; p < depth;) {
-        const int64_t length = std::min<int64_t>({area - position, depth - p, 16});
-        const float* from =
-            dy_ + (image * g_.out + batch * g_.group_out() + first) * area + position;
-        for (int i = 0; i < count; ++i, from += area)
-            for (int64_t q = 0; q < length; ++q) to[q * width + i] = from[q];
-        for (int64_t q = 0; q < length; ++q)
-            std::fill(to + q * width + count, to + (q + 1) * width, 0.0f);
+        const int64_t length = std::min(area - position, depth - p);
+        pack_rows(dy_ + (image * g_.out + batch * g_.group_out() + first) * area + position, area,
+                  count, width, length, to);
         to += length * width;
         p += length;
         position += length;
@@ -221,8 +217,17 @@ void TransposedPatchSource::pack(int64_t batch, int64_t first, int count, int wi
                                  int64_t k_first, int64_t depth, float* to) const {
     const auto tap_count = static_cast<int64_t>(g_.taps.size());
     const int64_t plane = g_.h * g_.w, image_size = plane * g_.channels * g_.groups;
+    // One tap at distance 0, step 1: columns are channels, and K runs along their planes.
+    const bool straight = tap_count == 1 && g_.step_x == 1 && g_.step_y == 1 && g_.taps[0].x == 0 &&
+                          g_.taps[0].y == 0 && g_.grid_w <= g_.w && g_.grid_h <= g_.h;
     for_each_run(g_, k_first, depth, 64, [&](const Run& run) {
         float* block = to + static_cast<int64_t>(run.at) * width;
+        if (straight) {
+            pack_rows(x_ + run.image * image_size + (batch * g_.channels + first) * plane +
+                          run.y * g_.w + run.x,
+                      plane, count, width, run.length, block);
+            return;
+        }
         int64_t channel = first / tap_count, tap = first % tap_count;
         for (int j = 0; j < width; ++j) {
             float* out = block + j;

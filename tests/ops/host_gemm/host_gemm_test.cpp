@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// host_gemm against naive products in double, and the same bits for any number of threads.
+#include "engine/host_gemm.hpp"
+#include "support/catch.hpp"
+
+#include <array>
+#include <cmath>
+#include <random>
+#include <vector>
+
+using namespace dlprim;
+
+namespace {
+
+std::vector<float> random_floats(std::int64_t count, unsigned seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> made;
+    for (std::int64_t i = 0; i < count; ++i) made.push_back(normal(random));
+    return made;
+}
+
+}  // namespace
+
+TEST_CASE("products of all shapes, transposed or not") {
+    HostPool one(1), three(3);
+    const std::array<std::int64_t, 3> sizes[] = {
+        {1, 1, 1}, {5, 7, 3},     {2, 50, 100}, {1, 33, 1000}, {0, 4, 4},    {3, 0, 2},
+        {3, 3, 0}, {13, 33, 257}, {12, 32, 8},  {130, 61, 7},  {61, 500, 65}};
+    for (const auto& [m, n, k] : sizes)
+        for (int transposed = 0; transposed < 4; ++transposed)
+            for (const float beta : {0.0f, 0.5f}) {
+                const bool ta = transposed & 1, tb = transposed & 2;
+                INFO(m << " x " << n << " x " << k << " transposed " << ta << tb << " beta "
+                       << beta);
+                // Leading dimensions beyond the matrices, and two products.
+                const std::int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 3, ldc = n + 1;
+                const std::int64_t size_a = (ta ? k : m) * lda, size_b = (tb ? n : k) * ldb;
+                const std::vector<float> a = random_floats(2 * size_a, 1);
+                const std::vector<float> b = random_floats(2 * size_b, 2);
+                const std::vector<float> start(static_cast<std::size_t>(2 * m * ldc),
+                                               beta == 0 ? NAN : 0.25f);
+                std::vector<float> c = start, other = start;
+                host_gemm_batched(one, 2, ta, tb, m, n, k, 2, a.data(), lda, size_a, b.data(), ldb,
+                                  size_b, beta, c.data(), ldc, m * ldc);
+                host_gemm_batched(three, 2, ta, tb, m, n, k, 2, a.data(), lda, size_a, b.data(),
+                                  ldb, size_b, beta, other.data(), ldc, m * ldc);
+                double error = 0, size = 1e-30;
+                bool same = true;
+                for (std::int64_t batch = 0; batch < 2; ++batch)
+                    for (std::int64_t i = 0; i < m; ++i)
+                        for (std::int64_t j = 0; j < n; ++j) {
+                            double wanted = 0;
+                            for (std::int64_t p = 0; p < k; ++p)
+                                wanted += static_cast<double>(a[static_cast<std::size_t>(
+                                              batch * size_a + (ta ? p * lda + i : i * lda + p))]) *
+                                          static_cast<double>(b[static_cast<std::size_t>(
+                                              batch * size_b + (tb ? j * ldb + p : p * ldb + j))]);
+                            wanted = 2 * wanted + (beta == 0 ? 0 : 0.125);
+                            const auto at = static_cast<std::size_t>(batch * m * ldc + i * ldc + j);
+                            error += std::pow(wanted - static_cast<double>(c[at]), 2);
+                            size += wanted * wanted;
+                            same = same && c[at] == other[at];
+                        }
+                CHECK(std::sqrt(error / size) < 1e-6);
+                CHECK(same);
+            }
+}
