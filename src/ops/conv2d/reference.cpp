@@ -6,6 +6,8 @@
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/options.hpp"
 
+#include <limits>
+
 namespace dlprim::conv2d {
 
 namespace {
@@ -27,6 +29,14 @@ class Reference : public Engine {
             for (const Operand& operand : *operands)
                 if (operand.dtype != DType::f32)
                     return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+        for (const auto* operands : {&problem.inputs, &problem.outputs})
+            for (const Operand& operand : *operands)
+                for (const std::int64_t size : operand.shape.dims())
+                    if (size > std::numeric_limits<std::int32_t>::max())
+                        return Verdict::no(
+                            cat("counts rows, columns and channels in 32 bits, and a "
+                                "dimension is ",
+                                size));
         return Verdict::yes();
     }
 
