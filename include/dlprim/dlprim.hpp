@@ -11,6 +11,7 @@
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>
+#include <dlprim/tensor_file.hpp>
 #include <dlprim/version.hpp>
 
 namespace dp = dlprim;

@@ -42,7 +42,9 @@ struct NetOptions {
 struct NodeReport {
     std::string name, type, engine, device;
     std::vector<std::string> fused;
+    std::string part;     ///< "forward", "backward", "accumulate" or "update"
     double ms = 0;        ///< measured; 0 when not profiled
+    double start_ms = 0;  ///< measured, from the first launch of the profile
     double gflop = 0;     ///< nominal
     double gbytes = 0;    ///< operands read and written once
     double bound_ms = 0;  ///< roofline on the device
@@ -66,8 +68,18 @@ class Net {
     std::vector<std::string> input_names() const;
     std::vector<std::string> output_names() const;
     std::vector<std::string> loss_names() const;
+    std::map<std::string, double> loss_weights() const;
     std::vector<std::string> param_names() const;  ///< trained and not
     bool is_trainable(const std::string& param) const;
+    /// Whether something trains: a loss or, with options.output_gradients, any float output.
+    bool has_loss() const;
+    /// For an input that holds class numbers, how many classes there are; else 0.
+    std::int64_t label_classes(const std::string& input);
+
+    /// Shapes and types as planned, without planning anything.
+    Shape input_shape(const std::string& name) const;
+    DType input_dtype(const std::string& name) const;
+    Shape param_shape(const std::string& name) const;
 
     /// The network's own tensors; they stay valid and in place until reshape(). Written and read with
     /// Tensor's copies. Throws Error(not_found) offering the nearest name.
@@ -76,6 +88,12 @@ class Net {
     Tensor param(const std::string& name);
     Tensor gradient(const std::string& param_or_input);
     Tensor output_gradient(const std::string& name);
+
+    /// What gradient() and output_gradient() know.
+    std::vector<std::string> gradient_names();
+    std::vector<std::string> output_gradient_names();
+    /// Parameters that a training forward changes: running statistics.
+    std::vector<std::string> changed_by_forward();
 
     /// Copies host data (row-major, of the input's dtype) into an input; checks labels against the
     /// number of classes, on every device. Throws Error(invalid_argument).

@@ -79,6 +79,53 @@ bool Net::is_trainable(const std::string& param) const {
     return found != impl_->params().end() && found->second.value.trainable;
 }
 
+std::map<std::string, double> Net::loss_weights() const {
+    std::map<std::string, double> weights;
+    const Graph& graph = impl_->base_graph();
+    for (const auto& output : graph.outputs)
+        if (const auto loss = graph.losses.find(output.first); loss != graph.losses.end())
+            weights[output.second] = loss->second;
+    return weights;
+}
+
+std::vector<std::string> Net::gradient_names() {
+    std::vector<std::string> names;
+    for (const auto& item : impl_->built().gradients) names.push_back(item.first);
+    return names;
+}
+
+std::vector<std::string> Net::output_gradient_names() {
+    std::vector<std::string> names;
+    for (const auto& item : impl_->built().output_gradients) names.push_back(item.first);
+    return names;
+}
+
+std::vector<std::string> Net::changed_by_forward() {
+    std::vector<std::string> names;
+    const Graph& graph = impl_->built().executor->plan().graph;
+    for (const Assignment& assignment : graph.assignments)
+        if (graph.value(assignment.target).role == Role::parameter) names.push_back(graph.value(assignment.target).name);
+    return names;
+}
+
+bool Net::has_loss() const { return !impl_->base_graph().losses.empty(); }
+
+std::int64_t Net::label_classes(const std::string& input) {
+    const auto& classes = impl_->built().classes;
+    const auto found = classes.find(input);
+    return found == classes.end() ? 0 : found->second;
+}
+
+Shape Net::input_shape(const std::string& name) const { return impl_->input_spec(name).shape; }
+DType Net::input_dtype(const std::string& name) const { return impl_->input_spec(name).dtype; }
+
+Shape Net::param_shape(const std::string& name) const {
+    const auto found = impl_->params().find(name);
+    if (found == impl_->params().end())
+        fail(ErrorKind::not_found, "the network has no parameter '", name, "'", did_you_mean(name, param_names()));
+    return found->second.value.spec.shape;
+}
+
 Tensor Net::input(const std::string& name) { return find_tensor(impl_->built().inputs, name, "input"); }
 Tensor Net::output(const std::string& name) { return find_tensor(impl_->built().outputs, name, "output"); }
 Tensor Net::param(const std::string& name) { return impl_->param(name); }
@@ -118,6 +165,8 @@ std::vector<NodeReport> Net::nodes() {
         report.engine = step.engine ? std::string(step.engine->name()) : "";
         report.device = context().info().id;
         report.fused = step.fused;
+        constexpr const char* parts[] = {"forward", "backward", "accumulate", "update"};
+        report.part = parts[static_cast<std::size_t>(step.part)];
         report.gflop = step.flops * 1e-9;
         report.gbytes = step.bytes * 1e-9;
         report.bound_ms = step.bound_seconds * 1e3;
@@ -128,12 +177,19 @@ std::vector<NodeReport> Net::nodes() {
 
 std::vector<NodeReport> Net::profile(bool whole_step) {
     Executor& executor = *impl_->built().executor;
-    std::vector<double> ms;
-    executor.run_profiled(Part::forward, ms);
+    std::vector<Executor::Timing> timings;
+    executor.run_profiled(Part::forward, timings);
     if (whole_step)
-        for (Part part : {Part::backward, Part::accumulate, Part::update}) executor.run_profiled(part, ms);
+        for (Part part : {Part::backward, Part::accumulate, Part::update}) executor.run_profiled(part, timings);
     std::vector<NodeReport> reports = nodes();
-    for (std::size_t i = 0; i < reports.size() && i < ms.size(); ++i) reports[i].ms = ms[i];
+    std::uint64_t first = ~std::uint64_t{0};
+    for (const auto& timing : timings)
+        if (timing.busy_ns > 0) first = std::min(first, timing.start_ns);
+    for (std::size_t i = 0; i < reports.size() && i < timings.size(); ++i) {
+        if (timings[i].busy_ns == 0) continue;
+        reports[i].ms = static_cast<double>(timings[i].busy_ns) * 1e-6;
+        reports[i].start_ms = static_cast<double>(timings[i].start_ns - first) * 1e-6;
+    }
     return reports;
 }
 

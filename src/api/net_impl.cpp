@@ -60,6 +60,15 @@ std::vector<std::string> NetImpl::param_names() const {
     return names;
 }
 
+const TensorSpec& NetImpl::input_spec(const std::string& name) const {
+    std::vector<std::string> names;
+    for (ValueId id : base_.inputs) {
+        if (base_.value(id).name == name) return base_.spec(id);
+        names.push_back(base_.value(id).name);
+    }
+    fail(ErrorKind::not_found, "the network has no input '", name, "'", did_you_mean(name, names));
+}
+
 std::string NetImpl::plan_key() const {
     std::string key = solver_ ? "solver" : "";
     for (ValueId id : base_.inputs) key += " " + base_.shape(id).str();

@@ -41,6 +41,8 @@ class NetImpl {
     const NetOptions& options() const { return options_; }
     const std::map<std::string, Param>& params() const { return params_; }
     std::vector<std::string> param_names() const;
+    /// Throws Error(not_found) offering the nearest name.
+    const TensorSpec& input_spec(const std::string& name) const;
 
     /// The current plan, made now if it has not been; parameters are initialised if nothing else has
     /// filled them.

@@ -110,7 +110,7 @@ void Executor::run(Part part) {
     context_.impl().queue().flush();
 }
 
-void Executor::run_profiled(Part part, std::vector<double>& ms) {
+void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
     Queue& queue = context_.impl().queue();
     prepare_run();
     queue.finish();
@@ -120,10 +120,13 @@ void Executor::run_profiled(Part part, std::vector<double>& ms) {
         queue.set_label(static_cast<int>(i));
         enqueue(plan_->steps[i], step_bound_[i]);
     }
-    ms.resize(plan_->steps.size());
+    timings.resize(plan_->steps.size());
     for (const ProfileRecord& record : queue.take_profile()) {
         if (record.label < 0) continue;
-        ms.at(static_cast<std::size_t>(record.label)) += static_cast<double>(record.end_ns - record.start_ns) * 1e-6;
+        Timing& timing = timings.at(static_cast<std::size_t>(record.label));
+        if (timing.busy_ns == 0) timing.start_ns = record.start_ns;
+        timing.end_ns = std::max(timing.end_ns, record.end_ns);
+        timing.busy_ns += record.end_ns - record.start_ns;
     }
     queue.set_profiling(false);
     queue.set_label(-1);

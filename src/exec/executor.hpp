@@ -41,8 +41,13 @@ class Executor {
 
     /// Enqueues the steps of one part, in order; setup and scalars before, where they are due.
     void run(Part part);
-    /// run() with every launch timed; milliseconds by index into plan().steps are added to `ms`.
-    void run_profiled(Part part, std::vector<double>& ms);
+    /// When a step ran: of all its launches, from the first's start to the last's end.
+    struct Timing {
+        std::uint64_t start_ns = 0, end_ns = 0;
+        std::uint64_t busy_ns = 0;  ///< sum over its launches
+    };
+    /// run() with every launch timed; `timings` is by index into plan().steps.
+    void run_profiled(Part part, std::vector<Timing>& timings);
     /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops when
     /// it returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);

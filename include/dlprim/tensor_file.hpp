@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Named host tensors in HDF5 files: what dlprim_run reads and writes.
+#pragma once
+
+#include <dlprim/dtype.hpp>
+#include <dlprim/shape.hpp>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// A tensor in host memory, row-major.
+struct HostTensor {
+    Shape shape;
+    DType dtype = DType::f32;
+    std::vector<std::byte> data;
+};
+
+/// Every dataset of numbers in the file, by name ("group/name"). Throws Error: not_found, format, io.
+std::map<std::string, HostTensor> load_tensors(const std::string& path);
+/// Writes the file whole or not at all. Throws Error(io).
+void save_tensors(const std::string& path, const std::map<std::string, HostTensor>& tensors);
+
+}  // namespace dlprim

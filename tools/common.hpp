@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What the commands share: exit codes, one-line errors, network files and options common to several.
+#pragma once
+
+#include <dlprim/dlprim.hpp>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace dlprim::tools {
+
+/// Parses the command line and runs `body`. Exit codes: 0 success; 1 with one line on stderr; 2 for
+/// wrong usage, with at most three lines.
+int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
+
+/// "NODE=ENGINE" texts to the pairs that NetOptions takes. Throws Error(invalid_argument).
+std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts);
+
+/// Checks --precision: this build computes in fp32. Throws Error(unsupported).
+void check_precision(const std::string& precision);
+
+/// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of this build.
+Net open_net(const Context& context, const std::string& path, const NetOptions& options);
+
+/// A progress callback that shows a line on a terminal's stderr when work takes over a second or two;
+/// empty where stderr is no terminal.
+std::function<void(std::string_view, int, int)> terminal_progress();
+
+}  // namespace dlprim::tools

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// dlprim_benchmark: times a network's forward, backward or whole training step on a device.
+#include "common.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <random>
+
+using namespace dlprim;
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+struct Options {
+    std::string device, net, weights, precision = "fp32", json, trace;
+    std::vector<std::string> engines;
+    bool backward = false, adam = false, sgd = false, by_node = false, tune = false;
+    int batch = 0, iterations = 20, warmup = 5;
+};
+
+double ms_since(Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+struct Spread {
+    double median = 0, min = 0, max = 0;
+};
+
+Spread spread_of(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    const std::size_t n = times.size();
+    return {(times[(n - 1) / 2] + times[n / 2]) / 2, times.front(), times.back()};
+}
+
+Json to_json(const Spread& spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
+
+/// Host data for each input: normal numbers for float tensors, zeros for integers and labels.
+std::map<std::string, std::vector<std::byte>> make_inputs(Net& net) {
+    std::map<std::string, std::vector<std::byte>> inputs;
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (const std::string& name : net.input_names()) {
+        const Shape shape = net.input_shape(name);
+        const DType dtype = net.input_dtype(name);
+        std::vector<float> values(static_cast<std::size_t>(shape.numel()), 0.0f);
+        if (is_float(dtype) && net.label_classes(name) == 0)
+            for (float& value : values) value = normal(random);
+        std::vector<std::byte> data(values.size() * size_of(dtype));
+        convert(values.data(), DType::f32, data.data(), dtype, values.size());
+        inputs[name] = std::move(data);
+    }
+    return inputs;
+}
+
+class Benchmark {
+  public:
+    Benchmark(const Options& options, Clock::time_point start)
+        : options_(options), start_(start), context_(options.device), net_(open()) {}
+
+    void run() {
+        if (!options_.weights.empty()) net_.load_weights(options_.weights, true);
+        if (options_.adam || options_.sgd) {
+            SolverOptions solver;
+            solver.kind = options_.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
+            solver.learning_rate = 1e-4;
+            if (options_.sgd) solver.momentum = 0.9;
+            solver_ = std::make_unique<Solver>(net_, solver);
+        }
+        net_.prepare();
+        inputs_ = make_inputs(net_);
+        for (const auto& [name, data] : inputs_) net_.set_input(name, data.data(), data.size());
+        if (!net_.has_loss())
+            for (const std::string& name : net_.output_gradient_names()) net_.output_gradient(name).fill(1e-3);
+        batch();
+        first_batch_ms_ = ms_since(start_);
+        for (int i = 1; i < options_.warmup; ++i) batch();
+        measure();
+        report();
+    }
+
+  private:
+    bool training() const { return options_.backward || options_.adam || options_.sgd; }
+
+    Net open() const {
+        tools::check_precision(options_.precision);
+        NetOptions how;
+        how.mode = training() ? Mode::training : Mode::inference;
+        how.batch = options_.batch;
+        how.engines = tools::parse_engines(options_.engines);
+        how.tune = options_.tune;
+        how.progress = tools::terminal_progress();
+        if (training()) how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
+        return tools::open_net(context_, options_.net, how);
+    }
+
+    double batch() {
+        const auto start = Clock::now();
+        if (solver_) {
+            solver_->step();
+        } else {
+            net_.forward();
+            if (options_.backward) net_.backward();
+        }
+        context_.finish();
+        return ms_since(start);
+    }
+
+    double batch_with_copies() {
+        const auto start = Clock::now();
+        for (const auto& [name, data] : inputs_) net_.input(name).copy_from_host(data.data(), data.size());
+        batch();
+        for (const std::string& name : net_.output_names()) {
+            const Tensor output = net_.output(name);
+            std::vector<std::byte> data(output.bytes());
+            output.copy_to_host(data.data(), data.size());
+        }
+        return ms_since(start);
+    }
+
+    void measure() {
+        std::vector<double> times, with_copies;
+        before_ = context_.counters();
+        for (int i = 0; i < options_.iterations; ++i) times.push_back(batch());
+        after_ = context_.counters();
+        for (int i = 0; i < options_.iterations; ++i) with_copies.push_back(batch_with_copies());
+        times_ = spread_of(std::move(times));
+        with_copies_ = spread_of(std::move(with_copies));
+        nodes_ = options_.by_node || !options_.trace.empty() ? net_.profile(training()) : net_.nodes();
+    }
+
+    double per_batch(std::uint64_t Counters::*counter) const {
+        return static_cast<double>(after_.*counter - before_.*counter) / options_.iterations;
+    }
+
+    void report() const {
+        double gflop = 0, gbytes = 0;
+        for (const NodeReport& node : nodes_) {
+            gflop += node.gflop;
+            gbytes += node.gbytes;
+        }
+        const double seconds = times_.median * 1e-3;
+        const std::int64_t batch_size = net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
+        std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(), context_.info().name.c_str(),
+                    static_cast<long long>(batch_size), mode());
+        if (options_.by_node) print_nodes();
+        std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median, times_.min, times_.max);
+        std::printf("  with copies     %10.3f ms median, %.3f min, %.3f max\n", with_copies_.median, with_copies_.min, with_copies_.max);
+        std::printf("first batch       %10.1f ms\n", first_batch_ms_);
+        std::printf("work              %10.3f GFLOP, %.1f GFLOP/s, %.1f GB/s\n", gflop, gflop / seconds, gbytes / seconds);
+        std::printf("planned peak      %10.1f MiB\n", static_cast<double>(net_.planned_peak_bytes()) / (1 << 20));
+        std::printf("per batch         %10.1f launches, %.1f waits, %.1f allocations, %.1f compiles\n",
+                    per_batch(&Counters::launches), per_batch(&Counters::waits), per_batch(&Counters::allocations),
+                    per_batch(&Counters::compiles));
+        for (const std::string& note : net_.notes()) std::printf("note: %s\n", note.c_str());
+        if (!options_.json.empty()) write(options_.json, json(batch_size, gflop, gbytes).dump(1));
+        if (!options_.trace.empty()) write(options_.trace, trace().dump());
+    }
+
+    const char* mode() const {
+        return options_.adam ? "training step (Adam)" : options_.sgd ? "training step (SGD)" : options_.backward ? "forward and backward" : "inference";
+    }
+
+    void print_nodes() const {
+        std::printf("%-44s %-26s %-32s %9s %9s %9s\n", "node", "type", "engine", "ms", "GFLOP/s", "bound ms");
+        for (const NodeReport& node : nodes_)
+            std::printf("%-44.44s %-26.26s %-32.32s %9.3f %9.1f %9.3f\n", node.name.c_str(), node.type.c_str(), node.engine.c_str(),
+                        node.ms, node.ms > 0 ? node.gflop / (node.ms * 1e-3) : 0.0, node.bound_ms);
+        std::map<std::string, std::pair<double, double>> by_engine;
+        double total = 0;
+        for (const NodeReport& node : nodes_) {
+            auto& sum = by_engine[node.engine.empty() ? node.type : node.engine];
+            sum.first += node.ms;
+            sum.second += node.bound_ms;
+            total += node.ms;
+        }
+        for (const auto& [engine, sum] : by_engine)
+            std::printf("%-44.44s %9.3f ms %5.1f %%, bound %9.3f ms\n", engine.c_str(), sum.first, 100 * sum.first / total, sum.second);
+    }
+
+    Json json(std::int64_t batch_size, double gflop, double gbytes) const {
+        const double seconds = times_.median * 1e-3;
+        Json nodes = Json::array();
+        for (const NodeReport& node : nodes_) {
+            const double rate = node.ms > 0 ? node.gflop / (node.ms * 1e-3) : 0;
+            nodes.push_back({{"name", node.name}, {"type", node.type}, {"engine", node.engine}, {"device", node.device},
+                             {"fused", node.fused}, {"ms", node.ms}, {"gflops", rate}, {"bound_ms", node.bound_ms}});
+        }
+        return {{"net", options_.net}, {"device", context_.info().name}, {"driver", context_.info().driver},
+                {"batch", batch_size}, {"precision", options_.precision}, {"mode", training() ? "training" : "inference"},
+                {"ms_per_batch", to_json(times_)}, {"ms_per_batch_with_copies", to_json(with_copies_)},
+                {"gflop", gflop}, {"gflops", gflop / seconds}, {"gbytes_per_s", gbytes / seconds},
+                {"planned_peak_bytes", net_.planned_peak_bytes()}, {"first_batch_ms", first_batch_ms_},
+                {"per_batch", {{"launches", per_batch(&Counters::launches)}, {"waits", per_batch(&Counters::waits)},
+                               {"allocations", per_batch(&Counters::allocations)}, {"compiles", per_batch(&Counters::compiles)}}},
+                {"nodes", nodes}};
+    }
+
+    Json trace() const {
+        Json events = Json::array();
+        for (const NodeReport& node : nodes_)
+            events.push_back({{"name", node.name}, {"cat", node.type}, {"ph", "X"}, {"ts", node.start_ms * 1e3},
+                              {"dur", node.ms * 1e3}, {"pid", 1}, {"tid", 1}, {"args", {{"engine", node.engine}, {"part", node.part}}}});
+        return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
+    }
+
+    static void write(const std::string& path, const std::string& text) {
+        std::ofstream file(path, std::ios::binary);
+        file << text << '\n';
+        if (!file.flush()) throw Error(ErrorKind::io, "'" + path + "' cannot be written");
+    }
+
+    const Options& options_;
+    Clock::time_point start_;
+    Context context_;
+    mutable Net net_;
+    std::unique_ptr<Solver> solver_;
+    std::map<std::string, std::vector<std::byte>> inputs_;
+    Counters before_, after_;
+    Spread times_, with_copies_;
+    double first_batch_ms_ = 0;
+    std::vector<NodeReport> nodes_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto start = Clock::now();
+    Options options;
+    CLI::App app("Times a network on a device.", "dlprim_benchmark");
+    app.add_option("DEVICE", options.device, "cpu, P:D, gpu, opencl or part of a name")->required();
+    app.add_option("NET", options.net, "network, JSON")->required();
+    app.add_option("WEIGHTS", options.weights, "parameters, HDF5; what it lacks is initialised");
+    app.add_flag("-b", options.backward, "forward and backward");
+    auto* adam = app.add_flag("-a", options.adam, "full training step with Adam");
+    app.add_flag("-g", options.sgd, "full training step with SGD")->excludes(adam);
+    app.add_flag("-t", options.by_node, "time by node and engine");
+    app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
+    app.add_option("-i", options.iterations, "iterations (20)")->check(CLI::Range(1, 1 << 20));
+    app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
+    app.add_option("--precision", options.precision, "fp32");
+    app.add_option("--engine", options.engines, "NODE=ENGINE or TYPE=ENGINE")->allow_extra_args(false);
+    app.add_flag("--tune", options.tune, "measure candidates where nothing is known");
+    app.add_option("--json", options.json, "write results as JSON");
+    app.add_option("--trace", options.trace, "write a Chrome trace");
+    return tools::run_command(app, argc, argv, [&] { Benchmark(options, start).run(); });
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// dlprim_run: runs a network once on tensors from an HDF5 file, and writes outputs and gradients.
+#include "common.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <map>
+
+using namespace dlprim;
+
+namespace {
+
+struct Options {
+    std::string net, device, weights, inputs, outputs, output_grads, grads, precision = "fp32";
+    std::vector<std::string> engines;
+    bool train = false;
+};
+
+HostTensor download(const Tensor& tensor) {
+    HostTensor host{tensor.shape(), tensor.dtype(), std::vector<std::byte>(tensor.bytes())};
+    tensor.copy_to_host(host.data.data(), host.data.size());
+    return host;
+}
+
+/// The data in the wanted type; float types convert into each other, integers into each other and
+/// into floats (labels).
+std::vector<std::byte> converted(const HostTensor& from, const std::string& name, const Shape& shape, DType dtype) {
+    const bool scalar = from.shape.numel() == 1 && shape.numel() == 1;
+    if (from.shape != shape && !scalar)
+        throw Error(ErrorKind::invalid_argument, "'" + name + "' has shape " + from.shape.str() + " in the file, the network wants " + shape.str());
+    if (is_float(from.dtype) && !is_float(dtype) && dtype != DType::boolean)
+        throw Error(ErrorKind::invalid_argument, "'" + name + "' is " + std::string(name_of(from.dtype)) + " in the file, the network wants " + std::string(name_of(dtype)));
+    std::vector<std::byte> data(static_cast<std::size_t>(shape.numel()) * size_of(dtype));
+    convert(from.data.data(), from.dtype, data.data(), dtype, static_cast<std::size_t>(shape.numel()));
+    return data;
+}
+
+std::map<std::string, Shape> input_shapes(const Context& context, const Options& options,
+                                          const std::map<std::string, HostTensor>& inputs) {
+    // The file's shapes rule: a network runs at the batch size that it is given.
+    NetOptions plain;
+    const Net net = tools::open_net(context, options.net, plain);
+    std::map<std::string, Shape> shapes;
+    for (const std::string& name : net.input_names()) {
+        const auto found = inputs.find(name);
+        if (found == inputs.end())
+            throw Error(ErrorKind::not_found, "'" + options.inputs + "' has no tensor '" + name + "', which the network takes");
+        const Shape declared = net.input_shape(name);
+        const bool scalar = found->second.shape.numel() == 1 && declared.numel() == 1;
+        shapes[name] = scalar ? declared : found->second.shape;
+    }
+    return shapes;
+}
+
+void run(const Options& options) {
+    tools::check_precision(options.precision);
+    const Context context(options.device);
+    const auto inputs = load_tensors(options.inputs);
+    NetOptions how;
+    how.mode = options.train ? Mode::training : options.grads.empty() ? Mode::inference : Mode::evaluation;
+    how.backward = !options.grads.empty();
+    how.input_gradients = how.output_gradients = !options.grads.empty();
+    how.engines = tools::parse_engines(options.engines);
+    how.progress = tools::terminal_progress();
+    how.input_shapes = input_shapes(context, options, inputs);
+    Net net = tools::open_net(context, options.net, how);
+    if (!options.weights.empty())
+        net.load_weights(options.weights);
+    else if (!net.param_names().empty())
+        throw Error(ErrorKind::invalid_argument, "the network has parameters: give their file with --weights");
+    for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
+    for (const std::string& name : net.input_names()) {
+        const auto data = converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
+        net.set_input(name, data.data(), data.size());
+    }
+    if (!options.grads.empty()) {
+        std::map<std::string, HostTensor> given;
+        if (!options.output_grads.empty()) given = load_tensors(options.output_grads);
+        const auto losses = net.loss_weights();
+        for (const std::string& name : net.output_gradient_names()) {
+            Tensor gradient = net.output_gradient(name);
+            if (const auto found = given.find(name); found != given.end()) {
+                const auto data = converted(found->second, name, gradient.shape(), gradient.dtype());
+                gradient.copy_from_host(data.data(), data.size());
+                given.erase(found);
+            } else {
+                const auto loss = losses.find(name);
+                gradient.fill(loss == losses.end() ? 0.0 : loss->second);
+            }
+        }
+        if (!given.empty())
+            throw Error(ErrorKind::not_found, "'" + options.output_grads + "' holds '" + given.begin()->first + "', which is no float output of the network");
+    }
+
+    std::map<std::string, HostTensor> before;
+    if (options.train)
+        for (const std::string& name : net.changed_by_forward()) before[name] = {};
+    net.forward();
+    if (!options.grads.empty()) net.backward();
+    std::map<std::string, HostTensor> results;
+    for (const std::string& name : net.output_names()) results[name] = download(net.output(name));
+    for (const auto& [name, unused] : before) results[name] = download(net.param(name));
+    std::map<std::string, HostTensor> gradients;
+    if (!options.grads.empty())
+        for (const std::string& name : net.gradient_names()) gradients[name] = download(net.gradient(name));
+    save_tensors(options.outputs, results);
+    if (!options.grads.empty()) save_tensors(options.grads, gradients);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    CLI::App app("Runs a network once on tensors from an HDF5 file.", "dlprim_run");
+    app.add_option("NET", options.net, "network, JSON")->required();
+    app.add_option("-d,--device", options.device, "device: cpu, P:D, gpu, opencl or part of a name")->required(false);
+    app.add_option("--weights", options.weights, "parameters, HDF5");
+    app.add_option("--inputs", options.inputs, "input tensors, HDF5")->required();
+    app.add_option("--outputs", options.outputs, "where outputs go, HDF5")->required();
+    app.add_flag("--train", options.train, "training-mode forward; outputs get what it changed, too");
+    auto* output_grads = app.add_option("--output-grads", options.output_grads, "gradients of outputs, HDF5");
+    auto* grads = app.add_option("--grads", options.grads, "where gradients of inputs and parameters go, HDF5");
+    output_grads->needs(grads);
+    app.add_option("--precision", options.precision, "fp32");
+    app.add_option("--engine", options.engines, "NODE=ENGINE or TYPE=ENGINE")->allow_extra_args(false);
+    return tools::run_command(app, argc, argv, [&] { run(options); });
+}
