@@ -22,8 +22,9 @@ template <typename... Parts>
 void cl_check(cl_int code, const Parts&... parts) {
     if (code == CL_SUCCESS) [[likely]]
         return;
-    const bool memory = code == CL_OUT_OF_RESOURCES || code == CL_OUT_OF_HOST_MEMORY ||
-                        code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    // CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed too, so it is no proof of
+    // that.
+    const bool memory = code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
     fail(memory ? ErrorKind::out_of_memory : ErrorKind::device, parts..., ": ",
          cl_error_name(code));
 }

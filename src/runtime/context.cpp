@@ -36,7 +36,7 @@ std::vector<const OpenCLDevice*> ranked() {
     return devices;
 }
 
-[[noreturn]] void not_found(std::string_view wanted) {
+[[noreturn]] void not_found(std::string_view wanted, std::string_view origin) {
     std::string list;
     for (const DeviceInfo& info : Context::devices())
         list += cat(list.empty() ? "" : ", ", info.id, " = ", info.name,
@@ -45,7 +45,8 @@ std::vector<const OpenCLDevice*> ranked() {
                            ? "; no OpenCL platform is installed: on Debian or Ubuntu `apt install "
                              "pocl-opencl-icd` gives one, and device cpu (the host) works without"
                            : "";
-    fail(ErrorKind::not_found, "there is no device '", wanted, "'; there are: ", list, help);
+    fail(ErrorKind::not_found, "there is no device '", wanted, "'", origin, "; there are: ", list,
+         help);
 }
 
 bool is_number_pair(std::string_view text) {
@@ -69,29 +70,40 @@ std::shared_ptr<ContextImpl> open_default() {
     return make_host_context();
 }
 
-std::shared_ptr<ContextImpl> open(std::string_view wanted) {
+// Whether a part of a name, in lower case, means this device. The platform's version comes last:
+// only there does PoCL say that it is PoCL.
+bool names_device(const OpenCLDevice& device, const std::string& name, bool by_version) {
+    const auto holds = [&](const std::string& text) {
+        return lowered(text).find(name) != std::string::npos;
+    };
+    if (by_version) return holds(device.platform_version);
+    return holds(device.info.name) || holds(device.info.platform);
+}
+
+// `origin`: where an unknown name came from, for the message.
+std::shared_ptr<ContextImpl> open(std::string_view wanted, std::string_view origin) {
     if (wanted == "cpu" || wanted == "host") return make_host_context();
     const std::string name = lowered(wanted);
-    for (const OpenCLDevice* device : ranked()) {
-        const DeviceInfo& info = device->info;
-        const bool match = is_number_pair(wanted) ? info.id == wanted
-                           : name == "opencl"     ? true
-                           : name == "gpu"
-                               ? info.kind == DeviceKind::gpu
-                               : lowered(info.name).find(name) != std::string::npos ||
-                                     lowered(info.platform).find(name) != std::string::npos;
-        if (match) return make_opencl_context(*device);
+    const bool by_place = is_number_pair(wanted);
+    for (const bool by_version : {false, true}) {
+        for (const OpenCLDevice* device : ranked()) {
+            const bool match = by_place           ? device->info.id == wanted
+                               : name == "opencl" ? true
+                               : name == "gpu"    ? device->info.kind == DeviceKind::gpu
+                                                  : names_device(*device, name, by_version);
+            if (match) return make_opencl_context(*device);
+        }
     }
-    not_found(wanted);
+    not_found(wanted, origin);
 }
 
 }  // namespace
 
 Context::Context(std::string_view device) {
     if (!device.empty()) {
-        impl_ = open(device);
+        impl_ = open(device, {});
     } else if (const auto chosen = env("DLPRIM_DEVICE")) {
-        impl_ = open(*chosen);
+        impl_ = open(*chosen, " (from DLPRIM_DEVICE)");
     } else {
         impl_ = open_default();
     }

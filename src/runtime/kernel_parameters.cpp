@@ -77,26 +77,22 @@ std::size_t past_attributes(const Tokens& tokens, std::size_t i) {
 Tokens names_in(const Tokens& tokens, std::size_t open, std::size_t close) {
     Tokens names;
     std::string last;
-    bool any = false;
     int depth = 0, words = 0;
-    for (std::size_t i = open + 1; i < close; ++i) {
-        i = past_attributes(tokens, i);
-        if (i >= close) break;
+    for (std::size_t i = past_attributes(tokens, open + 1); i < close;
+         i = past_attributes(tokens, i + 1)) {
         const std::string& token = tokens[i];
         if (token == "(" || token == "[" || token == "{") ++depth;
         if (token == ")" || token == "]" || token == "}") --depth;
-        const bool end = depth <= 0 && (token == "," || i + 1 == close);
-        if (depth == 0 && is_word(token)) {
+        if (depth == 0 && token == ",") {
+            names.push_back(last);
+            last.clear();
+        } else if (depth == 0 && is_word(token)) {
             last = token;
             ++words;
         }
-        any = true;
-        if (end) {
-            names.push_back(last);
-            last.clear();
-        }
     }
-    if (any && names.size() == 1 && words == 1 && names[0] == "void") names.clear();
+    const bool nothing = words == 0 || (words == 1 && last == "void");
+    if (!nothing) names.push_back(last);
     return names;
 }
 

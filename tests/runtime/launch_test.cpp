@@ -39,7 +39,8 @@ TEST_CASE("a kernel runs on operands with offsets") {
                        .tensor("x", 0)
                        .tensor("y", 1));
         const Tensor part = x.slice(0, 2, 6);
-        const BufferRef operands[] = {{part.buffer().get(), part.byte_offset()}, {y.buffer().get(), 0}};
+        const BufferRef operands[] = {{part.buffer().get(), part.byte_offset()},
+                                      {y.buffer().get(), 0}};
         const Counters before = context.counters();
         launch.enqueue(context.impl().queue(), operands);
         CHECK(y.to_floats() == std::vector<float>{14, 26, 38, 50});
@@ -60,5 +61,6 @@ TEST_CASE("host work runs in order") {
     const BufferRef operands[] = {{x.buffer().get(), 0}};
     launch.enqueue(context.impl().queue(), operands);
     const std::vector<float> values = x.to_floats();
-    for (int i = 0; i < 1000; ++i) REQUIRE(values[static_cast<std::size_t>(i)] == 2.0f + static_cast<float>(i));
+    for (int i = 0; i < 1000; ++i)
+        REQUIRE(values[static_cast<std::size_t>(i)] == 2.0f + static_cast<float>(i));
 }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Element types and their conversions, shapes, layouts.
+#include "base/layout.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/dtype.hpp>
+#include <dlprim/error.hpp>
+#include <dlprim/shape.hpp>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+using namespace dlprim;
+
+namespace {
+
+const DType all_types[] = {DType::f32, DType::f16, DType::bf16, DType::f64,
+                           DType::i8,  DType::u8,  DType::i16,  DType::u16,
+                           DType::i32, DType::u32, DType::i64,  DType::boolean};
+
+std::string error_of(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+// Conversion of one double to a type and back.
+double through(double value, DType dtype) {
+    unsigned char stored[8];
+    double back = -1;
+    convert(&value, DType::f64, stored, dtype, 1);
+    convert(stored, dtype, &back, DType::f64, 1);
+    return back;
+}
+
+}  // namespace
+
+TEST_CASE("names of element types read back") {
+    for (DType dtype : all_types) CHECK(parse_dtype(name_of(dtype)) == dtype);
+    CHECK(parse_dtype("float16") == DType::f16);
+    CHECK(parse_dtype("int") == DType::i32);
+    CHECK(error_of([] { parse_dtype("flot"); }).find("'float'") != std::string::npos);
+}
+
+TEST_CASE("every half survives a float and back") {
+    for (unsigned bits = 0; bits < 65536; ++bits) {
+        const auto half = static_cast<std::uint16_t>(bits);
+        const float value = half_to_float(half);
+        if (std::isnan(value))
+            REQUIRE(std::isnan(half_to_float(float_to_half(value))));
+        else
+            REQUIRE(float_to_half(value) == half);
+    }
+}
+
+TEST_CASE("halves round to nearest, ties to even") {
+    for (unsigned bits = 0; bits < 0x7bff; ++bits) {
+        const float low = half_to_float(static_cast<std::uint16_t>(bits));
+        const float high = half_to_float(static_cast<std::uint16_t>(bits + 1));
+        const float middle = (low + high) / 2;  // exact in a float
+        const unsigned even = bits % 2 == 0 ? bits : bits + 1;
+        REQUIRE(float_to_half(middle) == even);
+        REQUIRE(float_to_half(std::nextafter(middle, low)) == bits);
+        REQUIRE(float_to_half(std::nextafter(middle, high)) == bits + 1);
+    }
+    CHECK(float_to_half(65519.0f) == 0x7bff);
+    CHECK(float_to_half(65520.0f) == 0x7c00);
+    CHECK(float_to_half(-1e30f) == 0xfc00);
+    CHECK(float_to_half(1e-30f) == 0);
+}
+
+TEST_CASE("bfloat16 rounds to nearest, ties to even") {
+    CHECK(float_to_bfloat16(1.0f) == 0x3f80);
+    CHECK(float_to_bfloat16(1.0f + 0x1p-8f) == 0x3f80);
+    CHECK(float_to_bfloat16(1.0f + 0x1p-8f + 0x1p-20f) == 0x3f81);
+    CHECK(float_to_bfloat16(1.0f + 3 * 0x1p-8f) == 0x3f82);
+    CHECK(
+        std::isnan(bfloat16_to_float(float_to_bfloat16(std::numeric_limits<float>::quiet_NaN()))));
+    CHECK(std::isinf(bfloat16_to_float(float_to_bfloat16(std::numeric_limits<float>::max()))));
+}
+
+TEST_CASE("conversions between all types keep small integers") {
+    for (DType from : all_types)
+        for (DType to : all_types) {
+            const double value = 1;
+            unsigned char a[8], b[8];
+            double back = -1;
+            convert(&value, DType::f64, a, from, 1);
+            convert(a, from, b, to, 1);
+            convert(b, to, &back, DType::f64, 1);
+            REQUIRE(back == 1);
+        }
+}
+
+TEST_CASE("floats saturate integers") {
+    CHECK(through(300, DType::u8) == 255);
+    CHECK(through(-5, DType::u8) == 0);
+    CHECK(through(-129.5, DType::i8) == -128);
+    CHECK(through(1e30, DType::i32) == 2147483647.0);
+    CHECK(through(-1e30, DType::i64) == -0x1p63);
+    CHECK(through(1e30, DType::i64) == 0x1p63);
+    CHECK(through(std::nan(""), DType::i16) == 0);
+    CHECK(through(-2.9, DType::i32) == -2);
+    CHECK(through(0.25, DType::boolean) == 1);
+    CHECK(through(0, DType::boolean) == 0);
+}
+
+TEST_CASE("shapes check what they are made of") {
+    const Shape shape{2, 3, 4};
+    CHECK(shape.numel() == 24);
+    CHECK(shape[-1] == 4);
+    CHECK(shape.strides() == std::vector<std::int64_t>{12, 4, 1});
+    CHECK(shape.str() == "[2, 3, 4]");
+    CHECK(Shape().numel() == 1);
+    CHECK(Shape({2, 0, 3}).empty());
+    CHECK(shape.with(-1, 7) == Shape{2, 3, 7});
+    CHECK(shape.product(1, 3) == 12);
+    CHECK_THROWS_AS(Shape({-1}), Error);
+    CHECK_THROWS_AS(Shape({1 << 30, 1 << 30, 1 << 30}), Error);
+    CHECK_THROWS_AS(Shape({0, std::int64_t{1} << 60, 4}), Error);
+    CHECK_THROWS_AS(Shape(std::vector<std::int64_t>(9, 1)), Error);
+}
+
+TEST_CASE("broadcast is numpy's") {
+    CHECK(broadcast({2, 1, 4}, {3, 1}) == Shape{2, 3, 4});
+    CHECK(broadcast({}, {5}) == Shape{5});
+    CHECK(broadcast({0, 1}, {1, 3}) == Shape{0, 3});
+    const std::string text = error_of([] { broadcast({2, 3}, {4, 3}); });
+    CHECK(text.find("[2, 3]") != std::string::npos);
+    CHECK(text.find("[4, 3]") != std::string::npos);
+}
+
+TEST_CASE("layouts say how memory lies") {
+    CHECK(physical_shape({2, 3, 5, 7}, Layout::channels_last()) == Shape{2, 5, 7, 3});
+    CHECK(physical_shape({2, 17, 5, 7}, Layout::blocked(16)) == Shape{2, 2, 5, 7, 16});
+    CHECK(storage_bytes({2, 17, 5, 7}, DType::f32, Layout::blocked(16)) == 2 * 2 * 35 * 16 * 4);
+    CHECK(storage_bytes({3}, DType::f16, Layout::plain()) == 6);
+    CHECK(storage_bytes({3}, DType::f16, Layout::packed("x", 100)) == 100);
+    CHECK(Layout::blocked(16).str() == "nchw16c");
+    CHECK_THROWS_AS(physical_shape({2, 3}, Layout::channels_last()), Error);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Choosing a device by text, what its absence says, and DLPRIM_TRAITS.
+#include "support/catch.hpp"
+
+#include <dlprim/context.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+using namespace dlprim;
+
+namespace {
+
+class Variable {
+  public:
+    Variable(const char* name, const char* value) : name_(name) {
+        const char* old = std::getenv(name);
+        had_ = old != nullptr;
+        if (had_) old_ = old;
+        ::setenv(name, value, 1);
+    }
+    ~Variable() { had_ ? ::setenv(name_, old_.c_str(), 1) : ::unsetenv(name_); }
+
+  private:
+    const char* name_;
+    bool had_ = false;
+    std::string old_;
+};
+
+std::string complaint(std::string_view device, ErrorKind kind) {
+    try {
+        const Context context(device);
+    } catch (const Error& error) {
+        CHECK(error.kind() == kind);
+        return error.what();
+    }
+    return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("devices are found by place, kind and name") {
+    CHECK(Context("cpu").traits().host);
+    CHECK(Context::devices().back().id == "cpu");
+    const Variable unset("DLPRIM_DEVICE", "");
+    for (const DeviceInfo& info : Context::devices()) {
+        CHECK(Context(info.id).info().name == info.name);
+        if (info.kind == DeviceKind::host) continue;
+        CHECK(Context("opencl").info().kind != DeviceKind::host);
+        CHECK(Context().info().id == Context("opencl").info().id);
+        CHECK_NOTHROW(Context(info.platform.substr(1)));
+        const Traits& traits = Context(info.id).traits();
+        CHECK(traits.vector_width >= 1);
+        CHECK(traits.base_align_bytes >= 64);
+        CHECK(traits.max_work_group >= 1);
+        CHECK(traits.gflops > 0);
+    }
+}
+
+TEST_CASE("a device that is not there gets the list of those that are") {
+    for (const char* name : {"99:0", "0:99", "no such device", ":", "1:", "0:0:0"}) {
+        const std::string text = complaint(name, ErrorKind::not_found);
+        CHECK(text.find(std::string("'") + name + "'") != std::string::npos);
+        CHECK(text.find("cpu = ") != std::string::npos);
+    }
+    const Variable device("DLPRIM_DEVICE", "nonsense");
+    CHECK(complaint("", ErrorKind::not_found).find("DLPRIM_DEVICE") != std::string::npos);
+}
+
+TEST_CASE("without a platform the host serves", "[.no_platform]") {
+    CHECK(Context().traits().host);
+    CHECK(Context::devices().size() == 1);
+    CHECK(complaint("gpu", ErrorKind::not_found).find("pocl-opencl-icd") != std::string::npos);
+}
+
+TEST_CASE("no platform, in a process of its own") {
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    CHECK(std::system(("env -u OCL_ICD_FILENAMES OCL_ICD_VENDORS=/nonexistent/ '" + self +
+                       "' '[.no_platform]' > /dev/null")
+                          .c_str()) == 0);
+}
+
+TEST_CASE("DLPRIM_TRAITS lowers and never raises") {
+    for (const DeviceInfo& info : Context::devices()) {
+        const Traits real = Context(info.id).traits();
+        const Variable small(
+            "DLPRIM_TRAITS",
+            "max_work_group=64,local_kib=16,max_alloc_mib=1,vector_width=8,compute_units=9999");
+        const Context context(info.id);
+        CHECK(context.traits().max_work_group == std::min<std::uint64_t>(64, real.max_work_group));
+        CHECK(context.traits().local_bytes == std::min<std::uint64_t>(16384, real.local_bytes));
+        CHECK(context.traits().max_alloc_bytes == 1u << 20);
+        CHECK(context.traits().vector_width == std::min(8, real.vector_width));
+        CHECK(context.traits().compute_units == real.compute_units);
+    }
+    for (const char* text : {"max_workgroup=64", "local_kib", "local_kib=", "local_kib=-1",
+                             "vector_width=0", "fp64=2", "vector_width=8,", "local_kib=12x"}) {
+        const Variable wrong("DLPRIM_TRAITS", text);
+        CHECK(complaint("cpu", ErrorKind::invalid_argument).find("DLPRIM_TRAITS") !=
+              std::string::npos);
+    }
+}

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// Programs: signatures read from text, build errors with a log, the on-disk cache and its damage.
+#include "base/env.hpp"
+#include "engine/launch.hpp"
+#include "runtime/kernel_parameters.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
+using namespace dlprim;
+namespace fs = std::filesystem;
+
+namespace {
+
+const char* const scale = R"(kernel void scale(global float* x, ulong x_offset, float factor) {
+    x[x_offset + get_global_id(0)] *= factor + ADD;
+})";
+
+// A folder that DLPRIM_CACHE_DIR names while the object lives.
+class CacheFolder {
+  public:
+    CacheFolder()
+        : path_(fs::temp_directory_path() / ("dlprim_cache_" + std::to_string(::getpid()))) {
+        fs::remove_all(path_);
+        old_ = env("DLPRIM_CACHE_DIR");
+        ::setenv("DLPRIM_CACHE_DIR", path_.c_str(), 1);
+    }
+    ~CacheFolder() {
+        old_ ? ::setenv("DLPRIM_CACHE_DIR", old_->c_str(), 1) : ::unsetenv("DLPRIM_CACHE_DIR");
+        fs::remove_all(path_);
+    }
+    const fs::path& path() const { return path_; }
+    fs::path only_binary() const {
+        fs::path found;
+        int files = 0;
+        for (const auto& entry : fs::directory_iterator(path_ / "kernels")) {
+            found = entry.path();
+            ++files;
+        }
+        CHECK(files == 1);
+        return found;
+    }
+
+  private:
+    fs::path path_;
+    std::optional<std::string> old_;
+};
+
+float run_scale(const Context& context, const std::string& options) {
+    const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
+    NDRange range;
+    range.global[0] = 8;
+    KernelLaunch launch;
+    launch.add(KernelCall(context.impl().build({"scale", scale, options}), "scale", range)
+                   .tensor("x", 0)
+                   .scalar("factor", 2.0f));
+    const BufferRef operands[] = {{x.buffer().get(), 0}};
+    launch.enqueue(context.impl().queue(), operands);
+    return x.to_floats()[7];
+}
+
+bool has_opencl() {
+    return Context::devices().size() > 1;
+}
+
+int run_self(const std::string& arguments) {
+    const std::string self = fs::read_symlink("/proc/self/exe").string();
+    return std::system((self + " " + arguments + " > /dev/null").c_str());
+}
+
+}  // namespace
+
+TEST_CASE("signatures are read from text") {
+    const auto found = kernel_parameters(R"(
+        #define MAKE(n) kernel void n(int hidden) \
+            { kernel void more(int hidden)
+        // kernel void comment(int x)
+        __attribute__((vec_type_hint(float))) kernel
+        __attribute__((reqd_work_group_size(1, (1), 1))) void first(
+            global const float* restrict x, /* a, b */ ulong x_offset, local float tile[4],
+            int n __attribute__((unused)), const int m)
+        { }
+        __kernel void __attribute__((work_group_size_hint(1,1,1))) second(void) {}
+        kernel void third() { char c = '"'; }
+        kernel void fourth(float16 v) {})");
+    REQUIRE(found.size() == 4);
+    CHECK(found.at("first") == std::vector<std::string>{"x", "x_offset", "tile", "n", "m"});
+    CHECK(found.at("second").empty());
+    CHECK(found.at("third").empty());
+    CHECK(found.at("fourth") == std::vector<std::string>{"v"});
+    CHECK(kernel_parameters("kernel void broken(int").empty());
+    CHECK(kernel_parameters("kernel").empty());
+    CHECK(kernel_parameters("").empty());
+}
+
+TEST_CASE("wrong names and kinds of arguments are told") {
+    if (!has_opencl()) return;
+    const Context context("opencl");
+    const auto program = context.impl().build({"scale", scale, "-DADD=0"});
+    const auto message = [](const auto& action) -> std::string {
+        try {
+            action();
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    CHECK(message([&] { program->kernel("scales"); }).find("scale") != std::string::npos);
+    NDRange range;
+    CHECK(message([&] {
+              KernelCall(program, "scale", range).scalar("factr", 1.0f);
+          }).find("x_offset") != std::string::npos);
+    CHECK(message([&] {
+              KernelCall(program, "scale", range).scalar("factor", 1.0f).check();
+          }).find("not given") != std::string::npos);
+    const std::string size =
+        message([&] { KernelCall(program, "scale", range).scalar("factor", std::int64_t{1}); });
+    CHECK(size.find("'factor'") != std::string::npos);
+    CHECK(size.find("CL_INVALID_ARG_SIZE") != std::string::npos);
+}
+
+TEST_CASE("a program that does not build leaves its log in a file") {
+    if (!has_opencl()) return;
+    const CacheFolder folder;
+    const Context context("opencl");
+    for (int round = 0; round < 2; ++round) {
+        try {
+            context.impl().build(
+                {"bad.cl", "kernel void f(global float* x) { x[0] = nonsense; }", ""});
+            FAIL("nonsense compiled");
+        } catch (const Error& error) {
+            const std::string text = error.what();
+            CHECK(error.kind() == ErrorKind::build);
+            CHECK(text.find("bad.cl") != std::string::npos);
+            CHECK(text.find("nonsense") != std::string::npos);
+            const std::size_t begin = text.find(folder.path().string());
+            REQUIRE(begin != std::string::npos);
+            const std::string log = read_file(text.substr(begin, text.find('\'', begin) - begin));
+            CHECK(log.find("nonsense") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("compiled programs come from memory, then from disk, and damage does no harm") {
+    if (!has_opencl()) return;
+    const CacheFolder folder;
+    {
+        const Context context("opencl");
+        CHECK(run_scale(context, "-DADD=1") == 9.0f);
+        CHECK(run_scale(context, "-DADD=1") == 9.0f);
+        CHECK(context.counters().compiles == 1);
+        CHECK(context.counters().cache_hits == 0);
+    }
+    const fs::path file = folder.only_binary();
+    const std::string good = read_file(file);
+    const auto expect = [&](std::uint64_t hits) {
+        const Context context("opencl");
+        CHECK(run_scale(context, "-DADD=1") == 9.0f);
+        CHECK(context.counters().cache_hits == hits);
+        CHECK(context.counters().compiles == 1 - hits);
+    };
+    expect(1);
+    std::string flipped = good;
+    flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 1);
+    for (const std::string& bad : {std::string(), good.substr(0, 10),
+                                   good.substr(0, good.size() - 1), good + "x", flipped}) {
+        write_file_atomically(file, bad);
+        expect(0);
+        CHECK(read_file(file).substr(0, 20) == good.substr(0, 20));
+        expect(1);
+    }
+    fs::remove(file);
+    fs::create_directory(file);  // can neither be read nor replaced
+    expect(0);
+}
+
+TEST_CASE("the cache can be turned off or be out of reach") {
+    if (!has_opencl()) return;
+    const CacheFolder folder;
+    ::setenv("DLPRIM_CACHE", "0", 1);
+    CHECK(run_scale(Context("opencl"), "-DADD=2") == 12.0f);
+    CHECK_FALSE(fs::exists(folder.path()));
+    ::unsetenv("DLPRIM_CACHE");
+    ::setenv("DLPRIM_CACHE_DIR", "/proc/nowhere", 1);
+    CHECK(run_scale(Context("opencl"), "-DADD=2") == 12.0f);
+}
+
+TEST_CASE("one of several processes", "[.child]") {
+    const Context context("opencl");
+    for (int i = 0; i < 3; ++i)
+        CHECK(run_scale(context, "-DADD=" + std::to_string(i)) == 3.0f * static_cast<float>(2 + i));
+    if (env("DLPRIM_TEST_WARM")) {
+        CHECK(context.counters().compiles == 0);
+        CHECK(context.counters().cache_hits == 3);
+    }
+}
+
+TEST_CASE("several processes share the cache") {
+    if (!has_opencl()) return;
+    const CacheFolder folder;
+    const std::string self =
+        "'" + fs::read_symlink("/proc/self/exe").string() + "' '[.child]' > /dev/null";
+    CHECK(std::system((self + " & a=$!; " + self + " & b=$!; wait $a && wait $b").c_str()) == 0);
+    ::setenv("DLPRIM_TEST_WARM", "1", 1);
+    CHECK(run_self("'[.child]'") == 0);
+    ::unsetenv("DLPRIM_TEST_WARM");
+}
+
+TEST_CASE("profiles name each launch by its label") {
+    for (const DeviceInfo& info : Context::devices()) {
+        const Context context(info.id);
+        Queue& queue = context.impl().queue();
+        queue.set_profiling(true);
+        for (int label : {5, 7}) {
+            queue.set_label(label);
+            if (info.kind == DeviceKind::host)
+                queue.run([](HostPool&) {});
+            else
+                run_scale(context, "-DADD=0");
+        }
+        const std::vector<ProfileRecord> records = queue.take_profile();
+        REQUIRE(records.size() == 2);
+        CHECK(records[0].label == 5);
+        CHECK(records[1].label == 7);
+        CHECK(records[1].end_ns >= records[1].start_ns);
+        CHECK(queue.take_profile().empty());
+        queue.set_profiling(false);
+        if (info.kind != DeviceKind::host) CHECK(run_scale(context, "-DADD=0") == 6.0f);
+        CHECK(queue.take_profile().empty());
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Tensors on every device: copies, views with gaps, fills, wrapped memory, limits.
+#include "runtime/context_impl.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <numeric>
+
+using namespace dlprim;
+
+namespace {
+
+std::vector<float> ramp(std::int64_t count) {
+    std::vector<float> values(static_cast<std::size_t>(count));
+    std::iota(values.begin(), values.end(), 0.0f);
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("copies and views") {
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.name);
+        const Context context(info.id);
+        for (DType dtype :
+             {DType::f32, DType::f16, DType::i32, DType::u8, DType::i64, DType::f64}) {
+            const Tensor x(context, {2, 3, 4}, ramp(24), dtype);
+            CHECK(x.to_floats() == ramp(24));
+            CHECK(x.transpose(0, -1).slice(1, 1, 3).to_floats() ==
+                  std::vector<float>{4, 16, 8, 20, 5, 17, 9, 21, 6, 18, 10, 22, 7, 19, 11, 23});
+            CHECK(x.slice(2, 3, 4).to_doubles() == std::vector<double>{3, 7, 11, 15, 19, 23});
+            CHECK(x.slice(0, 1, 2).contiguous());
+            CHECK(x.slice(0, 1, 2).reshape({12}).to_floats()[0] == 12);
+            Tensor column = x.slice(2, 1, 2);
+            CHECK_FALSE(column.contiguous());
+            CHECK_THROWS_AS(column.reshape({6}), Error);
+            column.fill(7);
+            column.slice(0, 0, 1).copy_from({1, 2, 3});
+            std::vector<float> expected = ramp(24);
+            for (std::size_t i = 1; i < 24; i += 4) expected[i] = 7;
+            expected[1] = 1, expected[5] = 2, expected[9] = 3;
+            CHECK(x.to_floats() == expected);
+        }
+        Tensor empty(context, {0, 3});
+        empty.fill(1);
+        CHECK(empty.to_floats().empty());
+        CHECK(empty.transpose(0, 1).to_floats().empty());
+        Tensor half(context, {5}, DType::f16);
+        half.fill(0.1);
+        CHECK(half.to_floats()[4] == half_to_float(float_to_half(0.1f)));
+        Tensor flags(context, {3}, {0, 0.5f, 2}, DType::boolean);
+        CHECK(flags.to_floats() == std::vector<float>{0, 1, 1});
+        CHECK_THROWS_AS(Tensor(context, {2}, {1, 2, 3}), Error);
+        CHECK_THROWS_AS(Tensor().to_floats(), Error);
+    }
+}
+
+TEST_CASE("foreign memory is wrapped without a copy") {
+    for (const DeviceInfo& info : Context::devices()) {
+        const Context context(info.id);
+        if (info.kind == DeviceKind::host) {
+            std::vector<float> memory = ramp(6);
+            Tensor x = Tensor::wrap_host(context, memory.data(), {2, 3});
+            x.slice(0, 1, 2).fill(9);
+            CHECK(memory == std::vector<float>{0, 1, 2, 9, 9, 9});
+            CHECK_THROWS_AS(Tensor::wrap_opencl(context, memory.data(), 0, {6}), Error);
+        } else {
+            const Tensor owner(context, {6}, ramp(6));
+            const Tensor x = Tensor::wrap_opencl(context, owner.buffer()->handle(), 8, {2, 2});
+            CHECK(x.to_floats() == std::vector<float>{2, 3, 4, 5});
+            CHECK_THROWS_AS(Tensor::wrap_opencl(context, owner.buffer()->handle(), 1u << 20, {6}),
+                            Error);
+            const Context other(info.id);
+            CHECK_THROWS_AS(Tensor::wrap_opencl(other, owner.buffer()->handle(), 0, {6}), Error);
+        }
+    }
+}
+
+TEST_CASE("memory is counted, pooled and limited") {
+    for (const DeviceInfo& info : Context::devices()) {
+        const Context context(info.id);
+        ContextImpl& impl = context.impl();
+        {
+            const Tensor x(context, {1000});
+            CHECK(context.counters().allocated_bytes == 4000);
+        }
+        CHECK(context.counters().allocated_bytes == 0);
+        const std::uint64_t before = context.counters().allocations;
+        for (int i = 0; i < 5; ++i)
+            CHECK(impl.allocate_cached(3000 - static_cast<std::uint64_t>(i))->bytes() == 3072);
+        CHECK(context.counters().allocations == before + 1);
+        impl.trim();
+        CHECK(context.counters().allocated_bytes == 0);
+        CHECK(impl.allocate(0)->bytes() > 0);
+        try {
+            impl.allocate(std::uint64_t{1} << 50);
+            FAIL("more memory than there is");
+        } catch (const Error& error) {
+            CHECK(error.kind() == ErrorKind::out_of_memory);
+            CHECK(std::string(error.what()).find("largest single allocation") != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("queues fill and copy") {
+    for (const DeviceInfo& info : Context::devices()) {
+        const Context context(info.id);
+        Queue& queue = context.impl().queue();
+        const Tensor x(context, {64});
+        const float pattern[4] = {1, 2, 3, 4};
+        queue.fill({x.buffer().get(), 0}, 256, pattern, 16);
+        queue.copy({x.buffer().get(), 4}, {x.buffer().get(), 128}, 12);
+        queue.copy({x.buffer().get(), 4}, {x.buffer().get(), 128}, 0);
+        const std::vector<float> values = x.to_floats();
+        CHECK(values[31] == 4);
+        CHECK(values[32] == 2);
+        CHECK(values[34] == 4);
+        CHECK(values[35] == 4);
+        CHECK(values[63] == 4);
+    }
+}
