@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Programs: signatures read from text, build errors with a log, the on-disk cache and its damage.
 #include "base/env.hpp"
+#include "base/text.hpp"
 #include "engine/launch.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "support/catch.hpp"
@@ -67,11 +68,6 @@ float run_scale(const Context& context, const std::string& options) {
 
 bool has_opencl() {
     return Context::devices().size() > 1;
-}
-
-int run_self(const std::string& arguments) {
-    const std::string self = fs::read_symlink("/proc/self/exe").string();
-    return std::system((self + " " + arguments + " > /dev/null").c_str());
 }
 
 }  // namespace
@@ -205,10 +201,10 @@ TEST_CASE("several processes share the cache") {
     if (!has_opencl()) return;
     const CacheFolder folder;
     const std::string self =
-        "'" + fs::read_symlink("/proc/self/exe").string() + "' '[.child]' > /dev/null";
-    CHECK(std::system((self + " & a=$!; " + self + " & b=$!; wait $a && wait $b").c_str()) == 0);
+        cat("'", fs::read_symlink("/proc/self/exe").string(), "' '[.child]' > /dev/null");
+    CHECK(std::system(cat(self, " & a=$!; ", self, " & b=$!; wait $a && wait $b").c_str()) == 0);
     ::setenv("DLPRIM_TEST_WARM", "1", 1);
-    CHECK(run_self("'[.child]'") == 0);
+    CHECK(std::system(self.c_str()) == 0);
     ::unsetenv("DLPRIM_TEST_WARM");
 }
 
