@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
+#   scripts/install_deps.sh [build] [test] [run] [intel]     (default: build)
+#     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib
+#     test   Catch2, Python, PoCL (OpenCL on the CPU), Oclgrind
+#     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
+#     intel  Intel's OpenCL runtime for CPUs from PyPI, into .cache/intel-opencl
+# Asks for nothing. Where packages cannot be installed (no network, no root), it says so and goes on:
+# the build says what it lacks.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+installed() { dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null | grep -qx installed; }
+has_program() { command -v "$1" > /dev/null 2>&1; }
+
+wanted=()
+want() { installed "$1" || wanted+=("$1"); }
+
+build_packages() {
+    has_program c++ || want g++
+    has_program cmake || want cmake
+    has_program ninja || want ninja-build
+    has_program pkg-config || want pkg-config
+    want ocl-icd-opencl-dev
+    want libhdf5-dev
+    want nlohmann-json3-dev
+    want zlib1g-dev
+    [ -n "${DLPRIM_CLI11_DIR:-}" ] || [ -e /usr/include/CLI/CLI.hpp ] ||
+        [ -e /usr/local/include/CLI/CLI.hpp ] || want libcli11-dev
+}
+
+test_packages() {
+    want catch2
+    has_program python3 || want python3
+    want pocl-opencl-icd
+    has_program oclgrind || want oclgrind
+}
+
+run_packages() {
+    compgen -G "/etc/OpenCL/vendors/*.icd" > /dev/null || [ -n "${OCL_ICD_VENDORS:-}" ] ||
+        want pocl-opencl-icd
+    [ -d /usr/share/datasets/fashion-mnist ] || want dataset-fashion-mnist
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo -n "$@"
+    fi
+}
+
+install_packages() {
+    if [ ${#wanted[@]} = 0 ]; then
+        echo "All packages are installed."
+        return
+    fi
+    echo "Installing with apt-get: ${wanted[*]}"
+    if ! has_program apt-get; then
+        echo "There is no apt-get here: install what these hold yourself."
+        return
+    fi
+    if [ "$(id -u)" != 0 ] && ! { has_program sudo && sudo -n true 2> /dev/null; }; then
+        echo "This needs root: run 'apt-get install ${wanted[*]}' as root. Going on without."
+        return
+    fi
+    export DEBIAN_FRONTEND=noninteractive
+    local log
+    log=$(mktemp)
+    as_root apt-get update > "$log" 2>&1 < /dev/null
+    if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+        "${wanted[@]}" >> "$log" 2>&1 < /dev/null; then
+        # One package that is not to be had must not keep the others away.
+        local package
+        for package in "${wanted[@]}"; do
+            as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
+                "$package" >> "$log" 2>&1 < /dev/null ||
+                echo "$package could not be installed; going on without. $(grep '^E:' "$log" | tail -1)"
+        done
+    fi
+    rm -f "$log"
+}
+
+intel_runtime() {
+    local venv=.cache/intel-opencl
+    if [ -e "$venv/vendors/intel.icd" ] && [ -e "$(cat "$venv/vendors/intel.icd")" ]; then
+        echo "Intel's OpenCL runtime is installed in $venv."
+        return
+    fi
+    [ "$(uname -m)" = x86_64 ] || { echo "Intel's OpenCL runtime is for x86-64 only."; return; }
+    echo "Installing Intel's OpenCL runtime from PyPI into $venv"
+    rm -rf "$venv"
+    mkdir -p "$venv"
+    # --prefix needs no venv module, which distributions package apart.
+    if ! python3 -m pip --version > /dev/null 2>&1; then
+        wanted=(python3-pip)
+        install_packages
+    fi
+    if ! python3 -m pip install -q --disable-pip-version-check --no-input --root-user-action=ignore \
+        --no-warn-script-location --ignore-installed --prefix "$PWD/$venv" \
+        intel-opencl-rt intel-cmplr-lib-rt tbb < /dev/null > "$venv/pip.log" 2>&1; then
+        echo "It could not be installed; tests run without it. $(tail -1 "$venv/pip.log")"
+        return
+    fi
+    local library
+    library=$(find "$PWD/$venv" -name libintelocl.so | head -1)
+    if [ -z "$library" ]; then
+        echo "It holds no libintelocl.so; tests run without it."
+        return
+    fi
+    mkdir -p "$venv/vendors"
+    echo "$library" > "$venv/vendors/intel.icd"
+}
+
+[ $# -gt 0 ] || set -- build
+for what in "$@"; do
+    case "$what" in
+        build) build_packages ;;
+        test) test_packages ;;
+        run) run_packages ;;
+        intel) ;;
+        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel]" >&2; exit 2 ;;
+    esac
+done
+install_packages
+case " $* " in *" intel "*) intel_runtime ;; esac
+exit 0

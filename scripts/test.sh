@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs what is missing, builds with warnings as errors, and runs all tests on the host and on every
+# OpenCL device: PoCL, Intel's runtime for CPUs, and what else is installed. Ends with "N passed, N failed".
+#   scripts/test.sh [ctest options]     e.g. -L formats, -R conv2d, -LE slow
+# DLPRIM_TEST_BUILD names another build folder (build-test), DLPRIM_CMAKE_ARGS gives CMake more options,
+# DLPRIM_NO_INTEL=1 leaves Intel's runtime out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=${DLPRIM_TEST_BUILD:-build-test}
+
+deps=(build test)
+[ -n "${DLPRIM_NO_INTEL:-}" ] || deps+=(intel)
+bash scripts/install_deps.sh "${deps[@]}"
+
+# The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
+mkdir -p "$build"
+build=$(cd "$build" && pwd)
+if [ -z "${OCL_ICD_VENDORS:-}" ]; then
+    vendors=$build/vendors
+    rm -rf "$vendors"
+    mkdir -p "$vendors"
+    for icd in /etc/OpenCL/vendors/*.icd .cache/intel-opencl/vendors/intel.icd; do
+        [ -e "$icd" ] || continue
+        case "$icd" in *oclgrind*) continue ;; esac
+        [ "$icd" != .cache/intel-opencl/vendors/intel.icd ] || [ -z "${DLPRIM_NO_INTEL:-}" ] || continue
+        cp "$icd" "$vendors/"
+    done
+    export OCL_ICD_VENDORS=$vendors
+fi
+# Compiled kernels are kept between runs.
+export DLPRIM_CACHE_DIR=$build/cache/dlprim POCL_CACHE_DIR=$build/cache/pocl
+mkdir -p "$DLPRIM_CACHE_DIR" "$POCL_CACHE_DIR"
+
+generator=()
+if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator=(-G Ninja); fi
+cli11=()
+[ -z "${DLPRIM_CLI11_DIR:-}" ] || cli11=("-DDLPRIM_CLI11_DIR=$DLPRIM_CLI11_DIR")
+jobs=$(nproc)
+echo "Configuring and building in $build"
+# shellcheck disable=SC2086
+cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WERROR=ON \
+    "${cli11[@]}" ${DLPRIM_CMAKE_ARGS:-} > "$build/configure.log" 2>&1 || {
+    tail -30 "$build/configure.log"
+    echo "CMake failed; the lines above say on what." >&2
+    exit 1
+}
+cmake --build "$build" --parallel "$jobs" < /dev/null
+
+rm -f "$build/tests.xml"
+status=0
+ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 900 -j "$jobs" \
+    --output-junit "$build/tests.xml" "$@" < /dev/null || status=$?
+
+count() { sed -n "s/.*<testsuite[^>]* *$1=\"\([0-9]*\)\".*/\1/p;s/^[[:space:]]*$1=\"\([0-9]*\)\".*/\1/p" \
+    "$build/tests.xml" 2> /dev/null | head -1; }
+tests=$(count tests) failures=$(count failures) skipped=$(count skipped) disabled=$(count disabled)
+tests=${tests:-0} failures=${failures:-0}
+left_out=$((${skipped:-0} + ${disabled:-0}))
+if [ "$status" != 0 ] && [ "$failures" = 0 ]; then failures=1; fi
+if [ "$left_out" -gt 0 ]; then echo "$left_out skipped"; fi
+passed=$((tests - failures - left_out))
+if [ "$passed" -lt 0 ]; then passed=0; fi
+echo "$passed passed, $failures failed"
+exit "$status"
