@@ -14,7 +14,8 @@ ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats",
 PUBLIC = {
     "dtype": "base", "error": "base", "log": "base", "shape": "base", "version": "base",
     "context": "runtime", "tensor": "runtime",
-    "net": "api", "ops": "api", "solver": "api", "dlprim": "api",
+    "ops": "exec", "solver_options": "train",
+    "net": "api", "solver": "api", "tensor_file": "api", "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -4,7 +4,7 @@
 
 #include "graph/graph.hpp"
 
-#include <dlprim/solver.hpp>
+#include <dlprim/solver_options.hpp>
 
 namespace dlprim {
 

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// SolverOptions: which solver, with which constants.
+#pragma once
+
+namespace dlprim {
+
+struct SolverOptions {
+    enum class Kind { sgd, adam, adamw };
+    Kind kind = Kind::adam;
+    double learning_rate = 1e-3;
+    double momentum = 0;  ///< sgd
+    bool nesterov = false;
+    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    double weight_decay = 0;  ///< sgd and adam: added to the gradient; adamw: decoupled
+    double clip_norm = 0;     ///< > 0: gradients are scaled to at most this global L2 norm
+    double clip_value = 0;    ///< > 0: gradients are clamped to +-this
+    int accumulate = 1;       ///< batches whose gradients are averaged before an update
+};
+
+}  // namespace dlprim
