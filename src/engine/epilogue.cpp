@@ -21,18 +21,21 @@ std::string float_literal(double value) {
 
 }  // namespace
 
-std::string with_epilogue(std::string source, const Epilogue& epilogue) {
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
+    const std::string type = lanes > 1 ? cat("float", lanes) : "float";
     std::ostringstream functions, body, parameters;
     int adds = 0, number = 0;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
             parameters << ", global const float* e" << adds << ", ulong e" << adds << "_offset";
-            body << " (v) += e" << adds << "[e" << adds << "_offset + (at)];";
+            body << " (v) += *(global const " << type << "*)(e" << adds << " + e" << adds
+                 << "_offset + (at));";
             ++adds;
         } else {
             functions << "#define ALPHA " << float_literal(stage.alpha) << "\n#define BETA "
-                      << float_literal(stage.beta) << "\nfloat epilogue_activation_" << number
-                      << "(float v) { return " << find_activation(stage.activation).opencl
+                      << float_literal(stage.beta) << "\n"
+                      << type << " epilogue_activation_" << number << "(" << type << " v) { return "
+                      << find_activation(stage.activation).opencl
                       << "; }\n#undef ALPHA\n#undef BETA\n";
             body << " (v) = epilogue_activation_" << number << "(v);";
             ++number;

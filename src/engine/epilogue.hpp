@@ -17,8 +17,9 @@
 namespace dlprim {
 
 /// The source with EPILOGUE_PARAMETERS replaced by ", global const float* e0, ulong e0_offset, ..."
-/// (one pair an add stage) and EPILOGUE(v, at) defined in front.
-std::string with_epilogue(std::string source, const Epilogue& epilogue);
+/// (one pair an add stage) and EPILOGUE(v, at) defined in front. `lanes` over 1: v is a vector of
+/// that many floats and `at` the element, aligned to it, of its first lane.
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes = 1);
 /// Binds e0, e1, ... of a kernel made by with_epilogue().
 void bind_epilogue(KernelCall& call, const Epilogue& epilogue);
 

@@ -7,6 +7,7 @@
 namespace dlprim::conv2d {
 
 void add_host_engines(EngineRegistry& registry);       ///< host.cpp
+void add_blocked_engines(EngineRegistry& registry);    ///< blocked.cpp
 void add_reference_engines(EngineRegistry& registry);  ///< reference.cpp
 
 }  // namespace dlprim::conv2d

@@ -14,6 +14,7 @@ void register_conv2d() {
 
     EngineRegistry& engines = EngineRegistry::instance();
     conv2d::add_host_engines(engines);
+    conv2d::add_blocked_engines(engines);
     conv2d::add_reference_engines(engines);
 }
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// Direct convolution for CPUs over blocked activations [N, C/V, H, W, V]: one work-item, wide vectors.
+//
+// A tile of O blocks of V output channels by P pixels of one row stays in O*P registers:
+//
+//     acc[o][p] += w[o] * splat(x[p][lane])      over input blocks, kernel rows, kernel columns, lanes
+//
+// The piece of an input row that a tile needs (border zeros included) is copied to a private array first:
+// it is read once a kernel column, at constant distances. DIRECT (1x1, stride 1, no padding; the image is
+// one row) reads x in place. A work-item makes `tiles_per_item` consecutive tiles of one group of O
+// blocks, `chunk` input blocks at a time so that their weights stay in the second-level cache; between
+// chunks the partial sums lie in y. Tiles at the end of a row overlap their neighbour and store only what
+// is theirs.
+//
+// Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
+// phase (row % s, column % s) of dx as a convolution of its own, written at OUT_STEP columns.
+//
+// Inputs: V, P, O; S (columns of x from one pixel to the next in the private array), DIRECT, HAS_BIAS,
+// TAIL (output channels are no multiple of V), XS (vectors of the private array), OUT_STEP, and
+// the epilogue (src/engine/epilogue.hpp).
+// Local memory: none. Weights: see blocked_pack.cl.
+#include "common/vectors.clh"
+
+#define DECLARE_O(o, p) VEC acc_##o##_##p;
+#define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
+#define START_O(o, p) acc_##o##_##p = bias_##o;
+#define START_P(p, _) REPEAT_B(O, START_O, p)
+#define BIAS_READ(o) (HAS_BIAS && block0 + o < out_blocks ? read_lanes(bias + group * group_out, block0 + o, group_out) : (VEC)(0.0f))
+#define BIAS_O(o, _) const VEC bias_##o = BIAS_READ(o);
+#define PLACE(o, p) (tile_at + (ulong)(o) * y_plane + (ulong)(p) * OUT_STEP * V)
+#define RESUME_O(o, p) acc_##o##_##p = block0 + o < out_blocks ? READ(y + PLACE(o, p)) : (VEC)(0.0f);
+#define RESUME_P(p, _) REPEAT_B(O, RESUME_O, p)
+#define WEIGHT_O(o, l) const VEC w_##o = READ(wp + ((l) * O + o) * V);
+#define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
+#define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * V + l]); REPEAT_B(O, FMA_O, p) }
+#define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
+#define STORE_O(o, p) if (block0 + o < out_blocks) AT(y + PLACE(o, p)) = acc_##o##_##p;
+#define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
+#if TAIL
+#define MASK(o) v = keep_lanes(v, group_out - (block0 + o) * V);
+#else
+#define MASK(o)
+#endif
+#define FINISH_O(o, p) if (block0 + o < out_blocks) { \
+    const ulong at = PLACE(o, p); VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
+#define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
+
+#define LANE_STEP 4
+// One kernel position: V lanes of the input block at xp times V*O*V weights at wp.
+#define POSITION \
+    for (int lane = 0; lane < V; lane += LANE_STEP) { \
+        REPEAT_D(LANE_STEP, LANE, 0) \
+        xp += LANE_STEP; \
+        wp += LANE_STEP * O * V; \
+    }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
+          global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
+          int rows, int tile_columns, int tiles_per_item, int items, int slabs, int slab_inner,
+          int group_slabs, int group_out, int in_blocks, int chunk, int x_blocks, int x_h, int x_w,
+          int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step,
+          int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w,
+          int dilate_h, int dilate_w, int span, int span_step EPILOGUE_PARAMETERS)
+{
+    const int id = get_global_id(0);
+    const int slab = slab_inner ? id % slabs : id / items;  // group of O output blocks, over all groups
+    const int item = slab_inner ? id / slabs : id % items;
+    const int group = slab / group_slabs;
+    const int block0 = slab % group_slabs * O;
+    const int tile0 = item * tiles_per_item;
+    const int tile1 = min(tile0 + tiles_per_item, rows * tile_columns);
+    const ulong y_plane = (ulong)y_h * y_w * V;
+    x += x_offset;
+    w += w_offset + (ulong)slab * in_blocks * kernel_h * kernel_w * (V * O * V);
+    bias += bias_offset;
+    y += y_offset;
+    REPEAT_B(O, BIAS_O, 0)
+
+    for (int c0 = 0; c0 < in_blocks; c0 += chunk) {
+        const int c1 = min(c0 + chunk, in_blocks);
+        for (int tile = tile0; tile < tile1; tile++) {
+            const int row = tile / tile_columns;
+            const int n = row / out_h, oh = row % out_h;
+            const int wanted = tile % tile_columns * P;
+            const int column = min(wanted, out_w - P);
+            const int skip = wanted - column;
+            const ulong tile_at = (((ulong)n * y_blocks + (ulong)group * out_blocks + block0) * y_h +
+                                   y_row0 + oh * y_row_step) * y_w * V + (ulong)(y_column0 + column * OUT_STEP) * V;
+            REPEAT_A(P, DECLARE_P, 0)
+            if (c0 == 0) {
+                REPEAT_A(P, START_P, 0)
+            } else {
+                REPEAT_A(P, RESUME_P, 0)
+            }
+            global const float* image = x + ((ulong)n * x_blocks + (ulong)group * in_blocks) * x_h * x_w * V;
+#if DIRECT
+            global const float* from = image + ((ulong)c0 * x_h * x_w + (ulong)oh * x_w + column) * V;
+            global const float* wp = w + (ulong)c0 * (V * O * V);
+            for (int c = c0; c < c1; c++) {
+                global const float* xp = from;
+                POSITION
+                from += (ulong)x_h * x_w * V;
+            }
+#else
+            float piece[XS * V] __attribute__((aligned(4 * V)));
+            for (int c = c0; c < c1; c++)
+                for (int kh = 0; kh < kernel_h; kh++) {
+                    const int h = oh * stride_h - pad_h + kh * dilate_h;
+                    if (h < 0 || h >= x_h) continue;
+                    global const float* from = image + ((ulong)c * x_h + h) * x_w * V;
+                    int at_w = column * stride_w - pad_w;
+                    for (int i = 0; i < span; i++, at_w += span_step)
+                        *(VEC*)(piece + i * V) = at_w >= 0 && at_w < x_w ? READ(from + (long)at_w * V) : (VEC)(0.0f);
+                    global const float* wp = w + (ulong)(c * kernel_h + kh) * kernel_w * (V * O * V);
+                    for (int kw = 0; kw < kernel_w; kw++) {
+                        const float* xp = piece + kw * dilate_w * V;
+                        POSITION
+                    }
+                }
+#endif
+            if (c1 < in_blocks) {
+                REPEAT_A(P, STORE_P, 0)
+            } else {
+                REPEAT_A(P, FINISH_P, 0)
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Convolution of a plain NCHW input of few channels (a network's first layer) into a blocked output
+// [N, C/V, H, W, V], for CPUs: one work-item, wide vectors.
+//
+// A tile of O blocks of V output channels by P pixels of a row stays in O*P registers:
+//
+//     acc[o][p] += w[o] * x[p * STRIDE + kw]      over channels, kernel rows, kernel columns
+//
+// A work-item makes one output row of one image, all output channels: it first copies the input rows it
+// needs, padded, into its part of `scratch` ([channels * kernel rows, row_length]). Weights as
+// blocked_pack.cl makes them with one input lane a block (V = 1 there): [slab, channel, kh, kw, O*V].
+// Inputs: V, P, O, STRIDE, HAS_BIAS, TAIL (see blocked.cl), and the epilogue. Local memory: none.
+#include "common/vectors.clh"
+
+#define DECLARE_O(o, p) VEC acc_##o##_##p = bias_##o;
+#define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
+#define BIAS_O(o, _) \
+    const VEC bias_##o = HAS_BIAS && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
+#define WEIGHT_O(o, l) const VEC w_##o = READ(wp + (o) * V);
+#define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
+#define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * STRIDE]); REPEAT_B(O, FMA_O, p) }
+#if TAIL
+#define MASK(o) v = keep_lanes(v, out - (block0 + o) * V);
+#else
+#define MASK(o)
+#endif
+#define FINISH_O(o, p) if (block0 + o < out_blocks) { \
+    const ulong at = row_at + (ulong)(o) * y_plane + (ulong)(column + p) * V; \
+    VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
+#define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void conv_first(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
+                global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
+                global float* scratch, ulong scratch_offset, int rows, int row_items,
+                int channels, int x_h, int x_w, int out, int out_blocks, int out_h, int out_w, int kernel_h,
+                int kernel_w, int stride_h, int pad_h, int pad_w, int dilate_h, int dilate_w, int row_length
+                EPILOGUE_PARAMETERS)
+{
+    const int id = get_global_id(0);
+    x += x_offset;
+    w += w_offset;
+    bias += bias_offset;
+    y += y_offset;
+    const int taps = channels * kernel_h * kernel_w;
+    const ulong y_plane = (ulong)out_h * out_w * V;
+    global float* mine = scratch + scratch_offset + (ulong)id * channels * kernel_h * row_length;
+    for (int row = id * row_items; row < min((id + 1) * row_items, rows); row++) {
+        const int n = row / out_h, oh = row % out_h;
+        for (int c = 0; c < channels; c++)
+            for (int kh = 0; kh < kernel_h; kh++) {
+                global float* to = mine + (c * kernel_h + kh) * row_length;
+                const int h = oh * stride_h - pad_h + kh * dilate_h;
+                const int inside = h >= 0 && h < x_h;
+                global const float* from = x + (((ulong)n * channels + c) * x_h + (inside ? h : 0)) * x_w;
+                const int first = min(pad_w, row_length), last = inside ? min(pad_w + x_w, row_length) : first;
+                int i = 0;
+                for (; i < first; i++) to[i] = 0.0f;
+                for (; i + V <= last; i += V) JOIN(vstore, V)(JOIN(vload, V)(0, from + (i - pad_w)), 0, to + i);
+                for (; i < last; i++) to[i] = from[i - pad_w];
+                for (; i < row_length; i++) to[i] = 0.0f;
+            }
+        for (int block0 = 0; block0 < out_blocks; block0 += O) {
+            const ulong row_at = (((ulong)n * out_blocks + block0) * out_h + oh) * out_w * V;
+            global const float* slab = w + (ulong)block0 * V * taps;
+            REPEAT_B(O, BIAS_O, 0)
+            for (int wanted = 0; wanted < out_w; wanted += P) {
+                const int column = min(wanted, out_w - P);
+                const int skip = wanted - column;
+                REPEAT_A(P, DECLARE_P, 0)
+                global const float* wp = slab;
+                for (int r = 0; r < channels * kernel_h; r++) {
+                    global const float* xp = mine + r * row_length + column * STRIDE;
+                    for (int kw = 0; kw < kernel_w; kw++) {
+                        REPEAT_C(O, WEIGHT_O, 0)
+                        REPEAT_A(P, FMA_P, 0)
+                        xp += dilate_w;
+                        wp += O * V;
+                    }
+                }
+                REPEAT_A(P, FINISH_P, 0)
+            }
+        }
+    }
+}

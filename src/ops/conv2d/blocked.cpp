@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// conv2d.blocked and conv2d_backward_data.blocked: direct convolution and its data gradient on CPUs
+// over blocked activations and packed weights (kernels/conv2d/blocked.cl). Channels of a group must
+// fill blocks where there are several groups.
+#include "ops/conv2d/blocked.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+class Blocked : public Engine {
+  public:
+    explicit Blocked(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.blocked" : "conv2d.blocked";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "common/vectors.clh",
+                "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        const Geometry g = Geometry::of(problem);
+        const int v = device.vector_width;
+        if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
+            return Verdict::no(cat("groups of ", g.group_in(), " input and ", g.group_out(),
+                                   " output channels do not fill vectors of ", v, " floats"));
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        const std::vector<DenseJob> all = jobs(problem);
+        std::uint64_t bytes = 0;
+        for (const DenseJob& job : all) bytes += packed_bytes(device, job);
+        choice.inputs[1] = Layout::packed(pack_tag(device, all), std::max<std::uint64_t>(bytes, 4));
+        if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
+        choice.outputs.assign(1, Layout::blocked(device.vector_width));
+        return {choice};
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        const auto whole = [&](std::int64_t channels) {
+            const auto v = static_cast<double>(device.vector_width);
+            return static_cast<double>(ceil_div(channels, device.vector_width)) * v /
+                   static_cast<double>(channels);
+        };
+        return roofline_seconds(device, problem,
+                                g.flops() * whole(g.group_in()) * whole(g.group_out()), 0.7);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const int bias = !backward_ && has_bias(problem) ? 2 : -1;
+        std::uint64_t weight = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            add_job(*launch, context, problem, job, 0, 1, weight, bias,
+                    static_cast<int>(problem.inputs.size()));
+            weight += packed_bytes(context.traits(), job);
+        }
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        return pack_jobs(context, jobs(problem));
+    }
+
+  private:
+    std::vector<DenseJob> jobs(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        if (backward_) return backward_data_jobs(g);
+        return {forward_job(g)};
+    }
+
+    bool backward_;
+};
+
+}  // namespace
+
+void add_blocked_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<Blocked>(false));
+    registry.add(std::make_unique<Blocked>(true));
+}
+
+}  // namespace dlprim::conv2d

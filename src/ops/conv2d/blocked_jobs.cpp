@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+// Convolutions and data gradients as dense jobs, and the launches of one: tile, work split,
+// arguments.
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+// The part of a kernel dimension that reaches outputs of one phase, and where those outputs read.
+struct PhaseTaps {
+    std::int64_t first = 0, step = 1, count = 0;  // taps first, first + step, ..
+    std::int64_t dilate = 1;                      // between neighbouring taps in dy
+    std::int64_t pad = 0;                         // as a convolution of dy with the taps reversed
+    std::int64_t out0 = 0, outs = 0;              // first output of the phase, and how many
+};
+
+// dx[i] = sum over k of dy[(i + pad - k*dilate) / stride] * w[k] where that divides; outputs with
+// (i + pad) % stride == phase.
+PhaseTaps phase_taps(std::int64_t phase, std::int64_t size, std::int64_t kernel,
+                     std::int64_t stride, std::int64_t pad, std::int64_t dilate) {
+    PhaseTaps taps;
+    taps.out0 = ((phase - pad) % stride + stride) % stride;
+    taps.outs = taps.out0 < size ? ceil_div(size - taps.out0, stride) : 0;
+    const std::int64_t common = std::gcd(stride, dilate);
+    taps.step = stride / common;
+    taps.dilate = dilate / common;
+    taps.first = -1;
+    for (std::int64_t k = 0; k < kernel && taps.first < 0; ++k)
+        if ((phase - k * dilate) % stride == 0) taps.first = k;
+    if (taps.first < 0) {
+        taps.first = 0;
+        return taps;
+    }
+    taps.count = ceil_div(kernel - taps.first, taps.step);
+    // Output j of the phase reads dy at start + j - t*dilate by its tap t; reversed taps read
+    // forward.
+    const std::int64_t start = (taps.out0 + pad - taps.first * dilate) / stride;  // divides exactly
+    taps.pad = (taps.count - 1) * taps.dilate - start;
+    return taps;
+}
+
+bool is_direct(const DenseJob& job) {
+    return job.kernel_h == 1 && job.kernel_w == 1 && job.stride_h == 1 && job.stride_w == 1 &&
+           job.pad_h == 0 && job.pad_w == 0 && job.row_step == 1 && job.column_step == 1 &&
+           job.out_h == job.x_h && job.out_w == job.x_w && job.y_h == job.x_h && job.y_w == job.x_w;
+}
+
+std::int64_t blocks_of(const Traits& device, std::int64_t channels) {
+    return ceil_div(channels, device.vector_width);
+}
+
+Tile job_tile(const Traits& device, const DenseJob& job) {
+    return choose_tile(device, blocks_of(device, job.group_out), job.out_w);
+}
+
+}  // namespace
+
+DenseJob forward_job(const Geometry& g) {
+    DenseJob job{};
+    job.n = g.n;
+    job.groups = g.groups;
+    job.group_in = g.group_in();
+    job.group_out = g.group_out();
+    job.kernel_h = g.kh;
+    job.kernel_w = g.kw;
+    job.row_step = job.column_step = job.h_step = job.w_step = 1;
+    job.stride_h = g.sh;
+    job.stride_w = g.sw;
+    job.pad_h = g.pt;
+    job.pad_w = g.pl;
+    job.dilate_h = g.dh;
+    job.dilate_w = g.dw;
+    job.weight_w = g.kw;
+    job.weight_in = g.kh * g.kw;
+    job.weight_out = g.group_in() * g.kh * g.kw;
+    job.weight_group = g.group_out() * job.weight_out;
+    const bool flat = g.pointwise();
+    job.x_h = flat ? 1 : g.h;
+    job.x_w = flat ? g.h * g.w : g.w;
+    job.y_h = job.out_h = flat ? 1 : g.oh;
+    job.y_w = job.out_w = flat ? g.oh * g.ow : g.ow;
+    return job;
+}
+
+std::vector<DenseJob> backward_data_jobs(const Geometry& g) {
+    DenseJob base{};
+    base.n = g.n;
+    base.groups = g.groups;
+    base.group_in = g.group_out();
+    base.group_out = g.group_in();
+    base.stride_h = base.stride_w = 1;
+    base.weight_w = g.kw;
+    base.weight_out = g.kh * g.kw;
+    base.weight_in = g.group_in() * g.kh * g.kw;
+    base.weight_group = g.group_out() * base.weight_in;
+    const bool flat = g.pointwise();
+    base.x_h = flat ? 1 : g.oh;
+    base.x_w = flat ? g.oh * g.ow : g.ow;
+    base.y_h = flat ? 1 : g.h;
+    base.y_w = flat ? g.h * g.w : g.w;
+    base.row_step = g.sh;
+    base.column_step = g.sw;
+    std::vector<DenseJob> jobs;
+    for (std::int64_t ph = 0; ph < g.sh; ++ph)
+        for (std::int64_t pw = 0; pw < g.sw; ++pw) {
+            const PhaseTaps h = phase_taps(ph, base.y_h, g.kh, g.sh, g.pt, g.dh);
+            const PhaseTaps w = phase_taps(pw, base.y_w, g.kw, g.sw, g.pl, g.dw);
+            if (h.outs == 0 || w.outs == 0) continue;
+            DenseJob job = base;
+            job.out_h = h.outs;
+            job.out_w = w.outs;
+            job.row0 = h.out0;
+            job.column0 = w.out0;
+            job.kernel_h = w.count > 0 ? h.count : 0;
+            job.kernel_w = h.count > 0 ? w.count : 0;
+            job.pad_h = h.pad;
+            job.pad_w = w.pad;
+            job.dilate_h = h.dilate;
+            job.dilate_w = w.dilate;
+            job.h0 = h.first + (h.count - 1) * h.step;
+            job.h_step = -h.step;
+            job.w0 = w.first + (w.count - 1) * w.step;
+            job.w_step = -w.step;
+            jobs.push_back(job);
+        }
+    return jobs;
+}
+
+Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
+    // Registers hold blocks*pixels accumulators, a weight vector a block and a splat.
+    const int registers = device.vector_registers;
+    Tile best{1, 1};
+    double best_cost = std::numeric_limits<double>::infinity();
+    for (int blocks = 1; blocks <= 4; ++blocks) {
+        const int most = std::min(28, (registers - blocks - 1) / blocks);
+        if (most < 1) break;
+        const std::int64_t tiles = ceil_div(std::max<std::int64_t>(out_w, 1), most);
+        const auto pixels = static_cast<int>(ceil_div(std::max<std::int64_t>(out_w, 1), tiles));
+        // Cycles a lane: two multiply-adds each, two loads each, and four deep in latency.
+        const double lane =
+            std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
+        const double cost = lane * static_cast<double>(tiles * ceil_div(out_blocks, blocks));
+        if (cost < best_cost * 0.999) {
+            best_cost = cost;
+            best = {blocks, pixels};
+        }
+    }
+    return best;
+}
+
+Verdict blocked_verdict(const Traits& device, const Problem& problem) {
+    if (!device.wide_vectors)
+        return Verdict::no("it is made for CPUs: the device has no wide vectors");
+    if (device.vector_width != 4 && device.vector_width != 8 && device.vector_width != 16)
+        return Verdict::no(
+            cat("it needs vectors of 4, 8 or 16 floats, the device has ", device.vector_width));
+    for (const std::vector<Operand>* side : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *side) {
+            if (operand.dtype != DType::f32)
+                return Verdict::no(cat("it computes float, not ", name_of(operand.dtype)));
+            if (operand.shape.numel() >= std::int64_t(1) << 40)
+                return Verdict::no("a tensor is too large for its index arithmetic");
+        }
+    return Verdict::yes();
+}
+
+std::string define(std::string_view name, std::int64_t value) {
+    return cat(" -D", name, "=", value);
+}
+
+std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
+                                      const std::string& options, const Epilogue& epilogue) {
+    const std::string path = cat("conv2d/", file);
+    const int lanes = context.traits().vector_width;
+    return context.build({path, with_epilogue(kernel_source(path), epilogue, lanes), options});
+}
+
+NDRange single_items(std::int64_t items) {
+    NDRange range;
+    range.global[0] = static_cast<std::size_t>(items);
+    range.local[0] = 1;
+    range.local[1] = range.local[2] = 1;
+    return range;
+}
+
+std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {
+    const Tile tile = job_tile(device, job);
+    const std::int64_t slabs = job.groups * ceil_div(blocks_of(device, job.group_out), tile.blocks);
+    const std::int64_t lanes =
+        std::int64_t(device.vector_width) * device.vector_width * tile.blocks;
+    return static_cast<std::uint64_t>(slabs * blocks_of(device, job.group_in) * job.kernel_h *
+                                      job.kernel_w * lanes) *
+           4;
+}
+
+std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
+    std::string tag = cat("conv2d.blocked:", device.vector_width, 'x');
+    for (const DenseJob& job : jobs)
+        tag += cat(job.groups, 'g', job.weight_out, 'o', job_tile(device, job).blocks, 'h',
+                   job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/',
+                   job.w_step, ';');
+    return tag;
+}
+
+std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs) {
+    const Traits& device = context.traits();
+    auto launch = std::make_unique<KernelLaunch>();
+    std::uint64_t at = 0;
+    for (const DenseJob& job : jobs) {
+        if (job.kernel_h * job.kernel_w == 0) continue;
+        const Tile tile = job_tile(device, job);
+        const int v = device.vector_width;
+        const auto program =
+            conv_program(context, "blocked_pack.cl",
+                         define("IN_LANES", v) + define("OUT_LANES", tile.blocks * v));
+        const std::int64_t group_slabs = ceil_div(blocks_of(device, job.group_out), tile.blocks);
+        const std::int64_t in_blocks = blocks_of(device, job.group_in);
+        KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
+        call.tensor("w", 0).tensor_at("packed", 1, at);
+        const std::pair<const char*, std::int64_t> scalars[] = {{"group_slabs", group_slabs},
+                                                                {"in_blocks", in_blocks},
+                                                                {"group_out", job.group_out},
+                                                                {"group_in", job.group_in},
+                                                                {"stride_group", job.weight_group},
+                                                                {"stride_out", job.weight_out},
+                                                                {"stride_in", job.weight_in},
+                                                                {"kernel_h", job.kernel_h},
+                                                                {"kernel_w", job.kernel_w},
+                                                                {"kernel_w_full", job.weight_w},
+                                                                {"h0", job.h0},
+                                                                {"h_step", job.h_step},
+                                                                {"w0", job.w0},
+                                                                {"w_step", job.w_step}};
+        for (const auto& [name, value] : scalars)
+            call.scalar(name, static_cast<std::int32_t>(value));
+        call.check();
+        launch->add(std::move(call));
+        at += packed_bytes(device, job);
+    }
+    return launch;
+}
+
+void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+             const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y) {
+    const Traits& device = context.traits();
+    const int v = device.vector_width;
+    const Tile tile = job_tile(device, job);
+    const bool direct = is_direct(job);
+    const std::int64_t in_blocks = blocks_of(device, job.group_in);
+    const std::int64_t out_blocks = blocks_of(device, job.group_out);
+    const std::int64_t group_slabs = ceil_div(out_blocks, tile.blocks),
+                       slabs = job.groups * group_slabs;
+    const std::int64_t rows = job.n * job.out_h, tile_columns = ceil_div(job.out_w, tile.pixels);
+    const std::int64_t tiles = rows * tile_columns;
+
+    // Enough work-items for every core to end together, and no more than that.
+    const std::int64_t wanted = 16 * std::max(1, device.compute_units);
+    const std::int64_t tiles_per_item = std::max<std::int64_t>(1, tiles * slabs / wanted);
+    const std::int64_t items = ceil_div(tiles, tiles_per_item);
+    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
+    const std::int64_t chunk =
+        std::clamp<std::int64_t>(384 * 1024 / std::max<std::int64_t>(block_bytes, 1), 1, in_blocks);
+    // Small weights stay in cache while x passes once; large ones are passed once.
+    const bool slab_inner = block_bytes * in_blocks * group_slabs <= 512 * 1024;
+
+    const bool gather = job.kernel_w <= 1;
+    const std::int64_t step = gather ? 1 : job.stride_w;
+    const std::int64_t span =
+        (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
+    const std::int64_t room =
+        (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 8) * 8;
+    const bool has_bias_operand = bias >= 0;
+    std::string options = define("V", v) + define("P", tile.pixels) + define("O", tile.blocks) +
+                          define("S", direct ? 1 : step) + define("DIRECT", direct) +
+                          define("HAS_BIAS", has_bias_operand) +
+                          define("TAIL", job.group_out % v != 0) + define("XS", direct ? 1 : room) +
+                          define("OUT_STEP", job.column_step);
+    const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
+    KernelCall call(program, "conv", single_items(items * slabs));
+    call.tensor("x", x).tensor_at("w", w, weight_bytes).tensor("y", y);
+    call.tensor("bias", has_bias_operand ? bias : x);
+    bind_epilogue(call, problem.epilogue);
+    const std::pair<const char*, std::int64_t> scalars[] = {
+        {"rows", rows},
+        {"tile_columns", tile_columns},
+        {"tiles_per_item", tiles_per_item},
+        {"items", items},
+        {"slabs", slabs},
+        {"slab_inner", slab_inner},
+        {"group_slabs", group_slabs},
+        {"group_out", job.group_out},
+        {"in_blocks", in_blocks},
+        {"chunk", chunk},
+        {"x_blocks", job.groups * in_blocks},
+        {"x_h", job.x_h},
+        {"x_w", job.x_w},
+        {"out_blocks", out_blocks},
+        {"y_blocks", job.groups * out_blocks},
+        {"y_h", job.y_h},
+        {"y_w", job.y_w},
+        {"y_row0", job.row0},
+        {"y_column0", job.column0},
+        {"y_row_step", job.row_step},
+        {"out_h", job.out_h},
+        {"out_w", job.out_w},
+        {"kernel_h", job.kernel_h},
+        {"kernel_w", job.kernel_w},
+        {"stride_h", job.stride_h},
+        {"stride_w", job.stride_w},
+        {"pad_h", job.pad_h},
+        {"pad_w", job.pad_w},
+        {"dilate_h", job.dilate_h},
+        {"dilate_w", job.dilate_w},
+        {"span", span},
+        {"span_step", gather ? job.stride_w : 1}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.check();
+    launch.add(std::move(call));
+}
+
+}  // namespace dlprim::conv2d
