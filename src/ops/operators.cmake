@@ -33,4 +33,5 @@ set(DLPRIM_OPERATORS
     nll_loss
     mse_loss
     global_pooling
+    reorder
 )

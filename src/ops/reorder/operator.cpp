@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Reorder: the same values in another layout. The planner places it; no network names it.
+#include "graph/operator.hpp"
+#include "base/text.hpp"
+#include "ops/reorder/sides.hpp"
+
+namespace dlprim {
+
+namespace reorder {
+
+Verdict applicable(const Problem& problem) {
+    for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]}) {
+        const Layout& layout = operand->layout;
+        if (operand->shape.rank() != 4)
+            return Verdict::no(
+                cat("only tensors of 4 dimensions have layouts, not ", operand->shape.str()));
+        if (layout.kind == Layout::Kind::packed)
+            return Verdict::no(cat("layout ", layout.str(), " belongs to one engine"));
+        if (layout.kind == Layout::Kind::blocked && (layout.block & (layout.block - 1)) != 0)
+            return Verdict::no(cat("blocks of ", layout.block, " channels are not a power of two"));
+        if (operand->shape.numel() >= std::int64_t(1) << 31)
+            return Verdict::no("a tensor of 2^31 elements or more is too large for it");
+    }
+    return Verdict::yes();
+}
+
+namespace {
+
+class Reorder : public Operator {
+  public:
+    std::string_view type() const override { return reorder::type; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override {
+        static const Schema schema;
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
+        return {inputs[0]};
+    }
+    void oracle(OracleCall& call) const override { call.outputs[0] = call.inputs[0]; }
+};
+
+}  // namespace
+
+}  // namespace reorder
+
+void register_reorder() {
+    OperatorRegistry::instance().add(std::make_unique<reorder::Reorder>());
+    reorder::add_host_engine(EngineRegistry::instance());
+    reorder::add_generic_engine(EngineRegistry::instance());
+}
+
+}  // namespace dlprim
