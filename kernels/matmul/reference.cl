@@ -7,7 +7,8 @@ kernel void matmul_reference(global const float* a, ulong a_offset, global const
                              global const float* bias, ulong bias_offset, global const float* residual,
                              ulong residual_offset, global float* c, ulong c_offset, int m, int n, int k,
                              long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha) {
-    const long column = get_global_id(0), row = get_global_id(1), batch = get_global_id(2);
+    const long at = get_global_id(0);
+    const long column = at % n, row = at / n % m, batch = at / n / m;
     a += a_offset + A_BATCH(batch) + row * a_row;
     b += b_offset + B_BATCH(batch) + column * b_column;
     float sum = 0.0f;
@@ -21,7 +22,6 @@ kernel void matmul_reference(global const float* a, ulong a_offset, global const
 #if HAS_BIAS
     v += bias[bias_offset + column];
 #endif
-    const ulong at = ((ulong)batch * m + row) * n + column;
 #if HAS_RESIDUAL
     const float r = residual[residual_offset + at];
 #endif

@@ -22,9 +22,7 @@ class Reference : public MatMulEngine {
         auto program = context.build(
             {"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"), ""});
         NDRange range;
-        range.dims = 3;
-        range.global = {static_cast<std::size_t>(g.n), static_cast<std::size_t>(g.m),
-                        static_cast<std::size_t>(g.batches)};
+        range.global = {static_cast<std::size_t>(g.n * g.m * g.batches), 1, 1};
         KernelCall call(program, "matmul_reference", range);
         call.tensor("a", g.a).tensor("b", g.b);
         bind_output(call, g);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// matmul.gemv: C = A B^T with few rows and both operands contiguous along k, for GPUs: the weights are read once.
+//
+// A work-group of THREADS computes MR rows by NC columns: work-item t sums steps 4t.., 4(t + THREADS).. of
+// all of them; then the work-group adds up what its work-items have, in a fixed tree.
+// Defines: THREADS (a power of two), MR, NC, HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Local memory: 4 * THREADS bytes.
+
+inline float4 load4(global const float* x, int along, int limit, int aligned) {
+    if (along + 4 <= limit) return aligned ? *(global const float4*)(x + along) : vload4(0, x + along);
+    float4 v = (float4)(0.0f);
+    v.x = x[along];
+    if (along + 1 < limit) v.y = x[along + 1];
+    if (along + 2 < limit) v.z = x[along + 2];
+    return v;
+}
+
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
+    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    int n, int k, int blocks_m, int blocks_n, long a_batch, long b_batch, float alpha) {
+    local float shared_sum[THREADS];
+    const int id = get_local_id(0);
+    const int group = get_group_id(0);
+    const int column0 = group % blocks_n * NC;
+    const int row0 = group / blocks_n % blocks_m * MR;
+    const long batch = group / blocks_n / blocks_m;
+    const ulong a_at = a_offset + A_BATCH(batch), b_at = b_offset + B_BATCH(batch);
+    const int a_aligned = ((a_at | k) & 3) == 0, b_aligned = ((b_at | k) & 3) == 0;
+    float4 sum[MR][NC];
+#pragma unroll
+    for (int i = 0; i < MR; ++i)
+#pragma unroll
+        for (int j = 0; j < NC; ++j) sum[i][j] = (float4)(0.0f);
+    for (int p = 4 * id; p < k; p += 4 * THREADS) {
+        float4 y[NC];
+#pragma unroll
+        for (int j = 0; j < NC; ++j)
+            y[j] = load4(b + b_at + (ulong)min(column0 + j, n - 1) * k, p, k, b_aligned);
+#pragma unroll
+        for (int i = 0; i < MR; ++i) {
+            const float4 x = load4(a + a_at + (ulong)min(row0 + i, m - 1) * k, p, k, a_aligned);
+#pragma unroll
+            for (int j = 0; j < NC; ++j) sum[i][j] += x * y[j];
+        }
+    }
+    c += c_offset + (ulong)batch * m * n;
+    residual += residual_offset + (ulong)batch * m * n;
+#pragma unroll
+    for (int i = 0; i < MR; ++i) {
+#pragma unroll
+        for (int j = 0; j < NC; ++j) {
+            shared_sum[id] = (sum[i][j].x + sum[i][j].y) + (sum[i][j].z + sum[i][j].w);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int half_size = THREADS / 2; half_size > 0; half_size /= 2) {
+                if (id < half_size) shared_sum[id] += shared_sum[id + half_size];
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            const int row = row0 + i, column = column0 + j;
+            if (id == 0 && row < m && column < n) {
+                float v = alpha * shared_sum[0];
+#if HAS_BIAS
+                v += bias[bias_offset + column];
+#endif
+                const ulong at = (ulong)row * n + column;
+#if HAS_RESIDUAL
+                const float r = residual[at];
+#endif
+                EPILOGUE(v, r)
+                c[at] = v;
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// matmul.gemv: few rows against a matrix that lies with k contiguous, for GPUs: bound by reading
+// the matrix once.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+constexpr std::int64_t most_rows = 16;
+
+class Gemv : public MatMulEngine {
+  public:
+    explicit Gemv(std::string op) : MatMulEngine(std::move(op), "gemv") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (device.max_work_group < 32 || device.local_bytes < 1024)
+            return Verdict::no("it wants work-groups of 32 and 1 KiB of local memory");
+        if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
+        const Gemm g = gemm_of(problem);
+        if (g.m > most_rows)
+            return Verdict::no(cat("it is for up to ", most_rows, " rows, the product has ", g.m));
+        if (g.transpose_a && g.m > 1 && g.k > 1)
+            return Verdict::no("the first input is transposed: its rows are not contiguous");
+        if (!g.transpose_b && g.n > 1 && g.k > 1)
+            return Verdict::no(
+                "the second input is not transposed: its columns are not contiguous");
+        return Verdict::yes();
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns"),
+                           threads = tuning.at("threads");
+        const double blocks =
+            static_cast<double>(ceil_div(g.m, rows) * ceil_div(g.n, columns) * g.batches);
+        const double steps = static_cast<double>(ceil_div(g.k, 4 * threads) * 4 * threads);
+        const double reduce = 8.0 * static_cast<double>(threads);
+        const double flops = blocks * static_cast<double>(rows * columns) * 2.0 * (steps + reduce);
+        return roofline_seconds(device, problem, flops, device.wide_vectors ? 0.02 : 0.25);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const Tuning start = default_tuning(device, problem);
+        TuneSpace space{{"rows", {start.at("rows")}}, {"columns", {1, 2, 4}}};
+        for (std::int64_t threads : {32, 64, 128, 256})
+            if (threads <= static_cast<std::int64_t>(device.max_work_group))
+                space["threads"].push_back(threads);
+        return space;
+    }
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        std::int64_t threads = 32;
+        while (threads < 128 && 2 * threads <= static_cast<std::int64_t>(device.max_work_group) &&
+               threads * 8 < g.k)
+            threads *= 2;
+        return {{"rows", std::clamp<std::int64_t>(
+                             ceil_div(g.m, ceil_div(std::max<std::int64_t>(g.m, 1), 8)), 1, 8)},
+                {"columns", std::clamp<std::int64_t>(g.n, 1, 2)},
+                {"threads", threads}};
+    }
+
+    std::vector<std::string> sources() const override { return {"matmul/gemv.cl"}; }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns"),
+                           threads = tuning.at("threads");
+        const std::string defines =
+            cat("#define THREADS ", threads, "\n#define MR ", rows, "\n#define NC ", columns, "\n",
+                epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
+        auto program =
+            context.build({"matmul/gemv.cl", defines + kernel_source("matmul/gemv.cl"), ""});
+        const std::int64_t blocks_m = ceil_div(g.m, rows), blocks_n = ceil_div(g.n, columns);
+        NDRange range;
+        range.global = {static_cast<std::size_t>(blocks_m * blocks_n * g.batches * threads), 1, 1};
+        range.local = {static_cast<std::size_t>(threads), 1, 1};
+        KernelCall call(program, "matmul_gemv", range);
+        call.tensor("a", g.a).tensor("b", g.b);
+        bind_output(call, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("blocks_m", static_cast<std::int32_t>(blocks_m))
+            .scalar("blocks_n", static_cast<std::int32_t>(blocks_n))
+            .scalar("alpha", g.alpha);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_gemv(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Gemv>(op));
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// matmul.tiled: work-group tiles in local memory for GPUs; long sums of small products are split
+// along k into the workspace, and added in order by a second kernel.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace dlprim::matmul {
+
+namespace {
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+/// The tile shapes of tiled.cl, the largest first.
+struct Tile {
+    int tx, ty, gm, gn, bk;
+    double efficiency;  ///< share of the peak that it reaches on a full device, for the estimate
+    std::int64_t bm() const { return 4 * gm * ty; }
+    std::int64_t bn() const { return 4 * gn * tx; }
+    std::uint64_t threads() const { return static_cast<std::uint64_t>(tx * ty); }
+    std::uint64_t local_bytes() const {
+        return static_cast<std::uint64_t>(8 * bk * (bm() + bn() + 8));
+    }
+};
+constexpr std::array<Tile, 4> tiles{{
+    {16, 16, 2, 2, 8, 0.60},
+    {8, 8, 2, 2, 8, 0.45},
+    {16, 16, 1, 1, 16, 0.30},
+    {8, 8, 1, 1, 16, 0.20},
+}};
+
+bool fits(const Traits& device, const Tile& tile) {
+    return tile.threads() <= device.max_work_group && tile.local_bytes() <= device.local_bytes;
+}
+
+struct Cut {
+    Tile tile;
+    std::int64_t tiles_m, tiles_n, splits, k_part;
+    std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
+};
+Cut cut_of(const Gemm& g, int number, std::int64_t splits) {
+    const Tile& tile = tiles.at(static_cast<std::size_t>(number));
+    Cut cut{tile, ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn()), 1, 1};
+    cut.k_part = std::max<std::int64_t>(
+        tile.bk, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), tile.bk) * tile.bk);
+    cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
+    return cut;
+}
+Cut cut_of(const Gemm& g, const Tuning& tuning) {
+    return cut_of(g, static_cast<int>(std::clamp<std::int64_t>(tuning.at("tile"), 0, 3)),
+                  tuning.at("splits"));
+}
+
+double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, const Cut& cut) {
+    const double padded = 2.0 * static_cast<double>(cut.tiles_m * cut.tile.bm()) *
+                          static_cast<double>(cut.tiles_n * cut.tile.bn()) *
+                          static_cast<double>(g.k * g.batches);
+    // Whole rounds of work-groups over the compute units.
+    const double units = std::max(device.compute_units, 1);
+    const double groups = static_cast<double>(cut.groups(g));
+    const double rounds = std::max(1.0, groups / units);
+    const double fill =
+        groups / units /
+        (rounds < 4 ? static_cast<double>(ceil_div(cut.groups(g), static_cast<std::int64_t>(units)))
+                    : rounds);
+    const double share = (device.wide_vectors ? 0.06 : cut.tile.efficiency) * std::max(fill, 1e-3);
+    double seconds = roofline_seconds(device, problem, padded, share);
+    if (cut.splits > 1)
+        seconds += 2.0 * g.c_elements() * 4.0 * static_cast<double>(cut.splits) /
+                       (std::max(device.gbytes_per_s, 1.0) * 1e9) +
+                   device.launch_us * 1e-6;
+    return seconds;
+}
+
+class Tiled : public MatMulEngine {
+  public:
+    explicit Tiled(std::string op) : MatMulEngine(std::move(op), "tiled") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!fits(device, tiles.back()))
+            return Verdict::no(cat("it wants work-groups of ", tiles.back().threads(), " and ",
+                                   tiles.back().local_bytes(),
+                                   " bytes of local memory, the device offers ",
+                                   device.max_work_group, " and ", device.local_bytes));
+        return check_gemm(problem);
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(g, tuning);
+        return cut.splits == 1 ? 0
+                               : static_cast<std::uint64_t>(cut.splits * g.batches * g.m * g.n) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        return seconds_of(device, problem, g, cut_of(g, tuning));
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t splits = default_tuning(device, problem).at("splits");
+        TuneSpace space;
+        for (std::size_t i = 0; i < tiles.size(); ++i)
+            if (fits(device, tiles[i])) space["tile"].push_back(static_cast<std::int64_t>(i));
+        space["splits"] = {1};
+        if (gemm_of(problem).k >= 512)
+            for (std::int64_t s : {splits / 2, splits, splits * 2})
+                if (s > 1) space["splits"].push_back(s);
+        return space;
+    }
+
+    /// The cheapest by the model, over tiles and numbers of parts.
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        Tuning best{{"tile", static_cast<std::int64_t>(tiles.size()) - 1}, {"splits", 1}};
+        double best_seconds = 1e300;
+        for (std::size_t i = 0; i < tiles.size(); ++i) {
+            if (!fits(device, tiles[i])) continue;
+            for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
+                 splits *= 2) {
+                if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
+                const double seconds =
+                    seconds_of(device, problem, g, cut_of(g, static_cast<int>(i), splits));
+                if (seconds < best_seconds) {
+                    best_seconds = seconds;
+                    best = {{"tile", static_cast<std::int64_t>(i)}, {"splits", splits}};
+                }
+            }
+        }
+        return best;
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/tiled.cl", "matmul/finish.cl"};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(g, tuning);
+        const Tile& tile = cut.tile;
+        const bool split = cut.splits > 1;
+        std::string defines =
+            cat("#define TX ", tile.tx, "\n#define TY ", tile.ty, "\n#define GM ", tile.gm,
+                "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n#define TA ",
+                g.transpose_a ? 1 : 0, "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
+        defines += split ? "#define HAS_BIAS 0\n#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
+                         : epilogue_defines(problem, g);
+        defines += batch_defines(batch_offsets(g));
+        auto program =
+            context.build({"matmul/tiled.cl", defines + kernel_source("matmul/tiled.cl"), ""});
+        NDRange range;
+        range.global = {static_cast<std::size_t>(cut.groups(g)) * tile.threads(), 1, 1};
+        range.local = {tile.threads(), 1, 1};
+        KernelCall call(program, "matmul_tiled", range);
+        call.tensor("a", g.a).tensor("b", g.b);
+        if (split)
+            call.tensor("bias", g.workspace)
+                .tensor("residual", g.workspace)
+                .tensor("c", g.workspace);
+        else
+            bind_output(call, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
+            .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
+            .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
+            .scalar("batches", static_cast<std::int32_t>(g.batches))
+            .scalar("alpha", split ? 1.0f : g.alpha);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        if (!split) return launch;
+
+        auto second =
+            context.build({"matmul/finish.cl",
+                           epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
+        NDRange elements;
+        elements.global = {static_cast<std::size_t>(g.batches * g.m * g.n), 1, 1};
+        KernelCall finish(second, "matmul_finish", elements);
+        finish.tensor("parts", g.workspace);
+        bind_output(finish, g);
+        finish.scalar("count", g.batches * g.m * g.n)
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("splits", static_cast<std::int32_t>(cut.splits))
+            .scalar("alpha", g.alpha);
+        finish.check();
+        launch->add(std::move(finish));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_tiled(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Tiled>(op));
+}
+
+}  // namespace dlprim::matmul
