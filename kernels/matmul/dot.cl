@@ -4,13 +4,14 @@
 //
 // A work-item computes MR x NC elements: MR*NC vectors of W partial sums stay in registers over k, then are
 // summed across. Rows and columns beyond the edge read the last one again and are not stored.
-// Defines: W, MR, NV (columns a work-item, 1..4), HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Defines: W, MR, NV (columns a work-item, 1..4), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 // Local memory: none.
 
 #include "matmul/unroll.clh"
 
 typedef CAT(float, W) vec;
 #define VLOAD CAT(vload, W)
+#define VSTORE CAT(vstore, W)
 
 #ifdef FP_FAST_FMAF
 #define FMA(x, y, z) fma(x, y, z)
@@ -38,11 +39,9 @@ inline float across(vec x) {
 }
 #endif
 
-inline void put(float v, int row, int column, int n, global float* c, global const float* bias,
+inline void put(float v, int row, int column, int n, int has_bias, global float* c, global const float* bias,
                 global const float* residual) {
-#if HAS_BIAS
-    v += bias[column];
-#endif
+    if (has_bias) v += bias[column];
     const long at = (long)row * n + column;
 #if HAS_RESIDUAL
     const float r = residual[at];
@@ -63,15 +62,16 @@ inline void put(float v, int row, int column, int n, global float* c, global con
     VECS(MUL_V, r)
 #define TAIL_V(r, v) t##r##_##v += pa##r[p] * pb##v[p];
 #define TAIL(r) VECS(TAIL_V, r)
-#define PUT_V(r, v)                         \
-    if (row + r < m && column + v < n) \
-        put(alpha * (across(c##r##_##v) + t##r##_##v), row + r, column + v, n, c, bias, residual);
-#define PUT(r) VECS(PUT_V, r)
+// By way of memory, so that sums across, bias and epilogue are compiled once and not MR * NV times.
+#define SPILL_V(r, v)                            \
+    VSTORE(c##r##_##v, r * NV + v, lanes); \
+    tails[r * NV + v] = t##r##_##v;
+#define SPILL(r) VECS(SPILL_V, r)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int columns, long a_batch, long b_batch, float alpha) {
+    int n, int k, int columns, long a_batch, long b_batch, float alpha, int has_bias) {
     const int row = get_global_id(0) * MR;
     const int first = get_global_id(1) * columns, last = min(n, first + columns);
     const long batch = get_global_id(2);
@@ -89,6 +89,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_dot(
             ROWS(MUL)
         }
         for (; p < k; ++p) { ROWS(TAIL) }
-        ROWS(PUT)
+        float lanes[MR * NV * W], tails[MR * NV];
+        ROWS(SPILL)
+        for (int r = 0; r < MR && row + r < m; ++r)
+            for (int v = 0; v < NV && column + v < n; ++v)
+                put(alpha * (across(VLOAD(r * NV + v, lanes)) + tails[r * NV + v]), row + r, column + v, n, has_bias, c, bias,
+                    residual);
     }
 }

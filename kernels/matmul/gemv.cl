@@ -3,7 +3,7 @@
 //
 // A work-group of THREADS computes MR rows by NC columns: work-item t sums steps 4t.., 4(t + THREADS).. of
 // all of them; then the work-group adds up what its work-items have, in a fixed tree.
-// Defines: THREADS (a power of two), MR, NC, HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Defines: THREADS (a power of two), MR, NC, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 // Local memory: 4 * THREADS bytes.
 
 inline float4 load4(global const float* x, int along, int limit, int aligned) {
@@ -18,7 +18,7 @@ inline float4 load4(global const float* x, int along, int limit, int aligned) {
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int blocks_m, int blocks_n, long a_batch, long b_batch, float alpha) {
+    int n, int k, int blocks_m, int blocks_n, long a_batch, long b_batch, float alpha, int has_bias) {
     local float shared_sum[THREADS];
     const int id = get_local_id(0);
     const int group = get_group_id(0);
@@ -59,9 +59,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
             const int row = row0 + i, column = column0 + j;
             if (id == 0 && row < m && column < n) {
                 float v = alpha * shared_sum[0];
-#if HAS_BIAS
-                v += bias[bias_offset + column];
-#endif
+                if (has_bias) v += bias[bias_offset + column];
                 const ulong at = (ulong)row * n + column;
 #if HAS_RESIDUAL
                 const float r = residual[at];

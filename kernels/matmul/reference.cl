@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // matmul.reference: one work-item an element of C, any shape. The sum runs over blocks of 64 products,
 // which keeps the rounding error of long sums down.
-// Defines: HAS_BIAS, HAS_RESIDUAL, EPILOGUE(v, r), A_BATCH(i), B_BATCH(i). Local memory: none.
+// Defines: HAS_RESIDUAL, EPILOGUE(v, r), A_BATCH(i), B_BATCH(i). Local memory: none.
 
 kernel void matmul_reference(global const float* a, ulong a_offset, global const float* b, ulong b_offset,
                              global const float* bias, ulong bias_offset, global const float* residual,
                              ulong residual_offset, global float* c, ulong c_offset, int m, int n, int k,
-                             long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha) {
+                             long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha, int has_bias) {
     const long at = get_global_id(0);
     const long column = at % n, row = at / n % m, batch = at / n / m;
     a += a_offset + A_BATCH(batch) + row * a_row;
@@ -19,9 +19,7 @@ kernel void matmul_reference(global const float* a, ulong a_offset, global const
         sum += part;
     }
     float v = alpha * sum;
-#if HAS_BIAS
-    v += bias[bias_offset + column];
-#endif
+    if (has_bias) v += bias[bias_offset + column];
 #if HAS_RESIDUAL
     const float r = residual[residual_offset + at];
 #endif

@@ -11,7 +11,7 @@
 //       +---------+
 //
 // With SPLIT, group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds the parts in
-// order. Defines: TX, TY, GM, GN, BK, TA, TB (stored transposed), HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH,
+// order. Defines: TX, TY, GM, GN, BK, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH,
 // B_BATCH.
 
 #define THREADS (TX * TY)
@@ -37,10 +37,8 @@ inline float4 load4(global const float* x, ulong at, int along, int limit, int i
     return v;
 }
 
-inline float finish(float v, ulong at, int column, global const float* bias, global const float* residual) {
-#if HAS_BIAS
-    v += bias[column];
-#endif
+inline float finish(float v, ulong at, int column, int has_bias, global const float* bias, global const float* residual) {
+    if (has_bias) v += bias[column];
 #if HAS_RESIDUAL
     const float r = residual[at];
 #endif
@@ -51,7 +49,7 @@ inline float finish(float v, ulong at, int column, global const float* bias, glo
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha) {
+    int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha, int has_bias) {
     local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
     local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
     const int id = get_local_id(0), tx = id % TX, ty = id / TX;
@@ -153,10 +151,10 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
             if (column >= n) continue;
             const ulong at = (ulong)row * n + column;
             float4 v = alpha * sum[i][j];
-            v.x = finish(v.x, at, column, bias, residual);
-            if (column + 1 < n) v.y = finish(v.y, at + 1, column + 1, bias, residual);
-            if (column + 2 < n) v.z = finish(v.z, at + 2, column + 2, bias, residual);
-            if (column + 3 < n) v.w = finish(v.w, at + 3, column + 3, bias, residual);
+            v.x = finish(v.x, at, column, has_bias, bias, residual);
+            if (column + 1 < n) v.y = finish(v.y, at + 1, column + 1, has_bias, bias, residual);
+            if (column + 2 < n) v.z = finish(v.z, at + 2, column + 2, has_bias, bias, residual);
+            if (column + 3 < n) v.w = finish(v.w, at + 3, column + 3, has_bias, bias, residual);
             if (column + 4 <= n && c_aligned) {
                 *(global float4*)(c + at) = v;
             } else {

@@ -10,7 +10,7 @@
 // B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], zero behind column n. A is read
 // in place, or packed likewise as [k][MR] a tile (A_PACKED). OpenCL compilers for CPUs do not unroll, hence
 // the macros.
-// Defines: W, NV, MR, A_PACKED, HAS_BIAS, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
+// Defines: W, NV, MR, A_PACKED, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
 
 #include "matmul/unroll.clh"
 
@@ -26,32 +26,26 @@ typedef CAT(float, W) vec;
 #endif
 
 // Bias, epilogue and store of W elements of a row, of which `columns` exist.
-inline void put(vec v, float alpha, global float* c, global const float* bias, global const float* residual,
-                int columns) {
+inline void put(const float* lanes, float alpha, int has_bias, global float* c, global const float* bias,
+                global const float* residual, int columns) {
     if (columns >= W) {
-        v *= alpha;
-#if HAS_BIAS
-        v += VLOAD(0, bias);
-#endif
+        vec v = alpha * VLOAD(0, lanes);
+        if (has_bias) v += VLOAD(0, bias);
 #if HAS_RESIDUAL
         const vec r = VLOAD(0, residual);
 #endif
         EPILOGUE(v, r)
         VSTORE(v, 0, c);
-    } else if (columns > 0) {
-        float lanes[W];
-        VSTORE(v, 0, lanes);
-        for (int i = 0; i < columns; ++i) {
-            float s = alpha * lanes[i];
-#if HAS_BIAS
-            s += bias[i];
-#endif
+        return;
+    }
+    for (int i = 0; i < columns; ++i) {
+        float s = alpha * lanes[i];
+        if (has_bias) s += bias[i];
 #if HAS_RESIDUAL
-            const float r = residual[i];
+        const float r = residual[i];
 #endif
-            EPILOGUE(s, r)
-            c[i] = s;
-        }
+        EPILOGUE(s, r)
+        c[i] = s;
     }
 }
 
@@ -70,16 +64,14 @@ inline void put(vec v, float alpha, global float* c, global const float* bias, g
     const vec x##r = (vec)(pa##r[at]); \
     VECS(MUL_V, r)
 #endif
-#define PUT_V(r, v)                                                                                   \
-    put(c##r##_##v, alpha, c_tile + r * (long)n + v * W, bias + column + v * W, residual_tile + r * (long)n + v * W, \
-        n - column - v * W);
-#define PUT(r) \
-    if (r < rows) { VECS(PUT_V, r) }
+// By way of memory, so that bias, epilogue and edges are compiled once and not MR * NV times.
+#define SPILL_V(r, v) VSTORE(c##r##_##v, r * NV + v, lanes);
+#define SPILL(r) VECS(SPILL_V, r)
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha) {
+    int n, int k, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha, int has_bias) {
     const int column = get_global_id(0) * NR;
     const long batch = get_global_id(2);
     const int first = get_global_id(1) * tiles;
@@ -114,6 +106,11 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
             pb += NR;
         }
 #endif
-        ROWS(PUT)
+        float lanes[MR * NR];
+        ROWS(SPILL)
+        for (int r = 0; r < rows; ++r)
+            for (int v = 0; v < NV; ++v)
+                put(lanes + r * NR + v * W, alpha, has_bias, c_tile + r * (long)n + v * W, bias + column + v * W,
+                    residual_tile + r * (long)n + v * W, n - column - v * W);
     }
 }

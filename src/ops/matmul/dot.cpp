@@ -62,12 +62,14 @@ class Dot : public MatMulEngine {
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        const std::int64_t columns =
-            std::clamp<std::int64_t>(g.n, 1, device.vector_registers >= 32 ? 4 : 2);
-        const std::int64_t limit = device.vector_registers >= 32 ? 6 : 4;
-        const std::int64_t blocks = std::max<std::int64_t>(1, ceil_div(g.m, limit));
-        return {{"rows", std::clamp<std::int64_t>(ceil_div(g.m, blocks), 1, limit)},
-                {"columns", columns}};
+        // Few values, so that kernels are shared; rows and columns beyond the edge are computed
+        // twice.
+        const bool many = device.vector_registers >= 32;
+        const std::int64_t rows = g.m <= 1                                    ? 1
+                                  : g.m <= 2                                  ? 2
+                                  : many && (g.m > 8 || g.m == 5 || g.m == 6) ? 6
+                                                                              : 4;
+        return {{"rows", rows}, {"columns", g.n == 1 ? 1 : many ? 4 : 2}};
     }
 
     std::vector<std::string> sources() const override {

@@ -177,8 +177,8 @@ std::string float_literal(double value) {
 }
 
 std::string epilogue_defines(const Problem& problem, const Gemm& gemm) {
-    std::string out = cat("#define HAS_BIAS ", gemm.bias >= 0 ? 1 : 0, "\n#define HAS_RESIDUAL ",
-                          gemm.residual >= 0 ? 1 : 0, "\n#define EPILOGUE(v, r)");
+    std::string out =
+        cat("#define HAS_RESIDUAL ", gemm.residual >= 0 ? 1 : 0, "\n#define EPILOGUE(v, r)");
     for (const EpilogueStage& stage : problem.epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
             out += " v = v + r;";
@@ -220,6 +220,7 @@ void bind_output(KernelCall& call, const Gemm& gemm) {
     call.tensor("bias", gemm.bias >= 0 ? gemm.bias : gemm.c);
     call.tensor("residual", gemm.residual >= 0 ? gemm.residual : gemm.c);
     call.tensor("c", gemm.c);
+    call.scalar("has_bias", std::int32_t{gemm.bias >= 0});
 }
 
 }  // namespace dlprim::matmul

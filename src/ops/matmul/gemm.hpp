@@ -66,7 +66,7 @@ Gemm gemm_of(const Problem& problem);
 /// below 2^31.
 Verdict check_gemm(const Problem& problem);
 
-/// `#define` lines HAS_BIAS, HAS_RESIDUAL and EPILOGUE(v, r), which applies the stages to v, r
+/// `#define` lines HAS_RESIDUAL and EPILOGUE(v, r), which applies the stages to v, r
 /// being the residual.
 std::string epilogue_defines(const Problem& problem, const Gemm& gemm);
 /// OpenCL expressions of the element offset of batch (i) of A and B. With up to one batch dimension
@@ -78,7 +78,7 @@ BatchOffsets batch_offsets(const Gemm& gemm);
 /// `#define` lines A_BATCH(i) and B_BATCH(i).
 std::string batch_defines(const BatchOffsets& offsets);
 
-/// Binds bias, residual, the batch strides and c: what every final kernel takes. Absent operands
+/// Binds bias, has_bias, residual and c: what every final kernel takes. Absent operands
 /// are bound to c, and never read.
 void bind_output(KernelCall& call, const Gemm& gemm);
 /// a_batch and b_batch: the strides that A_BATCH and B_BATCH use where one batch dimension is left.

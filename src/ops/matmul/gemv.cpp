@@ -57,14 +57,10 @@ class Gemv : public MatMulEngine {
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        std::int64_t threads = 32;
-        while (threads < 128 && 2 * threads <= static_cast<std::int64_t>(device.max_work_group) &&
-               threads * 8 < g.k)
-            threads *= 2;
-        return {{"rows", std::clamp<std::int64_t>(
-                             ceil_div(g.m, ceil_div(std::max<std::int64_t>(g.m, 1), 8)), 1, 8)},
-                {"columns", std::clamp<std::int64_t>(g.n, 1, 2)},
-                {"threads", threads}};
+        // Few values, so that kernels are shared; rows and columns beyond the edge are computed
+        // twice.
+        const std::int64_t rows = g.m <= 1 ? 1 : g.m <= 2 ? 2 : g.m <= 4 ? 4 : 8;
+        return {{"rows", rows}, {"columns", 2}, {"threads", device.max_work_group >= 64 ? 64 : 32}};
     }
 
     std::vector<std::string> sources() const override { return {"matmul/gemv.cl"}; }

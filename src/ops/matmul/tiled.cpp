@@ -150,7 +150,7 @@ class Tiled : public MatMulEngine {
             cat("#define TX ", tile.tx, "\n#define TY ", tile.ty, "\n#define GM ", tile.gm,
                 "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n#define TA ",
                 g.transpose_a ? 1 : 0, "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
-        defines += split ? "#define HAS_BIAS 0\n#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
+        defines += split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
                          : epilogue_defines(problem, g);
         defines += batch_defines(batch_offsets(g));
         auto program =
@@ -163,7 +163,8 @@ class Tiled : public MatMulEngine {
         if (split)
             call.tensor("bias", g.workspace)
                 .tensor("residual", g.workspace)
-                .tensor("c", g.workspace);
+                .tensor("c", g.workspace)
+                .scalar("has_bias", std::int32_t{0});
         else
             bind_output(call, g);
         bind_batch(call, g);

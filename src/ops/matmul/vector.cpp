@@ -94,7 +94,9 @@ class Vector : public MatMulEngine {
         // The tile height that wastes the fewest rows; a step also costs its loads of B.
         std::int64_t best = 1;
         double best_cost = 1e300;
-        for (std::int64_t rows = max_rows(device); rows >= 1; --rows) {
+        for (const std::int64_t rows :
+             {14, 12, 10, 8, 6, 4, 3, 2, 1}) {  // few, so that kernels are shared
+            if (rows > max_rows(device)) continue;
             const double cost =
                 static_cast<double>(ceil_div(std::max<std::int64_t>(g.m, 1), rows)) *
                 (static_cast<double>(rows) * vectors + 3.0);

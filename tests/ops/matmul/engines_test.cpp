@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Every engine of MatMul, InnerProduct and Embedding against the oracle, on every device: over the
+// tables of cases, over seeded random problems, with every value of each tuning parameter, and with
+// epilogues.
+#include "engine/activations.hpp"
+#include "engine/engine.hpp"
+#include "graph/operator.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/context.hpp>
+#include <dlprim/tensor.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+
+using namespace dlprim;
+
+namespace {
+
+using Json = nlohmann::json;
+
+Attrs attrs_of(const Json& options) {
+    Attrs attrs;
+    for (const auto& [name, value] : options.items()) {
+        if (value.is_boolean())
+            attrs.set(name, value.get<bool>());
+        else if (value.is_number_integer())
+            attrs.set(name, value.get<std::int64_t>());
+        else if (value.is_number())
+            attrs.set(name, value.get<double>());
+        else if (value.is_string())
+            attrs.set(name, value.get<std::string>());
+        else if (value.is_array())
+            attrs.set(name, value.get<Ints>());
+    }
+    return attrs;
+}
+
+HostArray normals(const Shape& shape, std::mt19937& random) {
+    HostArray made{shape, {}, DType::f32};
+    std::normal_distribution<float> normal;
+    for (std::int64_t i = 0; i < shape.numel(); ++i)
+        made.data.push_back(static_cast<double>(normal(random)));
+    return made;
+}
+
+/// A problem with contents and the oracle's answer.
+struct Example {
+    Problem problem;
+    std::vector<HostArray> inputs;
+    HostArray wanted;
+
+    Example(const std::string& type, const Attrs& options, std::vector<HostArray> tensors,
+            unsigned seed)
+        : inputs(std::move(tensors)) {
+        const Operator& op = OperatorRegistry::instance().get(type);
+        std::mt19937 random(seed);
+        problem.op = type;
+        problem.attrs = op.schema().complete(options, "test");
+        if (problem.attrs.has("activation"))
+            problem.attrs.set("activation", std::string("identity"));
+        std::vector<TensorSpec> specs;
+        for (const HostArray& input : inputs) specs.push_back({input.shape, input.dtype});
+        for (const ParamSpec& param : op.params(problem.attrs, specs))
+            inputs.push_back(normals(param.spec.shape, random));
+        specs.clear();
+        for (const HostArray& input : inputs) {
+            specs.push_back({input.shape, input.dtype});
+            problem.inputs.push_back({input.shape, input.dtype, {}, false});
+        }
+        const TensorSpec output = op.infer(problem.attrs, specs).at(0);
+        problem.outputs.push_back({output.shape, output.dtype, {}, false});
+        OracleCall call{problem.attrs, false, inputs, std::vector<HostArray>(1), {}};
+        op.oracle(call);
+        wanted = call.outputs[0];
+        REQUIRE(wanted.shape == output.shape);
+    }
+    static std::vector<HostArray> tensors(const std::vector<Shape>& shapes, unsigned seed) {
+        std::mt19937 random(seed + 1000);
+        std::vector<HostArray> made;
+        for (const Shape& shape : shapes) made.push_back(normals(shape, random));
+        return made;
+    }
+};
+
+Tensor upload(const Context& context, const HostArray& array) {
+    // A foreign offset in front, so that offsets are tried too.
+    const std::int64_t count = array.shape.numel() + 3;
+    std::vector<double> values(3, 0);
+    values.insert(values.end(), array.data.begin(), array.data.end());
+    Tensor all(context, Shape{count}, array.dtype);
+    std::vector<std::byte> bytes(values.size() * size_of(array.dtype));
+    convert(values.data(), DType::f64, bytes.data(), array.dtype, values.size());
+    all.copy_from_host(bytes.data(), bytes.size());
+    return array.data.empty() ? Tensor(context, Shape{1}, array.dtype) : all.slice(0, 3, count);
+}
+
+BufferRef ref(const Tensor& tensor) {
+    return {tensor.buffer().get(), tensor.byte_offset()};
+}
+
+double relative_error(const std::vector<float>& found, const std::vector<double>& wanted) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (!std::isfinite(found[i])) return INFINITY;
+        const double d = static_cast<double>(found[i]) - wanted[i];
+        error += d * d;
+        size += wanted[i] * wanted[i];
+    }
+    return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
+}
+
+void check_engine(const Context& context, const Engine& engine, Problem problem,
+                  const std::vector<Tensor>& inputs, const std::vector<double>& wanted,
+                  const Tuning* given = nullptr) {
+    ContextImpl& impl = context.impl();
+    for (const LayoutChoice& choice : engine.layouts(impl.traits(), problem)) {
+        for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+            problem.inputs[i].layout = choice.inputs[i];
+        const Tuning tuning = given ? *given : engine.default_tuning(impl.traits(), problem);
+        std::vector<Tensor> operands = inputs;
+        for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+            if (!choice.inputs[i].is_plain()) {
+                operands[i] =
+                    Tensor(context, Shape{static_cast<std::int64_t>(choice.inputs[i].bytes / 4)});
+                const BufferRef pair[] = {ref(inputs[i]), ref(operands[i])};
+                engine.build_packing(impl, problem, tuning, static_cast<int>(i))
+                    ->enqueue(impl.queue(), pair);
+            }
+        Tensor output(context, problem.outputs[0].shape);
+        output.fill(1e30);
+        operands.push_back(output);
+        if (const std::uint64_t scratch = engine.workspace_bytes(impl.traits(), problem, tuning)) {
+            operands.push_back(
+                Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
+            operands.back().fill(1e30);
+        }
+        std::vector<BufferRef> bound;
+        for (const Tensor& operand : operands) bound.push_back(ref(operand));
+        const auto launch = engine.build(impl, problem, tuning);
+        launch->enqueue(impl.queue(), bound);
+        const std::vector<float> first = output.to_floats();
+        CHECK(relative_error(first, wanted) < 1e-5);
+        launch->enqueue(impl.queue(), bound);
+        CHECK(output.to_floats() == first);
+        CHECK(engine.estimate(impl.traits(), problem, tuning) > 0);
+    }
+}
+
+void check(const Context& context, const Example& e, bool all_tunings = false) {
+    ContextImpl& impl = context.impl();
+    std::vector<Tensor> inputs;
+    for (const HostArray& input : e.inputs) inputs.push_back(upload(context, input));
+    for (const bool constant : {false, true}) {
+        Problem problem = e.problem;
+        problem.inputs[1].constant = constant;
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, impl.is_host())) {
+            INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
+            if (!engine->is_applicable(impl.traits(), problem)) continue;
+            check_engine(context, *engine, problem, inputs, e.wanted.data);
+            if (!all_tunings) continue;
+            const Tuning start = engine->default_tuning(impl.traits(), problem);
+            for (const auto& [name, values] : engine->tune_space(impl.traits(), problem))
+                for (const std::int64_t value : values) {
+                    Tuning tuning = start;
+                    tuning[name] = value;
+                    INFO(name << " = " << value);
+                    check_engine(context, *engine, problem, inputs, e.wanted.data, &tuning);
+                }
+        }
+    }
+}
+
+std::vector<Context> contexts() {
+    std::vector<Context> all;
+    for (const DeviceInfo& info : Context::devices()) all.emplace_back(info.id);
+    return all;
+}
+
+unsigned random_problems() {
+    const char* count = std::getenv("DLPRIM_TEST_RANDOM");
+    return count ? static_cast<unsigned>(std::atoi(count)) : 200;
+}
+
+void check_table(const std::string& path) {
+    const std::vector<Context> devices = contexts();
+    std::ifstream file(path);
+    for (const Json& entry : Json::parse(file)) {
+        if (entry.value("speed", false)) continue;
+        INFO(entry["name"].get<std::string>());
+        std::mt19937 random(1);
+        std::vector<HostArray> inputs;
+        for (const Json& input : entry["inputs"]) {
+            HostArray array = normals(Shape(input["shape"].get<Ints>()), random);
+            if (input.contains("dtype"))
+                array.dtype = parse_dtype(input["dtype"].get<std::string>());
+            if (input.value("fill", "") == "labels") {
+                std::uniform_int_distribution<int> label(0, input["classes"].get<int>() - 1);
+                for (double& v : array.data) v = label(random);
+            }
+            inputs.push_back(array);
+        }
+        const Example e(entry["type"], attrs_of(entry["options"]), inputs, 1);
+        for (const Context& context : devices) check(context, e);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("engines of MatMul agree with the oracle over the table") {
+    check_table(CASES_DIR "/matmul.json");
+}
+TEST_CASE("engines of InnerProduct agree with the oracle over the table") {
+    check_table(CASES_DIR "/inner_product.json");
+}
+
+TEST_CASE("engines of MatMul agree with the oracle over random problems") {
+    const std::vector<Context> devices = contexts();
+    for (unsigned seed = 1; seed <= random_problems(); ++seed) {
+        std::mt19937 random(seed);
+        const auto pick = [&](std::int64_t low, std::int64_t high) {
+            return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+        };
+        const auto size = [&] { return pick(0, 3) ? pick(1, 20) : pick(1, 150); };
+        const bool ta = pick(0, 1), tb = pick(0, 1), bias = pick(0, 1);
+        const std::int64_t m = size(), n = size(), k = pick(0, 9) ? size() : pick(200, 1500),
+                           batch = pick(1, 3);
+        Ints a = ta ? Ints{k, m} : Ints{m, k}, b = tb ? Ints{n, k} : Ints{k, n};
+        if (pick(0, 1)) a.insert(a.begin(), pick(0, 2) ? batch : 1);
+        if (pick(0, 1)) b.insert(b.begin(), pick(0, 2) ? batch : 1);
+        std::vector<Shape> shapes{Shape(a), Shape(b)};
+        if (bias) shapes.push_back(Shape{n});
+        const Attrs attrs{{"transpose_a", ta},
+                          {"transpose_b", tb},
+                          {"bias", bias},
+                          {"alpha", pick(0, 3) ? 1.0 : -0.3}};
+        const Example e("MatMul", attrs, Example::tensors(shapes, seed), seed);
+        for (const Context& context : devices) check(context, e);
+    }
+}
+
+TEST_CASE("engines agree with the oracle for every tuning") {
+    const std::vector<Context> devices = contexts();
+    for (const Context& context : devices) {
+        check(context,
+              Example("MatMul", Attrs{}, Example::tensors({Shape{45, 600}, Shape{600, 70}}, 1), 1),
+              true);
+        check(context,
+              Example("MatMul", Attrs{{"transpose_b", true}},
+                      Example::tensors({Shape{9, 600}, Shape{70, 600}}, 2), 2),
+              true);
+    }
+}
+
+TEST_CASE("an epilogue of matrix products is applied") {
+    const std::vector<Context> devices = contexts();
+    for (const bool transpose_b : {false, true})
+        for (const char* activation : {"relu", "sigmoid", "leaky_relu", "gelu", "hardswish"}) {
+            const Attrs attrs{{"transpose_b", transpose_b}, {"bias", true}};
+            Example e(
+                "MatMul", attrs,
+                Example::tensors(
+                    {Shape{2, 5, 67}, transpose_b ? Shape{35, 67} : Shape{67, 35}, Shape{35}}, 3),
+                3);
+            const Activation& f = find_activation(activation);
+            std::mt19937 random(5);
+            e.inputs.push_back(normals(e.wanted.shape, random));
+            e.problem.inputs.push_back({e.wanted.shape, DType::f32, {}, false});
+            e.problem.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
+                                  {EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
+            for (std::size_t i = 0; i < e.wanted.data.size(); ++i)
+                e.wanted.data[i] =
+                    activate(f.name, e.wanted.data[i] + e.inputs[3].data[i], f.alpha, f.beta);
+            for (const Context& context : devices) check(context, e);
+        }
+}
+
+TEST_CASE("a sum of 100,000 products keeps its precision") {
+    const std::vector<Context> devices = contexts();
+    for (const bool transpose_b : {false, true}) {
+        const Example e(
+            "MatMul", Attrs{{"transpose_b", transpose_b}},
+            Example::tensors({Shape{2, 100000}, transpose_b ? Shape{3, 100000} : Shape{100000, 3}},
+                             7),
+            7);
+        for (const Context& context : devices) check(context, e);
+    }
+}
