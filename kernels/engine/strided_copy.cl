@@ -146,8 +146,8 @@ static inline long source_position(long c, long p, long n, int* inside) {
 #if MODE == 0
     if (c < 0 || c >= n) *inside = 0;
 #elif MODE == 1
-    if (c < 0) c = -c;
-    if (c >= n) c = 2 * (n - 1) - c;
+    c = max(c, -c);
+    c = min(c, 2 * (n - 1) - c);
 #else
     c = clamp(c, 0L, n - 1);
 #endif

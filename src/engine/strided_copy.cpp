@@ -57,10 +57,12 @@ struct KernelOptions {
 };
 
 std::shared_ptr<Program> program(ContextImpl& context, const KernelOptions& o) {
+    // Few variants: a rank in between takes the next one, whose further dimensions have size 1.
+    const int dims = o.dims <= 2 ? 2 : o.dims <= 4 ? 4 : rank;
     ProgramSource source;
     source.name = strided_copy_source;
     source.source = kernel_source(strided_copy_source);
-    source.options = cat("-DT=", type_of(o.element_bytes), " -DRANK=", o.dims,
+    source.options = cat("-DT=", type_of(o.element_bytes), " -DRANK=", dims,
                          " -DINDEX=", o.count < (std::int64_t{1} << 31) ? "uint" : "ulong",
                          " -DVECTOR=", o.vector, " -DWIDE=", o.wide ? 1 : 0, " -DTILE=", o.tile,
                          " -DMODE=", o.mode);

@@ -79,10 +79,11 @@ struct DeviceArray {
     Contents download(ContextImpl& context, DType dtype) const {
         std::vector<std::byte> data(bytes + 2 * margin * width);
         context.queue().read({buffer.get(), 0}, data.data(), data.size(), true);
-        for (std::size_t i = 0; i < margin * width; ++i) {
-            REQUIRE(data[i] == std::byte{0x7f});
-            REQUIRE(data[data.size() - 1 - i] == std::byte{0x7f});
-        }
+        bool untouched = true;
+        for (std::size_t i = 0; i < margin * width; ++i)
+            untouched = untouched && data[i] == std::byte{0x7f} &&
+                        data[data.size() - 1 - i] == std::byte{0x7f};
+        REQUIRE(untouched);
         Contents result{shape, dtype, {}};
         result.bytes.resize(static_cast<std::size_t>(shape.numel()) * width);
         std::byte* first = data.data() + margin * width;
@@ -92,8 +93,9 @@ struct DeviceArray {
             std::memset(at, 0, width);
         }
         // What is left are lanes that pad the channels: zero after every write, in floats.
-        if (is_float(dtype))
-            for (std::uint64_t i = 0; i < bytes; ++i) REQUIRE(first[i] == std::byte{0});
+        const bool zero =
+            std::all_of(first, first + bytes, [](std::byte v) { return v == std::byte{0}; });
+        REQUIRE((zero || !is_float(dtype)));
         return result;
     }
 };
