@@ -4,6 +4,7 @@
 // fill blocks where there are several groups.
 #include "ops/conv2d/blocked.hpp"
 #include "base/text.hpp"
+#include "ops/conv2d/engines.hpp"
 
 #include <algorithm>
 

@@ -63,11 +63,25 @@ NDRange single_items(std::int64_t items);
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job);
 /// What tells packed weights apart: equal tags, equal bytes.
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs);
+/// The call that packs a job's weights for input blocks of `in_lanes` channels and tiles of
+/// `tile_blocks` output blocks, to byte `at` of the packed operand (operand 0 plain, 1 packed).
+void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
+                 int tile_blocks, std::uint64_t at);
 /// The calls that pack the weights of `jobs` one behind the other (operand 0 plain, 1 packed).
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs);
 /// Adds the call of one job: reads operand `x`, packed weights at `weight_bytes` of operand `w`,
 /// writes operand `y`; `bias` -1 for none.
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y);
+
+/// How the rows of dy are shared out for a filter gradient: chunks of `rows` rows of an image,
+/// `chunks` an image, summed in `splits` parts.
+struct RowSplit {
+    std::int64_t rows, chunks, splits;
+};
+/// For `tiles` parts of the weight that are computed apart anyway, whose sums take `sum_bytes`
+/// each, and chunks of about `pixels` pixels.
+RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
+                    std::int64_t pixels, std::int64_t sum_bytes);
 
 }  // namespace dlprim::conv2d

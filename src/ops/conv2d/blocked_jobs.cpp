@@ -209,39 +209,42 @@ std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
     return tag;
 }
 
+void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
+                 int tile_blocks, std::uint64_t at) {
+    const int v = context.traits().vector_width;
+    const auto program =
+        conv_program(context, "blocked_pack.cl",
+                     define("IN_LANES", in_lanes) + define("OUT_LANES", tile_blocks * v));
+    const std::int64_t group_slabs = ceil_div(ceil_div(job.group_out, v), tile_blocks);
+    const std::int64_t in_blocks = ceil_div(job.group_in, in_lanes);
+    KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
+    call.tensor("w", 0).tensor_at("packed", 1, at);
+    const std::pair<const char*, std::int64_t> scalars[] = {{"group_slabs", group_slabs},
+                                                            {"in_blocks", in_blocks},
+                                                            {"group_out", job.group_out},
+                                                            {"group_in", job.group_in},
+                                                            {"stride_group", job.weight_group},
+                                                            {"stride_out", job.weight_out},
+                                                            {"stride_in", job.weight_in},
+                                                            {"kernel_h", job.kernel_h},
+                                                            {"kernel_w", job.kernel_w},
+                                                            {"kernel_w_full", job.weight_w},
+                                                            {"h0", job.h0},
+                                                            {"h_step", job.h_step},
+                                                            {"w0", job.w0},
+                                                            {"w_step", job.w_step}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.check();
+    launch.add(std::move(call));
+}
+
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs) {
     const Traits& device = context.traits();
     auto launch = std::make_unique<KernelLaunch>();
     std::uint64_t at = 0;
     for (const DenseJob& job : jobs) {
         if (job.kernel_h * job.kernel_w == 0) continue;
-        const Tile tile = job_tile(device, job);
-        const int v = device.vector_width;
-        const auto program =
-            conv_program(context, "blocked_pack.cl",
-                         define("IN_LANES", v) + define("OUT_LANES", tile.blocks * v));
-        const std::int64_t group_slabs = ceil_div(blocks_of(device, job.group_out), tile.blocks);
-        const std::int64_t in_blocks = blocks_of(device, job.group_in);
-        KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
-        call.tensor("w", 0).tensor_at("packed", 1, at);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"group_slabs", group_slabs},
-                                                                {"in_blocks", in_blocks},
-                                                                {"group_out", job.group_out},
-                                                                {"group_in", job.group_in},
-                                                                {"stride_group", job.weight_group},
-                                                                {"stride_out", job.weight_out},
-                                                                {"stride_in", job.weight_in},
-                                                                {"kernel_h", job.kernel_h},
-                                                                {"kernel_w", job.kernel_w},
-                                                                {"kernel_w_full", job.weight_w},
-                                                                {"h0", job.h0},
-                                                                {"h_step", job.h_step},
-                                                                {"w0", job.w0},
-                                                                {"w_step", job.w_step}};
-        for (const auto& [name, value] : scalars)
-            call.scalar(name, static_cast<std::int32_t>(value));
-        call.check();
-        launch->add(std::move(call));
+        add_packing(*launch, context, job, device.vector_width, job_tile(device, job).blocks, at);
         at += packed_bytes(device, job);
     }
     return launch;

@@ -6,8 +6,11 @@
 
 namespace dlprim::conv2d {
 
-void add_host_engines(EngineRegistry& registry);       ///< host.cpp
-void add_blocked_engines(EngineRegistry& registry);    ///< blocked.cpp
-void add_reference_engines(EngineRegistry& registry);  ///< reference.cpp
+void add_host_engines(EngineRegistry& registry);               ///< host.cpp
+void add_blocked_engines(EngineRegistry& registry);            ///< blocked.cpp
+void add_blocked_first_engine(EngineRegistry& registry);       ///< blocked_first.cpp
+void add_blocked_filter_engines(EngineRegistry& registry);     ///< blocked_filter.cpp
+void add_blocked_depthwise_engines(EngineRegistry& registry);  ///< blocked_depthwise.cpp
+void add_reference_engines(EngineRegistry& registry);          ///< reference.cpp
 
 }  // namespace dlprim::conv2d

@@ -14,7 +14,10 @@ void register_conv2d() {
 
     EngineRegistry& engines = EngineRegistry::instance();
     conv2d::add_host_engines(engines);
+    conv2d::add_blocked_depthwise_engines(engines);
+    conv2d::add_blocked_first_engine(engines);
     conv2d::add_blocked_engines(engines);
+    conv2d::add_blocked_filter_engines(engines);
     conv2d::add_reference_engines(engines);
 }
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Gradient of depthwise weights for CPUs over blocked x and dy [N, C/V, H, W, V]: channels are lanes, one
+// work-item. For one kernel row, K kernel columns stay in registers, twice, for even and odd pixels:
+//
+//     acc[u][k] += dy[pixel] * x[pixel * stride + k * dilate]
+//
+// over the pixels of a few rows; those sums are then added to the work-item's part of `sums`:
+// [split, block, kernel row, K, V]. A work-item takes one block and its split of the row chunks.
+// depthwise_filter_sum adds the splits up and writes plain weights.
+// Inputs: V, K (columns of the kernel). Local memory: none.
+#include "common/vectors.clh"
+
+#define ZERO_K(k, u) VEC acc_##u##_##k = (VEC)(0.0f);
+#define FMA_K(k, u) acc_##u##_##k = fma(d##u, READ(xp + (u * stride_w + k * dilate_w) * V), acc_##u##_##k);
+#define EDGE_K(k, _) { const int c = col * stride_w - pad_w + k * dilate_w; \
+    if (c >= 0 && c < x_w) acc_0_##k = fma(d0, READ(from + (long)c * V), acc_0_##k); }
+#define ADD_K(k, _) AT(to + (k) * V) += acc_0_##k + acc_1_##k;
+#define EDGE { const VEC d0 = READ(dp + col * V); REPEAT_A(K, EDGE_K, 0) }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void depthwise_filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
+                      global float* sums, ulong sums_offset, int splits, int blocks, int batch, int chunks,
+                      int chunk_rows, int x_h, int x_w, int out_h, int out_w, int kernel_h, int stride_h,
+                      int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w)
+{
+    const int id = get_global_id(0);
+    const int split = id / blocks, block = id % blocks;
+    x += x_offset;
+    dy += dy_offset;
+    sums += sums_offset + (ulong)id * kernel_h * (K * V);
+    for (int k = 0; k < kernel_h * K; k++) AT(sums + k * V) = (VEC)(0.0f);
+    // Columns whose K inputs all lie inside the image.
+    const int in0 = min((max(pad_w, 0) + stride_w - 1) / stride_w, out_w);
+    const int beyond = x_w + pad_w - (K - 1) * dilate_w;  // col * stride_w must stay below
+    const int in1 = max(in0, min(out_w, beyond > 0 ? (beyond + stride_w - 1) / stride_w : 0));
+    const int all = batch * chunks;
+    const int first = (int)((long)all * split / splits), last = (int)((long)all * (split + 1) / splits);
+    for (int part = first; part < last; part++) {
+        const int n = part / chunks, r0 = part % chunks * chunk_rows, r1 = min(r0 + chunk_rows, out_h);
+        global const float* x_plane = x + ((ulong)n * blocks + block) * x_h * x_w * V;
+        global const float* dy_plane = dy + ((ulong)n * blocks + block) * out_h * out_w * V;
+        for (int kh = 0; kh < kernel_h; kh++) {
+            REPEAT_A(K, ZERO_K, 0)
+            REPEAT_A(K, ZERO_K, 1)
+            for (int row = r0; row < r1; row++) {
+                const int h = row * stride_h - pad_h + kh * dilate_h;
+                if (h < 0 || h >= x_h) continue;
+                global const float* from = x_plane + (ulong)h * x_w * V;
+                global const float* dp = dy_plane + (ulong)row * out_w * V;
+                int col = 0;
+                for (; col < in0; col++) EDGE
+                for (; col + 2 <= in1; col += 2) {
+                    global const float* xp = from + (long)(col * stride_w - pad_w) * V;
+                    const VEC d0 = READ(dp + col * V), d1 = READ(dp + (col + 1) * V);
+                    REPEAT_A(K, FMA_K, 0)
+                    REPEAT_A(K, FMA_K, 1)
+                }
+                for (; col < out_w; col++) EDGE
+            }
+            global float* to = sums + kh * (K * V);
+            REPEAT_A(K, ADD_K, 0)
+        }
+    }
+}
+
+// dw[channel][tap] = the sum over splits. A work-item makes one block.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void depthwise_filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset,
+                          int splits, int channels, int blocks, int taps)
+{
+    const int block = get_global_id(0);
+    sums += sums_offset + (ulong)block * taps * V;
+    dw += dw_offset + (ulong)block * V * taps;
+    const int lanes_here = min(V, channels - block * V);
+    for (int tap = 0; tap < taps; tap++) {
+        VEC total = READ(sums + tap * V);
+        for (int s = 1; s < splits; s++) total += READ(sums + ((ulong)s * blocks * taps + tap) * V);
+        float lanes[V] __attribute__((aligned(4 * V)));
+        *(VEC*)lanes = total;
+        for (int l = 0; l < lanes_here; l++) dw[(ulong)l * taps + tap] = lanes[l];
+    }
+}

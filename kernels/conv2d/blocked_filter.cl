@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Gradient of convolution weights for CPUs over blocked x and dy [N, C/V, H, W, V]: one work-item, wide
+// vectors.
+//
+//     acc[o][i] += dy[o][pixel] * splat(x[i][pixel shifted by the tap])     o < O blocks, i < I lanes
+//
+// in O*I registers over the pixels of a few rows; sums of each few rows are then added to the work-item's
+// part of `sums`, so that no long sum is taken in one go:
+//   [split, group, output block, input block, kernel row, kernel column, V in lanes, V out lanes].
+// A work-item owns `tile_out` x `tile_in` blocks of one group and every `splits`-th part of the row
+// chunks (a chunk: `chunk_rows` rows of one image). filter_sum adds the splits up and writes plain weights.
+// Inputs: V, O, I (a divisor of V). Local memory: none.
+#include "common/vectors.clh"
+
+#define ZERO_O(o, i) VEC acc_##o##_##i = (VEC)(0.0f);
+#define ZERO_I(i, _) REPEAT_B(O, ZERO_O, i)
+#define DY_O(o, _) const VEC dy_##o = READ(dp + (o) * dy_next);
+#define FMA_O(o, i) acc_##o##_##i = fma(dy_##o, s, acc_##o##_##i);
+#define FMA_I(i, _) { const VEC s = (VEC)(xp[i]); REPEAT_B(O, FMA_O, i) }
+#define PIXEL { REPEAT_C(O, DY_O, 0) REPEAT_A(I, FMA_I, 0) }
+#define ADD_O(o, i) if (b + o < b1) AT(to + (o) * out_step + (i) * V) += acc_##o##_##i;
+#define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
+            global float* sums, ulong sums_offset, int splits, int groups, int tile_out, int tile_in,
+            int out_tiles, int in_tiles, int out_blocks, int in_blocks, int batch, int chunks, int chunk_rows, int x_h,
+            int x_w, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h,
+            int pad_w, int dilate_h, int dilate_w)
+{
+    const int id = get_global_id(0);
+    const int tiles = groups * out_tiles * in_tiles;
+    const int split = id / tiles, group = id % tiles / (out_tiles * in_tiles);
+    const int b0 = id / in_tiles % out_tiles * tile_out, b1 = min(b0 + tile_out, out_blocks);
+    const int c0 = id % in_tiles * tile_in, c1 = min(c0 + tile_in, in_blocks);
+    const int taps = kernel_h * kernel_w;
+    const ulong x_plane = (ulong)x_h * x_w * V, dy_plane = (ulong)out_h * out_w * V;
+    const ulong out_step = (ulong)in_blocks * taps * (V * V);
+    x += x_offset;
+    dy += dy_offset;
+    sums += sums_offset + ((ulong)split * groups + group) * out_blocks * out_step;
+    for (int b = b0; b < b1; b++) {
+        global float* to = sums + b * out_step + (ulong)c0 * taps * (V * V);
+        for (int k = 0; k < (c1 - c0) * taps * V; k++) AT(to + (ulong)k * V) = (VEC)(0.0f);
+    }
+    const int all = batch * chunks;
+    const int first = (int)((long)all * split / splits), last = (int)((long)all * (split + 1) / splits);
+    for (int part = first; part < last; part++) {
+        const int n = part / chunks, r0 = part % chunks * chunk_rows, r1 = min(r0 + chunk_rows, out_h);
+        global const float* x_image = x + ((ulong)n * groups + group) * in_blocks * x_plane;
+        global const float* dy_image = dy + ((ulong)n * groups + group) * out_blocks * dy_plane;
+        for (int c = c0; c < c1; c++)
+            for (int tap = 0; tap < taps; tap++) {
+                // Rows and columns of dy whose x at this tap lies inside the image.
+                const int h = tap / kernel_w * dilate_h - pad_h, w = tap % kernel_w * dilate_w - pad_w;
+                const int row0 = max(r0, h < 0 ? (-h + stride_h - 1) / stride_h : 0);
+                const int row1 = h >= x_h ? row0 : min(r1, (x_h - 1 - h) / stride_h + 1);
+                const int col0 = w < 0 ? (-w + stride_w - 1) / stride_w : 0;
+                const int col1 = w >= x_w ? col0 : min(out_w, (x_w - 1 - w) / stride_w + 1);
+                if (row0 >= row1 || col0 >= col1) continue;
+                for (int lane = 0; lane < V; lane += I)
+                    for (int b = b0; b < b1; b += O) {
+                        const ulong dy_next = b + O <= b1 ? dy_plane : 0;
+                        REPEAT_A(I, ZERO_I, 0)
+                        for (int row = row0; row < row1; row++) {
+                            global const float* xp = x_image + c * x_plane +
+                                ((long)(row * stride_h + h) * x_w + col0 * stride_w + w) * V + lane;
+                            global const float* dp = dy_image + b * dy_plane + ((ulong)row * out_w + col0) * V;
+                            global const float* const end = dp + (col1 - col0) * V;
+                            for (; dp < end; dp += V, xp += stride_w * V) PIXEL
+                        }
+                        global float* to = sums + b * out_step + ((ulong)(c * taps + tap) * V + lane) * V;
+                        REPEAT_A(I, ADD_I, 0)
+                    }
+            }
+    }
+}
+
+// dw[group][out][in][tap] = the sum over splits. A work-item makes one output block and one input block.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
+                int groups, int out_blocks, int in_blocks, int group_out, int group_in, int taps)
+{
+    const int id = get_global_id(0);
+    const int c = id % in_blocks, b = id / in_blocks % out_blocks, group = id / in_blocks / out_blocks;
+    const ulong split_step = (ulong)groups * out_blocks * in_blocks * taps * (V * V);
+    sums += sums_offset + (ulong)id * taps * (V * V);
+    dw += dw_offset + (((ulong)group * group_out + b * V) * group_in + c * V) * taps;
+    const int outs = min(V, group_out - b * V), ins = min(V, group_in - c * V);
+    for (int i = 0; i < ins; i++)
+        for (int tap = 0; tap < taps; tap++) {
+            global const float* from = sums + (ulong)(tap * V + i) * V;
+            VEC total = READ(from);
+            for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
+            float lanes[V] __attribute__((aligned(4 * V)));
+            *(VEC*)lanes = total;
+            for (int o = 0; o < outs; o++) dw[((ulong)o * group_in + i) * taps + tap] = lanes[o];
+        }
+}

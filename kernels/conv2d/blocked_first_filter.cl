@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// Gradient of convolution weights where x is plain NCHW of few channels and dy is blocked [N, C/V, H, W, V]
+// (a network's first layer), for CPUs: one work-item, wide vectors.
+//
+//     acc[o][t] += dy[o][pixel] * splat(x[pixel shifted by tap t])      o < O blocks, t < T taps
+//
+// in O*T registers along one output row; a tap is a channel and a kernel position. A work-item takes the
+// rows of its split: it copies the padded input rows that a row needs into its part of `scratch`
+// ([channels * kernel rows, row_length]) and adds each row's sums to its part of `sums`:
+//   [split, slab of O output blocks, tap, O*V].
+// first_filter_sum adds the splits up and writes plain weights. Inputs: V, O, T. Local memory: none.
+#include "common/vectors.clh"
+
+#define ZERO_O(o, t) VEC acc_##o##_##t = (VEC)(0.0f);
+#define FROM_T(t, _) global const float* x_##t = taps_at(mine, min(t0 + t, taps - 1), kernel_w, row_length, dilate_w);
+#define ZERO_T(t, _) REPEAT_B(O, ZERO_O, t)
+#define DY_O(o, _) const VEC dy_##o = READ(dp + (o) * dy_next);
+#define FMA_O(o, t) acc_##o##_##t = fma(dy_##o, s, acc_##o##_##t);
+#define FMA_T(t, _) { const VEC s = (VEC)(x_##t[at]); REPEAT_B(O, FMA_O, t) }
+#define ADD_O(o, t) AT(to + ((t) * O + o) * V) += acc_##o##_##t;
+#define ADD_T(t, _) if (t0 + t < taps) { REPEAT_B(O, ADD_O, t) }
+
+global const float* taps_at(global const float* rows, int tap, int kernel_w, int row_length, int dilate_w) {
+    return rows + tap / kernel_w * row_length + tap % kernel_w * dilate_w;
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void first_filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
+                  global float* sums, ulong sums_offset, global float* scratch, ulong scratch_offset, int splits,
+                  int rows, int channels, int x_h, int x_w, int out_blocks, int out_h, int out_w, int kernel_h,
+                  int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w,
+                  int row_length)
+{
+    const int split = get_global_id(0);
+    const int taps = channels * kernel_h * kernel_w;
+    const int slabs = (out_blocks + O - 1) / O;
+    const ulong dy_plane = (ulong)out_h * out_w * V;
+    x += x_offset;
+    dy += dy_offset;
+    sums += sums_offset + (ulong)split * slabs * taps * (O * V);
+    global float* mine = scratch + scratch_offset + (ulong)split * channels * kernel_h * row_length;
+    for (int k = 0; k < slabs * taps * O; k++) AT(sums + (ulong)k * V) = (VEC)(0.0f);
+    const int first_row = (int)((long)rows * split / splits), last_row = (int)((long)rows * (split + 1) / splits);
+    for (int row = first_row; row < last_row; row++) {
+        const int n = row / out_h, oh = row % out_h;
+        for (int c = 0; c < channels; c++)
+            for (int kh = 0; kh < kernel_h; kh++) {
+                global float* to = mine + (c * kernel_h + kh) * row_length;
+                const int h = oh * stride_h - pad_h + kh * dilate_h;
+                const int inside = h >= 0 && h < x_h;
+                global const float* from = x + (((ulong)n * channels + c) * x_h + (inside ? h : 0)) * x_w;
+                const int first = min(pad_w, row_length), last = inside ? min(pad_w + x_w, row_length) : first;
+                int i = 0;
+                for (; i < first; i++) to[i] = 0.0f;
+                for (; i + V <= last; i += V) JOIN(vstore, V)(JOIN(vload, V)(0, from + (i - pad_w)), 0, to + i);
+                for (; i < last; i++) to[i] = from[i - pad_w];
+                for (; i < row_length; i++) to[i] = 0.0f;
+            }
+        for (int slab = 0; slab < slabs; slab++) {
+            global const float* const dy_row = dy + (((ulong)n * out_blocks + slab * O) * out_h + oh) * out_w * V;
+            const ulong dy_next = slab * O + O <= out_blocks ? dy_plane : 0;
+            for (int t0 = 0; t0 < taps; t0 += T) {
+                REPEAT_A(T, FROM_T, 0)
+                REPEAT_A(T, ZERO_T, 0)
+                global const float* dp = dy_row;
+                for (int at = 0; at < out_w * stride_w; at += stride_w, dp += V) {
+                    REPEAT_C(O, DY_O, 0)
+                    REPEAT_A(T, FMA_T, 0)
+                }
+                global float* to = sums + (ulong)(slab * taps + t0) * (O * V);
+                REPEAT_A(T, ADD_T, 0)
+            }
+        }
+    }
+}
+
+// dw[out][tap] = the sum over splits. A work-item makes one output block.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void first_filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
+                      int out, int taps)
+{
+    const int block = get_global_id(0);
+    const int slabs = ((out + V - 1) / V + O - 1) / O;
+    const ulong split_step = (ulong)slabs * taps * (O * V);
+    sums += sums_offset + (ulong)(block / O) * taps * (O * V) + block % O * V;
+    dw += dw_offset + (ulong)block * V * taps;
+    const int outs = min(V, out - block * V);
+    for (int tap = 0; tap < taps; tap++) {
+        VEC total = READ(sums + (ulong)tap * (O * V));
+        for (int s = 1; s < splits; s++) total += READ(sums + s * split_step + (ulong)tap * (O * V));
+        float lanes[V] __attribute__((aligned(4 * V)));
+        *(VEC*)lanes = total;
+        for (int o = 0; o < outs; o++) dw[(ulong)o * taps + tap] = lanes[o];
+    }
+}
