@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// Options of Attention.
+#pragma once
+
+#include "base/attrs.hpp"
+
+#include <dlprim/shape.hpp>
+
+#include <cmath>
+
+namespace dlprim::attention {
+
+struct Options {
+    double scale = 1;  ///< settled
+    bool is_causal = false;
+
+    static Options read(const Attrs& attrs, const Shape& q) {
+        const double given = attrs.number("scale");
+        return {given != 0 ? given : 1 / std::sqrt(static_cast<double>(q[-1])),
+                attrs.boolean("is_causal")};
+    }
+};
+
+}  // namespace dlprim::attention

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Embedding and EmbeddingBackward as operators, with Embedding's oracles.
+#include "base/text.hpp"
+#include "ops/embedding/operators.hpp"
+#include "ops/embedding/options.hpp"
+
+#include <algorithm>
+
+namespace dlprim::embedding {
+
+namespace {
+
+const Schema& the_schema() {
+    static const Schema schema{
+        {"num_embeddings", OptionKind::integer, std::int64_t{0}, "rows of the table", true},
+        {"embedding_dim", OptionKind::integer, std::int64_t{0}, "features of a row", true},
+        {"padding_idx", OptionKind::integer, std::int64_t{-1},
+         "a row that gets no gradient; -1: none"},
+    };
+    return schema;
+}
+
+class Forward : public Operator {
+  public:
+    std::string_view type() const override { return forward_type; }
+    const Schema& schema() const override { return the_schema(); }
+
+    std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
+        const Options options = Options::read(attrs);
+        require(options.num_embeddings >= 1 && options.embedding_dim >= 1,
+                "options num_embeddings and embedding_dim must be at least 1, got ",
+                options.num_embeddings, " and ", options.embedding_dim);
+        require(options.padding_idx >= -1 && options.padding_idx < options.num_embeddings,
+                "option padding_idx is ", options.padding_idx, ", the table has ",
+                options.num_embeddings, " rows");
+        Init init;
+        init.kind = Init::Kind::normal;
+        init.b = 1;
+        return {{{Shape{options.num_embeddings, options.embedding_dim}, DType::f32}, init}};
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Options options = Options::read(attrs);
+        require(inputs.size() == 2, "takes indices and a weight, got ", inputs.size(), " tensors");
+        const Shape wanted{options.num_embeddings, options.embedding_dim};
+        require(inputs[1].shape == wanted, "weight is ", inputs[1].shape.str(),
+                ", the options want ", wanted.str());
+        std::vector<std::int64_t> dims = inputs[0].shape.to_vector();
+        dims.push_back(options.embedding_dim);
+        return {{Shape(dims), inputs[1].dtype}};
+    }
+    std::pair<int, std::int64_t> label_input(const Attrs& attrs,
+                                             std::span<const TensorSpec>) const override {
+        return {0, attrs.integer("num_embeddings")};
+    }
+
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value || !context.wanted[1]) return;
+        context.input_gradients[1] =
+            context.graph.add1(backward_type, context.node.name + "/backward",
+                               {context.node.inputs[0], dy}, context.node.attrs);
+    }
+
+    void oracle(OracleCall& call) const override {
+        const Options options = Options::read(call.attrs);
+        const HostArray &indices = call.inputs[0], &weight = call.inputs[1];
+        HostArray& y = call.outputs[0];
+        std::vector<std::int64_t> dims = indices.shape.to_vector();
+        dims.push_back(options.embedding_dim);
+        y.shape = Shape(dims);
+        y.data.clear();
+        for (double index : indices.data) {
+            const std::int64_t row = std::clamp<std::int64_t>(static_cast<std::int64_t>(index), 0,
+                                                              options.num_embeddings - 1);
+            for (std::int64_t d = 0; d < options.embedding_dim; ++d)
+                y.data.push_back(
+                    weight.data[static_cast<std::size_t>(row * options.embedding_dim + d)]);
+        }
+    }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        const Options options = Options::read(call.attrs);
+        call.input_gradients.resize(2);
+        call.input_gradients[0] = {call.inputs[0].shape, {}, call.inputs[0].dtype};
+        HostArray& dw = call.input_gradients[1];
+        dw.shape = call.inputs[1].shape;
+        dw.data.assign(call.inputs[1].data.size(), 0);
+        const auto dim = static_cast<std::size_t>(options.embedding_dim);
+        for (std::size_t i = 0; i < call.inputs[0].data.size(); ++i) {
+            const auto row = static_cast<std::int64_t>(call.inputs[0].data[i]);
+            if (row == options.padding_idx || row < 0 || row >= options.num_embeddings) continue;
+            for (std::size_t d = 0; d < dim; ++d)
+                dw.data[static_cast<std::size_t>(row) * dim + d] +=
+                    call.output_gradients[0].data[i * dim + d];
+        }
+    }
+};
+
+class Backward : public Operator {
+  public:
+    std::string_view type() const override { return backward_type; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override { return the_schema(); }
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Options options = Options::read(attrs);
+        return {{Shape{options.num_embeddings, options.embedding_dim}, inputs[1].dtype}};
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_forward() {
+    return std::make_unique<Forward>();
+}
+std::unique_ptr<Operator> make_backward() {
+    return std::make_unique<Backward>();
+}
+
+Verdict check(const Problem& problem) {
+    const DType table =
+        problem.op == forward_type ? problem.inputs[1].dtype : problem.outputs[0].dtype;
+    if (table != DType::f32)
+        return Verdict::no(cat("it works on float tables, this one is ", name_of(table)));
+    switch (problem.inputs[0].dtype) {
+        case DType::f16:
+        case DType::bf16:
+        case DType::f64:
+        case DType::boolean:
+            return Verdict::no(cat("indices may not be ", name_of(problem.inputs[0].dtype)));
+        default:
+            break;
+    }
+    if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+    return Verdict::yes();
+}
+
+}  // namespace dlprim::embedding

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Embedding: rows of a table [num_embeddings, embedding_dim] by number: indices of any shape and
+// type ->
+// [..., embedding_dim]. EmbeddingBackward: indices, dy -> the gradient of the table.
+// An index out of range reads the nearest row and adds to no gradient; Net::set_input refuses it
+// before.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "graph/operator.hpp"
+
+#include <memory>
+
+namespace dlprim::embedding {
+
+constexpr const char* forward_type = "Embedding";
+constexpr const char* backward_type = "EmbeddingBackward";
+
+std::unique_ptr<Operator> make_forward();
+std::unique_ptr<Operator> make_backward();
+void add_reference_engines();
+void add_host_engines();
+
+/// float32 tables and any index type.
+Verdict check(const Problem& problem);
+
+}  // namespace dlprim::embedding

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// embedding.reference and embedding_backward.reference: the engines of OpenCL devices. The gradient
+// is gathered: each work-item owns rows of the table and scans the indices, without atomics.
+#include "base/text.hpp"
+#include "ops/embedding/operators.hpp"
+#include "ops/embedding/options.hpp"
+
+#include <algorithm>
+
+namespace dlprim::embedding {
+
+namespace {
+
+const char* opencl_type(DType dtype) {
+    switch (dtype) {
+        case DType::i8:
+            return "char";
+        case DType::u8:
+            return "uchar";
+        case DType::i16:
+            return "short";
+        case DType::u16:
+            return "ushort";
+        case DType::i32:
+            return "int";
+        case DType::u32:
+            return "uint";
+        case DType::i64:
+            return "long";
+        default:
+            return "float";
+    }
+}
+
+std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem) {
+    const std::string define = cat("#define INDEX ", opencl_type(problem.inputs[0].dtype), "\n");
+    return context.build(
+        {"embedding/reference.cl", define + kernel_source("embedding/reference.cl"), ""});
+}
+
+class Base : public Engine {
+  public:
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check(problem);
+    }
+    std::vector<std::string> sources() const override { return {"embedding/reference.cl"}; }
+};
+
+class Forward : public Base {
+  public:
+    std::string_view name() const override { return "embedding.reference"; }
+    std::string_view op() const override { return forward_type; }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const double bytes = 8.0 * static_cast<double>(problem.outputs[0].shape.numel());
+        return bytes / (std::max(device.gbytes_per_s, 1.0) * 0.5e9) + device.launch_us * 1e-6;
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Options options = Options::read(problem.attrs);
+        NDRange range;
+        range.global = {static_cast<std::size_t>(problem.outputs[0].shape.numel()), 1, 1};
+        KernelCall call(program(context, problem), "embedding_forward", range);
+        call.tensor("indices", 0, size_of(problem.inputs[0].dtype))
+            .tensor("weight", 1)
+            .tensor("y", 2);
+        call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+class Backward : public Base {
+  public:
+    std::string_view name() const override { return "embedding_backward.reference"; }
+    std::string_view op() const override { return backward_type; }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const double elements = static_cast<double>(problem.outputs[0].shape.numel() +
+                                                    2 * problem.inputs[1].shape.numel());
+        return 4.0 * elements / (std::max(device.gbytes_per_s, 1.0) * 0.3e9) +
+               device.launch_us * 1e-6;
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Options options = Options::read(problem.attrs);
+        const Traits& device = context.traits();
+        // A CPU has one lane a block; a GPU has a work-group's worth of features side by side.
+        const std::size_t most = static_cast<std::size_t>(
+            std::min<std::uint64_t>(64, std::max<std::uint64_t>(device.max_work_group, 1)));
+        std::size_t lanes = 1;
+        while (!device.wide_vectors && lanes * 2 <= most &&
+               static_cast<std::int64_t>(lanes) < options.embedding_dim)
+            lanes *= 2;
+        const std::int64_t blocks_wanted =
+            std::max(device.compute_units, 1) * std::int64_t{device.wide_vectors ? 4 : 8};
+        const std::int64_t block_rows =
+            std::max<std::int64_t>(1, (options.num_embeddings + blocks_wanted - 1) / blocks_wanted);
+        NDRange range;
+        range.dims = 2;
+        range.global = {
+            lanes, static_cast<std::size_t>((options.num_embeddings + block_rows - 1) / block_rows),
+            1};
+        range.local = {lanes, 1, 1};
+        KernelCall call(program(context, problem), "embedding_backward", range);
+        call.tensor("indices", 0, size_of(problem.inputs[0].dtype)).tensor("dy", 1).tensor("dw", 2);
+        call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
+        call.scalar("count", problem.inputs[0].shape.numel()).scalar("block_rows", block_rows);
+        call.scalar("padding", options.padding_idx);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_reference_engines() {
+    EngineRegistry::instance().add(std::make_unique<Forward>());
+    EngineRegistry::instance().add(std::make_unique<Backward>());
+}
+
+}  // namespace dlprim::embedding

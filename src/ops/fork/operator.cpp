@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// Fork: gives its input twice. It does nothing but order the gradients of a value that many nodes
+// read: a chain of forks adds them two at a time as they are made, where a sum over all would keep
+// every one of them. What recurrent networks need for their weights.
+#include "graph/operator.hpp"
+
+namespace dlprim {
+
+namespace {
+
+class Fork : public Operator {
+  public:
+    std::string_view type() const override { return "Fork"; }
+    bool internal() const override { return true; }
+    const Schema& schema() const override {
+        static const Schema schema;
+        return schema;
+    }
+    int outputs(const Attrs&) const override { return 2; }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
+        return {inputs[0], inputs[0]};
+    }
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId a = context.output_gradients[0], b = context.output_gradients[1];
+        if (!context.wanted[0]) return;
+        context.input_gradients[0] =
+            a == no_value ? b
+            : b == no_value
+                ? a
+                : context.graph.pointwise1(context.node.name + "/backward", "y0 = x0 + x1", {a, b});
+    }
+    bool lower(Graph&, const Node& node, std::vector<ValueId>& outputs) const override {
+        outputs = {node.inputs[0], node.inputs[0]};
+        return true;
+    }
+};
+
+}  // namespace
+
+void register_fork() {
+    OperatorRegistry::instance().add(std::make_unique<Fork>());
+}
+
+}  // namespace dlprim
