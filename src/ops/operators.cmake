@@ -4,6 +4,10 @@ set(DLPRIM_OPERATORS
     pointwise
     matmul
     inner_product
+    embedding
+    attention
+    split
+    fork
     conv2d
     transposed_conv2d
     concat
