@@ -8,6 +8,7 @@ set(DLPRIM_OPERATORS
     attention
     split
     fork
+    recurrent
     conv2d
     transposed_conv2d
     concat

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+// LSTM and GRU in plain loops in double, and backpropagation through time by hand.
+#include "ops/recurrent/recurrent.hpp"
+
+#include <cmath>
+
+namespace dlprim::recurrent {
+
+namespace {
+
+using Doubles = std::vector<double>;
+
+double sigmoid(double x) {
+    return 1 / (1 + std::exp(-x));
+}
+
+/// One layer and direction: sizes, parameters, and what backward needs of every step (in order of
+/// computation).
+struct Run {
+    bool lstm;
+    std::size_t steps, batch, in, hidden;
+    bool reverse;
+    const double *w_ih, *w_hh, *b_ih, *b_hh;  // biases may be null
+    Doubles x;                                // [T, N, in]
+    Doubles h, c;       // [T + 1, N, hidden]: before each step and behind the last
+    Doubles gate;       // [T, N, gates, hidden] after their functions
+    Doubles candidate;  // GRU: the hidden product of n, [T, N, hidden]
+
+    std::size_t gates() const { return lstm ? 4 : 3; }
+    std::size_t time(std::size_t i) const { return reverse ? steps - 1 - i : i; }
+    double& g(std::size_t i, std::size_t n, std::size_t k, std::size_t j) {
+        return gate[((i * batch + n) * gates() + k) * hidden + j];
+    }
+    std::size_t at(std::size_t i, std::size_t n, std::size_t j) const {
+        return (i * batch + n) * hidden + j;
+    }
+
+    void forward(const Doubles& h0, const Doubles& c0) {
+        h.assign((steps + 1) * batch * hidden, 0);
+        c = h;
+        gate.assign(steps * batch * gates() * hidden, 0);
+        candidate.assign(steps * batch * hidden, 0);
+        std::copy(h0.begin(), h0.end(), h.begin());
+        std::copy(c0.begin(), c0.end(), c.begin());
+        for (std::size_t i = 0; i < steps; ++i)
+            for (std::size_t n = 0; n < batch; ++n)
+                for (std::size_t j = 0; j < hidden; ++j) {
+                    double from_x[4], from_h[4];
+                    for (std::size_t k = 0; k < gates(); ++k) {
+                        const std::size_t row = k * hidden + j;
+                        from_x[k] = b_ih ? b_ih[row] : 0;
+                        from_h[k] = b_hh ? b_hh[row] : 0;
+                        for (std::size_t p = 0; p < in; ++p)
+                            from_x[k] += x[(time(i) * batch + n) * in + p] * w_ih[row * in + p];
+                        for (std::size_t p = 0; p < hidden; ++p)
+                            from_h[k] += h[at(i, n, p)] * w_hh[row * hidden + p];
+                    }
+                    if (lstm) {
+                        const double in_gate = g(i, n, 0, j) = sigmoid(from_x[0] + from_h[0]);
+                        const double forget = g(i, n, 1, j) = sigmoid(from_x[1] + from_h[1]);
+                        const double cell = g(i, n, 2, j) = std::tanh(from_x[2] + from_h[2]);
+                        const double out = g(i, n, 3, j) = sigmoid(from_x[3] + from_h[3]);
+                        c[at(i + 1, n, j)] = forget * c[at(i, n, j)] + in_gate * cell;
+                        h[at(i + 1, n, j)] = out * std::tanh(c[at(i + 1, n, j)]);
+                    } else {
+                        const double r = g(i, n, 0, j) = sigmoid(from_x[0] + from_h[0]);
+                        const double z = g(i, n, 1, j) = sigmoid(from_x[1] + from_h[1]);
+                        candidate[at(i, n, j)] = from_h[2];
+                        const double fresh = g(i, n, 2, j) = std::tanh(from_x[2] + r * from_h[2]);
+                        h[at(i + 1, n, j)] = (1 - z) * fresh + z * h[at(i, n, j)];
+                    }
+                }
+    }
+
+    /// dy: [T, N, hidden] in time; dh, dc: of the final states, become those of the initial ones.
+    void backward(const Doubles& dy, Doubles& dh, Doubles& dc, Doubles& dx, double* dw_ih,
+                  double* dw_hh, double* db_ih, double* db_hh) {
+        dx.assign(x.size(), 0);
+        for (std::size_t i = steps; i-- > 0;) {
+            Doubles dh_before(batch * hidden, 0);
+            for (std::size_t n = 0; n < batch; ++n)
+                for (std::size_t j = 0; j < hidden; ++j) {
+                    const std::size_t own = n * hidden + j;
+                    const double d = dh[own] + dy[at(time(i), n, j)];
+                    double via_x[4], via_h[4];
+                    if (lstm) {
+                        const double in_gate = g(i, n, 0, j), forget = g(i, n, 1, j),
+                                     cell = g(i, n, 2, j), out = g(i, n, 3, j);
+                        const double bent = std::tanh(c[at(i + 1, n, j)]);
+                        const double d_cell = dc[own] + d * out * (1 - bent * bent);
+                        via_x[0] = d_cell * cell * in_gate * (1 - in_gate);
+                        via_x[1] = d_cell * c[at(i, n, j)] * forget * (1 - forget);
+                        via_x[2] = d_cell * in_gate * (1 - cell * cell);
+                        via_x[3] = d * bent * out * (1 - out);
+                        for (int k = 0; k < 4; ++k) via_h[k] = via_x[k];
+                        dc[own] = d_cell * forget;
+                    } else {
+                        const double r = g(i, n, 0, j), z = g(i, n, 1, j), fresh = g(i, n, 2, j);
+                        const double d_fresh = d * (1 - z) * (1 - fresh * fresh);
+                        via_x[0] = via_h[0] = d_fresh * candidate[at(i, n, j)] * r * (1 - r);
+                        via_x[1] = via_h[1] = d * (h[at(i, n, j)] - fresh) * z * (1 - z);
+                        via_x[2] = d_fresh;
+                        via_h[2] = d_fresh * r;
+                        dh_before[own] += d * z;
+                    }
+                    for (std::size_t k = 0; k < gates(); ++k) {
+                        const std::size_t row = k * hidden + j;
+                        if (db_ih) db_ih[row] += via_x[k], db_hh[row] += via_h[k];
+                        for (std::size_t p = 0; p < in; ++p) {
+                            const std::size_t from = (time(i) * batch + n) * in + p;
+                            dw_ih[row * in + p] += via_x[k] * x[from];
+                            dx[from] += via_x[k] * w_ih[row * in + p];
+                        }
+                        for (std::size_t p = 0; p < hidden; ++p) {
+                            dw_hh[row * hidden + p] += via_h[k] * h[at(i, n, p)];
+                            dh_before[n * hidden + p] += via_h[k] * w_hh[row * hidden + p];
+                        }
+                    }
+                }
+            dh = dh_before;
+        }
+    }
+};
+
+/// [A, B, C] -> [B, A, C]
+Doubles swapped(const Doubles& x, std::size_t a, std::size_t b) {
+    if (a * b == 0) return x;
+    const std::size_t c = x.size() / (a * b);
+    Doubles y(x.size());
+    for (std::size_t i = 0; i < a; ++i)
+        for (std::size_t j = 0; j < b; ++j)
+            for (std::size_t k = 0; k < c; ++k) y[(j * a + i) * c + k] = x[(i * b + j) * c + k];
+    return y;
+}
+
+/// All runs of a network, in order.
+struct Network {
+    Options options;
+    bool lstm;
+    std::size_t tensors, steps, batch, hidden, directions;
+    std::vector<Run> runs;
+    Doubles y;  // [T, N, directions * hidden]
+
+    Network(const Attrs& attrs, bool is_lstm, const std::vector<HostArray>& inputs)
+        : options(Options::read(attrs)),
+          lstm(is_lstm),
+          tensors(tensors_among(options, inputs.size())) {
+        const Shape& shape = inputs[0].shape;
+        steps = static_cast<std::size_t>(shape[options.batch_first ? 1 : 0]);
+        batch = static_cast<std::size_t>(shape[options.batch_first ? 0 : 1]);
+        hidden = static_cast<std::size_t>(options.hidden_size);
+        directions = static_cast<std::size_t>(options.directions());
+        Doubles x = options.batch_first ? swapped(inputs[0].data, batch, steps) : inputs[0].data;
+        std::size_t in = static_cast<std::size_t>(shape[2]);
+        for (std::size_t layer = 0; layer < static_cast<std::size_t>(options.num_layers); ++layer) {
+            y.assign(steps * batch * directions * hidden, 0);
+            for (std::size_t d = 0; d < directions; ++d) {
+                const std::size_t number = layer * directions + d,
+                                  first = tensors + number * options.params_a_run();
+                const double* no_bias = nullptr;
+                Run run{lstm,
+                        steps,
+                        batch,
+                        in,
+                        hidden,
+                        d == 1,
+                        inputs[first].data.data(),
+                        inputs[first + 1].data.data(),
+                        options.bias ? inputs[first + 2].data.data() : no_bias,
+                        options.bias ? inputs[first + 3].data.data() : no_bias,
+                        x,
+                        {},
+                        {},
+                        {},
+                        {}};
+                run.forward(initial(inputs, 1, number),
+                            lstm ? initial(inputs, 2, number) : Doubles{});
+                for (std::size_t i = 0; i < steps; ++i)
+                    for (std::size_t n = 0; n < batch; ++n)
+                        for (std::size_t j = 0; j < hidden; ++j)
+                            y[((run.time(i) * batch + n) * directions + d) * hidden + j] =
+                                run.h[run.at(i + 1, n, j)];
+                runs.push_back(std::move(run));
+            }
+            x = y;
+            in = directions * hidden;
+        }
+    }
+    Doubles initial(const std::vector<HostArray>& inputs, std::size_t input,
+                    std::size_t number) const {
+        const std::size_t size = batch * hidden;
+        if (tensors <= input) return Doubles(size, 0);
+        const auto begin = inputs[input].data.begin() + static_cast<std::ptrdiff_t>(number * size);
+        return Doubles(begin, begin + static_cast<std::ptrdiff_t>(size));
+    }
+};
+
+}  // namespace
+
+void Recurrent::oracle(OracleCall& call) const {
+    std::vector<TensorSpec> specs;
+    for (const HostArray& input : call.inputs) specs.push_back({input.shape, DType::f32});
+    const std::vector<TensorSpec> made = infer(call.attrs, specs);
+    call.outputs.resize(made.size());
+    for (std::size_t i = 0; i < made.size(); ++i) call.outputs[i].shape = made[i].shape;
+    const Network net(call.attrs, states() == 2, call.inputs);
+    call.outputs[0].data = net.options.batch_first ? swapped(net.y, net.steps, net.batch) : net.y;
+    for (std::size_t s = 1; s < made.size(); ++s) {
+        Doubles& data = call.outputs[s].data;
+        data.clear();
+        for (const Run& run : net.runs) {
+            const Doubles& all = s == 1 ? run.h : run.c;
+            data.insert(data.end(), all.end() - static_cast<std::ptrdiff_t>(net.batch * net.hidden),
+                        all.end());
+        }
+    }
+}
+
+void Recurrent::oracle_backward(OracleBackwardCall& call) const {
+    Network net(call.attrs, states() == 2, call.inputs);
+    call.input_gradients.resize(call.inputs.size());
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+        call.input_gradients[i].shape = call.inputs[i].shape;
+        call.input_gradients[i].data.assign(call.inputs[i].data.size(), 0);
+    }
+    const std::size_t size = net.batch * net.hidden;
+    Doubles dy = call.output_gradients[0].data;
+    if (net.options.batch_first) dy = swapped(dy, net.batch, net.steps);
+    for (std::size_t layer = static_cast<std::size_t>(net.options.num_layers); layer-- > 0;) {
+        Doubles below;
+        for (std::size_t d = 0; d < net.directions; ++d) {
+            const std::size_t number = layer * net.directions + d;
+            Run& run = net.runs[number];
+            Doubles own(net.steps * size);
+            for (std::size_t row = 0; row < net.steps * net.batch; ++row)
+                for (std::size_t j = 0; j < net.hidden; ++j)
+                    own[row * net.hidden + j] = dy[(row * net.directions + d) * net.hidden + j];
+            const auto part = [&](std::size_t output) {
+                if (output >= call.output_gradients.size() ||
+                    call.output_gradients[output].data.empty())
+                    return Doubles(size, 0);
+                const auto begin = call.output_gradients[output].data.begin() +
+                                   static_cast<std::ptrdiff_t>(number * size);
+                return Doubles(begin, begin + static_cast<std::ptrdiff_t>(size));
+            };
+            Doubles dh = part(1), dc = net.lstm ? part(2) : Doubles(size, 0), dx;
+            const std::size_t first = net.tensors + number * net.options.params_a_run();
+            const auto gradient = [&](std::size_t i) {
+                return call.input_gradients[first + i].data.data();
+            };
+            run.backward(own, dh, dc, dx, gradient(0), gradient(1),
+                         net.options.bias ? gradient(2) : nullptr,
+                         net.options.bias ? gradient(3) : nullptr);
+            if (net.tensors > 1)
+                std::copy(dh.begin(), dh.end(),
+                          call.input_gradients[1].data.begin() +
+                              static_cast<std::ptrdiff_t>(number * size));
+            if (net.tensors > 2)
+                std::copy(dc.begin(), dc.end(),
+                          call.input_gradients[2].data.begin() +
+                              static_cast<std::ptrdiff_t>(number * size));
+            if (below.empty()) below.assign(dx.size(), 0);
+            for (std::size_t i = 0; i < dx.size(); ++i) below[i] += dx[i];
+        }
+        dy = below;
+    }
+    call.input_gradients[0].data = net.options.batch_first ? swapped(dy, net.steps, net.batch) : dy;
+}
+
+}  // namespace dlprim::recurrent
