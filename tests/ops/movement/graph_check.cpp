@@ -182,12 +182,13 @@ void interpret(const Context& context, const Graph& graph, std::vector<Contents>
 }  // namespace
 
 const std::vector<Context>& test_contexts() {
-    static const std::vector<Context> contexts = [] {
-        std::vector<Context> all;
-        for (const DeviceInfo& info : Context::devices()) all.emplace_back(info.id);
+    // Never closed: drivers may be gone when statics are destroyed.
+    static const auto* contexts = [] {
+        auto* all = new std::vector<Context>;
+        for (const DeviceInfo& info : Context::devices()) all->emplace_back(info.id);
         return all;
     }();
-    return contexts;
+    return *contexts;
 }
 
 HostArray random_array(const Shape& shape, std::string_view fill, std::mt19937& random,
