@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 namespace dlprim::pointwise {
 namespace {
@@ -203,6 +204,7 @@ std::string Emitter::expression(const Tape&, const Instruction& in,
             if (whole) return v(in.a);
             return unary(in.op == Op::floor ? "floor" : in.op == Op::ceil ? "ceil"
                          : in.op == Op::round ? "rint" : "trunc");
+        case Op::erf: return unary(own_erf() ? (scalar || width_ == 1 ? "erf" : "vector_erf") : "erf");
         case Op::sigmoid: return cat(one("1"), " / (", one("1"), " + exp(-", v(in.a), "))");
         case Op::isnan: return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isnan"));
         case Op::isinf: return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isinf"));
@@ -466,11 +468,33 @@ std::string Emitter::preamble() const {
         if (name.rfind("sts_", 0) == 0) all.insert("st_" + name.substr(4));
     }
     for (const std::string& name : all) os << helper_text(name);
+    bool erf = false;
+    for (const Instruction& in : job_.tape.code) erf = erf || in.op == Op::erf;
+    if (erf && own_erf()) {
+        // Power series below 1; beyond it Abramowitz and Stegun 7.1.26. Drivers' own erf goes lane by lane.
+        static const double series[] = {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600, -1.0 / 9360, 1.0 / 1320,
+                                        -1.0 / 216,    1.0 / 42,      -0.1,        1.0 / 3};
+        os << vector_ << " vector_erf(" << vector_ << " x) {\n    const " << vector_
+           << " a = fabs(x), s = x * x, t = 1.0f / (1.0f + 0.3275911f * a);\n    " << vector_ << " p = "
+           << splat(literal(-1.0 / 76204800)) << ";\n";
+        for (const double c : series) os << "    p = p * s + " << literal(c) << ";\n";
+        os << "    const " << vector_ << " near_ = 1.12837916709551257f * a * (1.0f - s * p);\n    const " << vector_
+           << " far_ = 1.0f - t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * "
+              "1.061405429f)))) * exp(-s);\n    return copysign(select(far_, near_, a < 1.0f), x);\n}\n";
+    }
     if (helpers_.count("philox")) {
         const std::string U = wide("uint", width_), L = wide("ulong", width_), F = wide("float", width_);
         std::string lanes = "(" + L + ")(0";
         for (int i = 1; i < width_; ++i) lanes += cat(",", i);
         lanes += ")";
+        // CPUs multiply 32 bits to 64 in vectors; GPUs have the high half as an instruction.
+        std::string round;
+        for (const auto& [n, factor, word] : {std::tuple("0", "0xD2511F53", "c0"), std::tuple("1", "0xCD9E8D57", "c2")})
+            round += aligned_ ? cat("        const ", U, " h", n, " = mul_hi((", U, ")(", factor, "u), ", word, "), l", n,
+                                    " = ", word, " * ", factor, "u;\n")
+                              : cat("        const ", L, " q", n, " = convert_", L, "(", word, ") * ", factor, "UL; const ",
+                                    U, " h", n, " = convert_", U, "(q", n, " >> 32), l", n, " = convert_", U, "(q", n,
+                                    " & 0xffffffffUL);\n");
         os << F << " philox_uniform(ulong seed, ulong step, ulong id, ulong first, ulong lane) {\n"
            << "    const " << L << " element = (" << L << ")(first) + " << lanes << " * (" << L << ")(lane);\n"
            << "    " << U << " c0 = convert_" << U << "(element & 0xffffffffUL), c1 = convert_" << U
@@ -478,8 +502,7 @@ std::string Emitter::preamble() const {
            << "    " << U << " c2 = (" << U << ")((uint)step), c3 = (" << U << ")((uint)id);\n"
            << "    uint k0 = (uint)seed, k1 = (uint)(seed >> 32);\n"
            << "    for (int r = 0; r < 10; ++r) {\n"
-           << "        const " << U << " h0 = mul_hi((" << U << ")(0xD2511F53u), c0), l0 = c0 * 0xD2511F53u;\n"
-           << "        const " << U << " h1 = mul_hi((" << U << ")(0xCD9E8D57u), c2), l1 = c2 * 0xCD9E8D57u;\n"
+           << round
            << "        c0 = h1 ^ c1 ^ k0; c1 = l1; c2 = h0 ^ c3 ^ k1; c3 = l0;\n"
            << "        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;\n    }\n"
            << "    return convert_" << F << "(c0 >> 8) * (1.0f / 16777216.0f);\n}\n";

@@ -83,6 +83,7 @@ class Emitter {
     std::vector<KernelNumber> numbers_;
     std::vector<bool> is_mask_;
 
+    bool own_erf() const { return !aligned_ && job_.type == Compute::f32 && width_ > 1; }
     std::string helper(const char* kind, DType dtype);
     std::string number(const std::string& name, double value);
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);

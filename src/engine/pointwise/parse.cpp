@@ -191,9 +191,8 @@ class Parser {
         double value = 0;
         const auto [end, code] =
             std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-        if (code != std::errc() || end == text_.data() + at_ || letter(text_[at_]) ||
-            text_[at_] == '-')
-            error("expected a number");
+        const bool runs_on = end != text_.data() + text_.size() && (letter(*end) || *end == '.');
+        if (code != std::errc() || text_[at_] == '-' || runs_on) error("expected a number");
         at_ = static_cast<std::size_t>(end - text_.data());
         return value;
     }
