@@ -3,6 +3,7 @@
 // under both types, as "matmul.<way>" and "inner_product.<way>".
 #pragma once
 
+#include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "ops/matmul/gemm.hpp"
 
@@ -13,8 +14,7 @@ namespace dlprim::matmul {
 class MatMulEngine : public Engine {
   public:
     MatMulEngine(std::string op, std::string_view way)
-        : op_(std::move(op)),
-          name_((op_ == "MatMul" ? "matmul." : "inner_product.") + std::string(way)) {}
+        : op_(std::move(op)), name_(cat(op_ == "MatMul" ? "matmul." : "inner_product.", way)) {}
     std::string_view name() const override { return name_; }
     std::string_view op() const override { return op_; }
     bool on_host() const override { return false; }
