@@ -17,7 +17,13 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         if (!rule(graph, node, outputs)) continue;
         require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
+        bool named = false;  // the name that the user knows goes to the node that asked for it first
         for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
+            named = named || graph.nodes[k].name == node.name;
+            if (!named && graph.nodes[k].name.starts_with(node.name + "#")) {
+                graph.nodes[k].name = node.name;
+                named = true;
+            }
             graph.nodes[k].frozen = node.frozen;
             graph.nodes[k].part = node.part;
             if (graph.nodes[k].engine.empty() && graph.nodes[k].op == node.op) graph.nodes[k].engine = node.engine;
