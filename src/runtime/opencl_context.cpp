@@ -87,6 +87,9 @@ class OpenCLContext : public PooledContext {
     std::map<std::string, std::shared_future<Built>> programs_;  // by key
 };
 
+// Waits for all work, then forbids releases. Handlers run in reverse order of registration, so this
+// is registered after a driver is first used, and again after its compiler is: PoCL compiles in its
+// worker threads, which must not outlive what its compiler keeps in static variables.
 void at_exit() {
     Live& all = live();
     const std::lock_guard lock(all.mutex);
@@ -113,9 +116,8 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
         clReleaseContext(context_);
         throw;
     }
-    // Registered after the driver's own handlers, so it runs before them.
-    static const int registered = std::atexit(at_exit);
-    static_cast<void>(registered);
+    static std::once_flag opened;
+    std::call_once(opened, [] { std::atexit(at_exit); });
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
 }
@@ -226,6 +228,8 @@ cl_program OpenCLContext::from_source(const ProgramSource& source) {
     cl_check(code, "making program '", source.name, "'");
     count(counters_.compiles);
     code = clBuildProgram(program, 1, &device_, source.options.c_str(), nullptr, nullptr);
+    static std::once_flag compiled;
+    std::call_once(compiled, [] { std::atexit(at_exit); });
     if (code != CL_SUCCESS) build_failed(program, source, code);
     return program;
 }

@@ -51,7 +51,7 @@ TEST_CASE("devices are found by place, kind and name") {
         CHECK(Context("opencl").info().kind != DeviceKind::host);
         CHECK(Context().info().id == Context("opencl").info().id);
         CHECK_NOTHROW(Context(info.platform.substr(1)));
-        const Traits& traits = Context(info.id).traits();
+        const Traits traits = Context(info.id).traits();
         CHECK(traits.vector_width >= 1);
         CHECK(traits.base_align_bytes >= 64);
         CHECK(traits.max_work_group >= 1);
