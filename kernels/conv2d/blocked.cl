@@ -13,11 +13,10 @@
 // is theirs.
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
-// phase (row % s, column % s) of dx as a convolution of its own, written at OUT_STEP columns.
+// phase (row % s, column % s) of dx as a convolution of its own, written every y_row_step rows and y_column_step columns.
 //
-// Inputs: V, P, O; S (columns of x from one pixel to the next in the private array), DIRECT, HAS_BIAS,
-// TAIL (output channels are no multiple of V), XS (vectors of the private array), OUT_STEP, and
-// the epilogue (src/engine/epilogue.hpp).
+// Inputs: V, P, O; S (columns of x from one pixel to the next in the private array), DIRECT, XS (vectors of
+// the private array), and the epilogue (src/engine/epilogue.hpp).
 // Local memory: none. Weights: see blocked_pack.cl.
 #include "common/vectors.clh"
 
@@ -25,22 +24,19 @@
 #define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
 #define START_O(o, p) acc_##o##_##p = bias_##o;
 #define START_P(p, _) REPEAT_B(O, START_O, p)
-#define BIAS_READ(o) (HAS_BIAS && block0 + o < out_blocks ? read_lanes(bias + group * group_out, block0 + o, group_out) : (VEC)(0.0f))
+#define BIAS_READ(o) (has_bias && block0 + o < out_blocks ? read_lanes(bias + group * group_out, block0 + o, group_out) : (VEC)(0.0f))
 #define BIAS_O(o, _) const VEC bias_##o = BIAS_READ(o);
-#define PLACE(o, p) (tile_at + (ulong)(o) * y_plane + (ulong)(p) * OUT_STEP * V)
+#define PLACE(o, p) (tile_at + (ulong)(o) * y_plane + (ulong)((p) * y_column_step * V))
 #define RESUME_O(o, p) acc_##o##_##p = block0 + o < out_blocks ? READ(y + PLACE(o, p)) : (VEC)(0.0f);
 #define RESUME_P(p, _) REPEAT_B(O, RESUME_O, p)
 #define WEIGHT_O(o, l) const VEC w_##o = READ(wp + ((l) * O + o) * V);
 #define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * V + l]); REPEAT_B(O, FMA_O, p) }
 #define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
+#define PREFETCH_P(p, _) PREFETCH(from + (p) * V);
 #define STORE_O(o, p) if (block0 + o < out_blocks) AT(y + PLACE(o, p)) = acc_##o##_##p;
 #define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
-#if TAIL
-#define MASK(o) v = keep_lanes(v, group_out - (block0 + o) * V);
-#else
-#define MASK(o)
-#endif
+#define MASK(o) if ((block0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (block0 + o) * V);
 #define FINISH_O(o, p) if (block0 + o < out_blocks) { \
     const ulong at = PLACE(o, p); VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
 #define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
@@ -59,7 +55,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
           global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
           int rows, int tile_columns, int tiles_per_item, int items, int slabs, int slab_inner,
           int group_slabs, int group_out, int in_blocks, int chunk, int x_blocks, int x_h, int x_w,
-          int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step,
+          int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step, int y_column_step, int has_bias,
           int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w,
           int dilate_h, int dilate_w, int span, int span_step EPILOGUE_PARAMETERS)
 {
@@ -86,7 +82,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             const int column = min(wanted, out_w - P);
             const int skip = wanted - column;
             const ulong tile_at = (((ulong)n * y_blocks + (ulong)group * out_blocks + block0) * y_h +
-                                   y_row0 + oh * y_row_step) * y_w * V + (ulong)(y_column0 + column * OUT_STEP) * V;
+                                   y_row0 + oh * y_row_step) * y_w * V + (ulong)(y_column0 + column * y_column_step) * V;
             REPEAT_A(P, DECLARE_P, 0)
             if (c0 == 0) {
                 REPEAT_A(P, START_P, 0)
@@ -99,8 +95,9 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             global const float* wp = w + (ulong)c0 * (V * O * V);
             for (int c = c0; c < c1; c++) {
                 global const float* xp = from;
-                POSITION
                 from += (ulong)x_h * x_w * V;
+                REPEAT_A(P, PREFETCH_P, 0)
+                POSITION
             }
 #else
             float piece[XS * V] __attribute__((aligned(4 * V)));
@@ -112,6 +109,10 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                     int at_w = column * stride_w - pad_w;
                     for (int i = 0; i < span; i++, at_w += span_step)
                         *(VEC*)(piece + i * V) = at_w >= 0 && at_w < x_w ? READ(from + (long)at_w * V) : (VEC)(0.0f);
+                    if (kernel_h == 1) {
+                        global const float* next = from + ((ulong)x_h * x_w + column * stride_w) * V;
+                        for (int i = 0; i < span; i++) PREFETCH(next + i * span_step * V);
+                    }
                     global const float* wp = w + (ulong)(c * kernel_h + kh) * kernel_w * (V * O * V);
                     for (int kw = 0; kw < kernel_w; kw++) {
                         const float* xp = piece + kw * dilate_w * V;

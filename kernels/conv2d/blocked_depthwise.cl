@@ -5,29 +5,24 @@
 //     acc[p] += w * x[p * S + kw]        over kernel rows and columns
 //
 // A work-item makes `rows_per_item` rows of one block of one image. Serves the gradient of the data as blocked.cl
-// does: weights flipped, a phase of the stride a launch, written at OUT_STEP columns. Weights:
+// does: weights flipped, a phase of the stride a launch, written every y_row_step rows and y_column_step columns. Weights:
 // [block, kernel row, kernel column, V].
-// Inputs: V, P; S (stride of columns), HAS_BIAS, TAIL (channels are no multiple of V), OUT_STEP, and the
-// epilogue (src/engine/epilogue.hpp). Local memory: none.
+// Inputs: V, P; S (stride of columns), and the epilogue (src/engine/epilogue.hpp). Local memory: none.
 #include "common/vectors.clh"
 
 #define START_P(p, _) VEC acc_##p = start;
 #define FMA_P(p, _) acc_##p = fma(weight, READ(xp + (p) * S * V), acc_##p);
 #define EDGE_P(p, _) { const int c = at + (p) * S; \
     if (c >= 0 && c < x_w) acc_##p = fma(weight, READ(from + (long)c * V), acc_##p); }
-#if TAIL
-#define MASK v = keep_lanes(v, channels - block * V);
-#else
-#define MASK
-#endif
+#define MASK if ((block + 1) * V > channels) v = keep_lanes(v, channels - block * V);
 #define FINISH_P(p, _) if (p >= skip) { \
-    const ulong at = row_at + (ulong)(p) * OUT_STEP * V; VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
+    const ulong at = row_at + (ulong)((p) * y_column_step * V); VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
                global const float* bias, ulong bias_offset, global float* y, ulong y_offset, int row_items,
                int rows_per_item, int channels, int blocks, int x_h, int x_w, int y_h, int y_w, int y_row0,
-               int y_column0, int y_row_step, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h,
+               int y_column0, int y_row_step, int y_column_step, int has_bias, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h,
                int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w EPILOGUE_PARAMETERS)
 {
     const int id = get_global_id(0);
@@ -37,7 +32,7 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
     w += w_offset + (ulong)block * kernel_h * kernel_w * V;
     y += y_offset;
     bias += bias_offset;
-    const VEC start = HAS_BIAS ? read_lanes(bias, block, channels) : (VEC)(0.0f);
+    const VEC start = has_bias ? read_lanes(bias, block, channels) : (VEC)(0.0f);
     for (int row = row0; row < row1; row++)
         for (int wanted = 0; wanted < out_w; wanted += P) {
             const int column = min(wanted, out_w - P), skip = wanted - column;
@@ -64,7 +59,7 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
                 }
             }
             const ulong row_at = (((ulong)plane * y_h + y_row0 + row * y_row_step) * y_w + y_column0 +
-                                  column * OUT_STEP) * V;
+                                  column * y_column_step) * V;
             REPEAT_A(P, FINISH_P, 0)
         }
 }

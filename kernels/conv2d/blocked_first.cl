@@ -9,21 +9,17 @@
 // A work-item makes one output row of one image, all output channels: it first copies the input rows it
 // needs, padded, into its part of `scratch` ([channels * kernel rows, row_length]). Weights as
 // blocked_pack.cl makes them with one input lane a block (V = 1 there): [slab, channel, kh, kw, O*V].
-// Inputs: V, P, O, STRIDE, HAS_BIAS, TAIL (see blocked.cl), and the epilogue. Local memory: none.
+// Inputs: V, P, O, STRIDE, and the epilogue. Local memory: none.
 #include "common/vectors.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p = bias_##o;
 #define DECLARE_P(p, _) REPEAT_B(O, DECLARE_O, p)
 #define BIAS_O(o, _) \
-    const VEC bias_##o = HAS_BIAS && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
+    const VEC bias_##o = has_bias && block0 + o < out_blocks ? read_lanes(bias, block0 + o, out) : (VEC)(0.0f);
 #define WEIGHT_O(o, l) const VEC w_##o = READ(wp + (o) * V);
 #define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * STRIDE]); REPEAT_B(O, FMA_O, p) }
-#if TAIL
-#define MASK(o) v = keep_lanes(v, out - (block0 + o) * V);
-#else
-#define MASK(o)
-#endif
+#define MASK(o) if ((block0 + o + 1) * V > out) v = keep_lanes(v, out - (block0 + o) * V);
 #define FINISH_O(o, p) if (block0 + o < out_blocks) { \
     const ulong at = row_at + (ulong)(o) * y_plane + (ulong)(column + p) * V; \
     VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
@@ -34,7 +30,7 @@ void conv_first(global const float* x, ulong x_offset, global const float* w, ul
                 global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
                 global float* scratch, ulong scratch_offset, int rows, int row_items,
                 int channels, int x_h, int x_w, int out, int out_blocks, int out_h, int out_w, int kernel_h,
-                int kernel_w, int stride_h, int pad_h, int pad_w, int dilate_h, int dilate_w, int row_length
+                int kernel_w, int stride_h, int pad_h, int pad_w, int dilate_h, int dilate_w, int row_length, int has_bias
                 EPILOGUE_PARAMETERS)
 {
     const int id = get_global_id(0);

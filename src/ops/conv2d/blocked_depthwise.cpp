@@ -117,7 +117,9 @@ class Depthwise : public Engine {
         const Traits& device = context.traits();
         const int v = device.vector_width;
         const std::int64_t most = device.vector_registers >= 32 ? 14 : 7;
-        const std::int64_t pixels = ceil_div(job.out_w, ceil_div(job.out_w, most));
+        std::int64_t pixels = 1;  // a size of a few, so that few programs are compiled
+        for (const std::int64_t size : {2, 4, 7, 10, 14})
+            if (size <= std::min(most, job.out_w)) pixels = size;
         const std::int64_t blocks = ceil_div(job.group_out, v);
         // Enough work-items for every core, of at least some thousand vectors where there are that
         // many.
@@ -129,10 +131,8 @@ class Depthwise : public Engine {
         const std::int64_t rows_per_item = std::min({wanted, share, job.out_h});
         const std::int64_t row_items = ceil_div(job.out_h, rows_per_item);
         const bool bias = !backward_ && has_bias(problem);
-        const std::string options = define("V", v) + define("P", pixels) +
-                                    define("S", job.stride_w) + define("HAS_BIAS", bias) +
-                                    define("TAIL", job.group_out % v != 0) +
-                                    define("OUT_STEP", job.column_step);
+        const std::string options =
+            define("V", v) + define("P", pixels) + define("S", job.stride_w);
         const auto program =
             conv_program(context, "blocked_depthwise.cl", options, problem.epilogue);
         KernelCall call(program, "depthwise", single_items(planes * row_items));
@@ -150,6 +150,8 @@ class Depthwise : public Engine {
                                                                 {"y_row0", job.row0},
                                                                 {"y_column0", job.column0},
                                                                 {"y_row_step", job.row_step},
+                                                                {"y_column_step", job.column_step},
+                                                                {"has_bias", bias},
                                                                 {"out_h", job.out_h},
                                                                 {"out_w", job.out_w},
                                                                 {"kernel_h", job.kernel_h},

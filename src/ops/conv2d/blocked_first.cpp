@@ -85,8 +85,7 @@ class BlockedFirst : public Engine {
         const bool bias = has_bias(problem);
         const std::string options = define("V", device.vector_width) +
                                     define("P", plan.tile.pixels) + define("O", plan.tile.blocks) +
-                                    define("STRIDE", g.sw) + define("HAS_BIAS", bias) +
-                                    define("TAIL", g.out % device.vector_width != 0);
+                                    define("STRIDE", g.sw);
         const auto program = conv_program(context, "blocked_first.cl", options, problem.epilogue);
         KernelCall call(program, "conv_first", single_items(plan.items));
         const int y = static_cast<int>(problem.inputs.size());
@@ -112,7 +111,8 @@ class BlockedFirst : public Engine {
                                                                 {"pad_w", g.pl},
                                                                 {"dilate_h", g.dh},
                                                                 {"dilate_w", g.dw},
-                                                                {"row_length", plan.row_length}};
+                                                                {"row_length", plan.row_length},
+                                                                {"has_bias", bias}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         call.check();

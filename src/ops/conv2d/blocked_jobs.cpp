@@ -56,6 +56,37 @@ std::int64_t blocks_of(const Traits& device, std::int64_t channels) {
     return ceil_div(channels, device.vector_width);
 }
 
+// How tiles are dealt out to work-items, and whether all slabs of one item's tiles come before the
+// next item's (slab_inner) or all items of one slab before the next slab.
+struct Sharing {
+    std::int64_t tiles_per_item;
+    bool slab_inner;
+};
+
+// Work-items enough for every core to end together, in the order that reads least from beyond a
+// core's second-level cache, of which x or the weights may fill half.
+Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
+                  std::int64_t slabs, std::int64_t slab_bytes) {
+    constexpr std::int64_t cache = 512 * 1024;
+    const std::int64_t wanted = 16 * std::max(1, device.compute_units);
+    const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
+    const std::int64_t columns = job.kernel_w <= 1 ? 1 : job.stride_w;
+    const std::int64_t tile_bytes = 4 * job.group_in * tile.pixels * columns *
+                                    std::min(job.stride_h, std::max<std::int64_t>(job.kernel_h, 1));
+    const std::int64_t fitting =
+        std::max<std::int64_t>(1, cache / std::max<std::int64_t>(tile_bytes, 1));
+    const std::int64_t inner_tiles = std::min(share, fitting);
+    const auto x_bytes = static_cast<double>(tiles * tile_bytes);
+    const auto weight_bytes = static_cast<double>(slabs / job.groups * slab_bytes);
+    const double passes = static_cast<double>(slabs) / static_cast<double>(job.groups);
+    const double outer = weight_bytes + x_bytes * (x_bytes <= cache ? 1 : passes);
+    const double inner =
+        x_bytes +
+        weight_bytes *
+            (weight_bytes <= cache ? 1 : static_cast<double>(ceil_div(tiles, inner_tiles)));
+    return inner <= outer ? Sharing{inner_tiles, true} : Sharing{share, false};
+}
+
 Tile job_tile(const Traits& device, const DenseJob& job) {
     return choose_tile(device, blocks_of(device, job.group_out), job.out_w);
 }
@@ -134,24 +165,28 @@ std::vector<DenseJob> backward_data_jobs(const Geometry& g) {
 }
 
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
-    // Registers hold blocks*pixels accumulators, a weight vector a block and a splat.
+    // Registers hold blocks*pixels accumulators, a weight vector a block and a splat, which AVX-512
+    // can take from memory.
     const int registers = device.vector_registers;
     Tile best{1, 1};
     double best_cost = std::numeric_limits<double>::infinity();
-    for (int blocks = 1; blocks <= 4; ++blocks) {
-        const int most = std::min(28, (registers - blocks - 1) / blocks);
-        if (most < 1) break;
-        const std::int64_t tiles = ceil_div(std::max<std::int64_t>(out_w, 1), most);
-        const auto pixels = static_cast<int>(ceil_div(std::max<std::int64_t>(out_w, 1), tiles));
-        // Cycles a lane: two multiply-adds each, two loads each, and four deep in latency.
-        const double lane =
-            std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
-        const double cost = lane * static_cast<double>(tiles * ceil_div(out_blocks, blocks));
-        if (cost < best_cost * 0.999) {
-            best_cost = cost;
-            best = {blocks, pixels};
+    // Few sizes, so that few programs are compiled.
+    const std::int64_t width = std::max<std::int64_t>(out_w, 1);
+    for (const int blocks : {1, 2, 4})
+        for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
+            if (pixels > width || blocks * pixels > 28 ||
+                blocks * (pixels + 1) + 1 > registers + (registers >= 32 && pixels < 8))
+                continue;
+            // Cycles a lane: two multiply-adds each, two loads each, and four deep in latency.
+            const double lane =
+                std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
+            const double cost =
+                lane * static_cast<double>(ceil_div(width, pixels) * ceil_div(out_blocks, blocks));
+            if (cost < best_cost * 0.999) {
+                best_cost = cost;
+                best = {blocks, pixels};
+            }
         }
-    }
     return best;
 }
 
@@ -263,32 +298,27 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     const std::int64_t rows = job.n * job.out_h, tile_columns = ceil_div(job.out_w, tile.pixels);
     const std::int64_t tiles = rows * tile_columns;
 
-    // Enough work-items for every core to end together, and no more than that.
-    const std::int64_t wanted = 16 * std::max(1, device.compute_units);
-    const std::int64_t tiles_per_item = std::max<std::int64_t>(1, tiles * slabs / wanted);
-    const std::int64_t items = ceil_div(tiles, tiles_per_item);
     const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
-    const std::int64_t chunk =
-        std::clamp<std::int64_t>(384 * 1024 / std::max<std::int64_t>(block_bytes, 1), 1, in_blocks);
-    // Small weights stay in cache while x passes once; large ones are passed once.
-    const bool slab_inner = block_bytes * in_blocks * group_slabs <= 512 * 1024;
+    const auto [tiles_per_item, slab_inner] =
+        share_out(device, job, tile, tiles, slabs, block_bytes * in_blocks);
+    const std::int64_t items = ceil_div(tiles, tiles_per_item);
+    // Weights of a chunk and the pixels of an item share the second-level cache.
+    const std::int64_t chunk = std::clamp<std::int64_t>(
+        (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1), 1, in_blocks);
 
     const bool gather = job.kernel_w <= 1;
     const std::int64_t step = gather ? 1 : job.stride_w;
     const std::int64_t span =
         (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
     const std::int64_t room =
-        (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 8) * 8;
-    const bool has_bias_operand = bias >= 0;
-    std::string options = define("V", v) + define("P", tile.pixels) + define("O", tile.blocks) +
-                          define("S", direct ? 1 : step) + define("DIRECT", direct) +
-                          define("HAS_BIAS", has_bias_operand) +
-                          define("TAIL", job.group_out % v != 0) + define("XS", direct ? 1 : room) +
-                          define("OUT_STEP", job.column_step);
+        (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 16) * 16;
+    const std::string options = define("V", v) + define("P", tile.pixels) +
+                                define("O", tile.blocks) + define("S", direct ? 1 : step) +
+                                define("DIRECT", direct) + define("XS", direct ? 1 : room);
     const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
     KernelCall call(program, "conv", single_items(items * slabs));
     call.tensor("x", x).tensor_at("w", w, weight_bytes).tensor("y", y);
-    call.tensor("bias", has_bias_operand ? bias : x);
+    call.tensor("bias", bias >= 0 ? bias : x);
     bind_epilogue(call, problem.epilogue);
     const std::pair<const char*, std::int64_t> scalars[] = {
         {"rows", rows},
@@ -311,6 +341,8 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         {"y_row0", job.row0},
         {"y_column0", job.column0},
         {"y_row_step", job.row_step},
+        {"y_column_step", job.column_step},
+        {"has_bias", bias >= 0},
         {"out_h", job.out_h},
         {"out_w", job.out_w},
         {"kernel_h", job.kernel_h},
