@@ -103,7 +103,7 @@ void Hdf5Writer::Impl::reserve(std::uint64_t bytes) {
     if (file && H5Fget_filesize(file.id(), &used) < 0) broken(hdf5::last_error());
     const int code = posix_fallocate(descriptor, 0, static_cast<off_t>(used + bytes + margin));
     if (code == ENOSPC || code == EDQUOT)
-        broken(cat("the disk is full (", used + bytes, " bytes are needed so far)"));
+        broken(cat("the disk is full (", used + bytes + margin, " bytes are needed so far)"));
     if (code == EFBIG) broken("the file would be larger than the limit set for this process");
     if (code != 0 && code != EOPNOTSUPP && code != EINVAL) broken(std::strerror(code));
 }

@@ -95,14 +95,14 @@ class TreeBuilder {
     }
     bool key(std::string& name) {
         std::get<JsonValue::Object>(stack_.back()->data)
-            .emplace_back(std::move(name), JsonValue{{}, position()});
+            .push_back({std::move(name), JsonValue{{}, position()}});
         return true;
     }
     bool end_object() {
         const auto& members = std::get<JsonValue::Object>(stack_.back()->data);
         std::vector<std::string_view> names;
         names.reserve(members.size());
-        for (const auto& member : members) names.push_back(member.first);
+        for (const auto& member : members) names.push_back(member.key);
         std::sort(names.begin(), names.end());
         const auto twice = std::adjacent_find(names.begin(), names.end());
         if (twice != names.end())
@@ -145,7 +145,7 @@ class TreeBuilder {
             items->push_back(std::move(value));
             return &items->back();
         }
-        JsonValue& slot = std::get<JsonValue::Object>(stack_.back()->data).back().second;
+        JsonValue& slot = std::get<JsonValue::Object>(stack_.back()->data).back().value;
         slot = std::move(value);
         return &slot;
     }

@@ -19,14 +19,21 @@
 
 namespace dlprim {
 
+struct JsonMember;
+
 struct JsonValue {
     using Array = std::vector<JsonValue>;
-    using Object = std::vector<std::pair<std::string, JsonValue>>;  ///< in the order of the text
+    using Object = std::vector<JsonMember>;  ///< in the order of the text
     std::variant<std::monostate, bool, std::int64_t, double, std::string, Array, Object> data;
     std::size_t position = 0;  ///< byte offset of the value's end (an array's or object's: start)
 
     /// "null", "a boolean", "an integer", "a number", "a string", "a list", "an object".
     std::string_view kind_name() const;
+};
+
+struct JsonMember {
+    std::string key;
+    JsonValue value;
 };
 
 /// Limits on what is read.
