@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // matmul.vector: register tiles of explicit vectors for CPU devices, one work-item a work-group.
 //
-// A work-item computes `tiles` tiles of MR rows by NV*W columns, one below the other, against one panel of B:
+// A work-item computes up to TILES tiles of MR rows by NV*W columns, one below the other, against one panel of B,
+// `k_block` steps of k at a time, so that those steps of the panel stay in the first-level cache:
 //
 //              panel of B: k steps of NV vectors of W floats
-//   A: MR rows [ c0_0 c0_1 ]   MR*NV accumulators stay in registers over all of k
+//   A: MR rows [ c0_0 c0_1 ]   MR*NV accumulators stay in registers over a block
 //              [ c1_0 c1_1 ]
 //
 // B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], zero behind column n. A is read
 // in place, or packed likewise as [k][MR] a tile (A_PACKED). OpenCL compilers for CPUs do not unroll, hence
 // the macros.
-// Defines: W, NV, MR, A_PACKED, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
+// Defines: W, NV, MR, TILES, A_PACKED, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
 
 #include "matmul/unroll.clh"
 
@@ -49,7 +50,7 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
     }
 }
 
-#define DECLARE_V(r, v) vec c##r##_##v = (vec)(0.0f);
+#define DECLARE_V(r, v) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
 #define DECLARE(r) VECS(DECLARE_V, r)
 #define LOAD_B(r, v) const vec b##v = VLOAD(v, pb);
 #define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
@@ -71,7 +72,7 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
-    int n, int k, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha, int has_bias) {
+    int n, int k, int k_block, long a_row, long a_k, long b_panel, int tiles, long a_batch, long b_batch, float alpha, int has_bias) {
     const int column = get_global_id(0) * NR;
     const long batch = get_global_id(2);
     const int first = get_global_id(1) * tiles;
@@ -81,36 +82,41 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
     c += c_offset + (ulong)batch * m * n + column;
     bias += bias_offset;
     residual += residual_offset + (ulong)batch * m * n + column;
-    for (int tile = first; tile < last; ++tile) {
-        const int rows = min(MR, m - tile * MR);
-        global float* c_tile = c + (long)tile * MR * n;
-        global const float* residual_tile = residual + (long)tile * MR * n;
-        global const float* pb = b;
-        ROWS(DECLARE)
+    float sums[TILES * MR * NR];
+    for (int k0 = 0; k0 == 0 || k0 < k; k0 += k_block) {
+        const int steps = min(k_block, k - k0);
+        for (int tile = first; tile < last; ++tile) {
+            float* lanes = sums + (tile - first) * MR * NR;
+            global const float* pb = b + (long)k0 * NR;
+            ROWS(DECLARE)
 #if A_PACKED
-        global const float* pa = a + (long)tile * MR * k;
-        for (int p = 0; p < k; ++p) {
-            VECS(LOAD_B, 0)
-            ROWS(MUL)
-            pa += MR;
-            pb += NR;
-        }
+            global const float* pa = a + (long)tile * MR * k + (long)k0 * MR;
+            for (int p = 0; p < steps; ++p) {
+                VECS(LOAD_B, 0)
+                ROWS(MUL)
+                pa += MR;
+                pb += NR;
+            }
 #else
-        global const float* a_tile = a + (long)tile * MR * a_row;
-        ROWS(ROW)
-        long at = 0;
-        for (int p = 0; p < k; ++p) {
-            VECS(LOAD_B, 0)
-            ROWS(MUL)
-            at += a_k;
-            pb += NR;
-        }
+            const int rows = min(MR, m - tile * MR);
+            global const float* a_tile = a + (long)tile * MR * a_row + k0 * a_k;
+            ROWS(ROW)
+            long at = 0;
+            for (int p = 0; p < steps; ++p) {
+                VECS(LOAD_B, 0)
+                ROWS(MUL)
+                at += a_k;
+                pb += NR;
+            }
 #endif
-        float lanes[MR * NR];
-        ROWS(SPILL)
-        for (int r = 0; r < rows; ++r)
-            for (int v = 0; v < NV; ++v)
-                put(lanes + r * NR + v * W, alpha, has_bias, c_tile + r * (long)n + v * W, bias + column + v * W,
-                    residual_tile + r * (long)n + v * W, n - column - v * W);
+            ROWS(SPILL)
+        }
+    }
+    const int rows = min(last * MR, m) - first * MR;
+    for (int r = 0; r < rows; ++r) {
+        const long at = (long)(first * MR + r) * n;
+        for (int v = 0; v < NV; ++v)
+            put(sums + r * NR + v * W, alpha, has_bias, c + at + v * W, bias + column + v * W, residual + at + v * W,
+                n - column - v * W);
     }
 }

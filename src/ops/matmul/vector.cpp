@@ -11,6 +11,7 @@ namespace dlprim::matmul {
 namespace {
 
 constexpr std::int64_t pack_steps = 64;  // PACK_STEPS of pack.cl
+constexpr std::int64_t most_tiles = 8;   // TILES of vector.cl
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -19,7 +20,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
 /// How a problem is cut.
 struct Cut {
     std::int64_t width, vectors, rows;  ///< W, NV, MR
-    std::int64_t panels, tiles, tiles_per_item;
+    std::int64_t panels, tiles, tiles_per_item, k_block;
     bool pack_a;
     std::int64_t nr() const { return width * vectors; }
     std::int64_t panel_floats(std::int64_t k) const { return nr() * k; }
@@ -84,9 +85,9 @@ class Vector : public MatMulEngine {
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const Tuning start = default_tuning(device, problem);
         const std::int64_t rows = start.at("rows");
-        return {{"rows",
-                 {std::max<std::int64_t>(1, rows - 2), rows, std::min(max_rows(device), rows + 2)}},
-                {"pack_a", {0, 1}}};
+        return {{"rows", {std::max<std::int64_t>(1, rows / 2), rows}},
+                {"pack_a", {0, 1}},
+                {"k_block", {96, 128, 192, 256}}};
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
@@ -94,8 +95,7 @@ class Vector : public MatMulEngine {
         // The tile height that wastes the fewest rows; a step also costs its loads of B.
         std::int64_t best = 1;
         double best_cost = 1e300;
-        for (const std::int64_t rows :
-             {14, 12, 10, 8, 6, 4, 3, 2, 1}) {  // few, so that kernels are shared
+        for (const std::int64_t rows : {12, 8, 6, 4, 3, 2, 1}) {  // few, so that kernels are shared
             if (rows > max_rows(device)) continue;
             const double cost =
                 static_cast<double>(ceil_div(std::max<std::int64_t>(g.m, 1), rows)) *
@@ -103,7 +103,7 @@ class Vector : public MatMulEngine {
             if (cost < best_cost) best = rows, best_cost = cost;
         }
         const std::int64_t panels = ceil_div(g.n, device.vector_width * vectors);
-        return {{"rows", best}, {"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}};
+        return {{"rows", best}, {"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}, {"k_block", 256}};
     }
 
     std::vector<std::string> sources() const override {
@@ -136,8 +136,8 @@ class Vector : public MatMulEngine {
         offsets.b = "((i) * b_batch)";
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
-                "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n", epilogue_defines(problem, g),
-                batch_defines(offsets));
+                "\n#define TILES ", most_tiles, "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n",
+                epilogue_defines(problem, g), batch_defines(offsets));
         auto program =
             context.build({"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), ""});
         NDRange range;
@@ -160,6 +160,7 @@ class Vector : public MatMulEngine {
             .scalar("m", static_cast<std::int32_t>(g.m))
             .scalar("n", static_cast<std::int32_t>(g.n))
             .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("k_block", static_cast<std::int32_t>(cut.k_block))
             .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
             .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
             .scalar("b_panel", cut.panel_floats(g.k))
@@ -186,7 +187,7 @@ class Vector : public MatMulEngine {
     static constexpr std::int64_t vectors = 2;
 
     static std::int64_t max_rows(const Traits& device) {
-        return std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 14);
+        return std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 12);
     }
 
     static Cut cut_of(const Traits& device, const Problem& problem, const Gemm& g,
@@ -199,15 +200,14 @@ class Vector : public MatMulEngine {
         cut.pack_a = tuning.at("pack_a") != 0;
         cut.panels = ceil_div(g.n, cut.nr());
         cut.tiles = ceil_div(g.m, cut.rows);
-        // An item's rows of A stay in the second-level cache while panels of B pass by; enough
-        // items for all cores.
-        const std::int64_t tile_bytes = std::max<std::int64_t>(1, cut.rows * g.k * 4);
-        cut.tiles_per_item = std::clamp<std::int64_t>((512 << 10) / tile_bytes, 1,
-                                                      std::max<std::int64_t>(cut.tiles, 1));
+        // Many rows against a block of the panel, but enough items for all cores.
+        cut.tiles_per_item = std::clamp<std::int64_t>(cut.tiles, 1, most_tiles);
         const std::int64_t wanted = 8 * std::max(device.compute_units, 1);
         while (cut.tiles_per_item > 1 &&
                cut.panels * ceil_div(cut.tiles, cut.tiles_per_item) * g.batches < wanted)
             cut.tiles_per_item = (cut.tiles_per_item + 1) / 2;
+        const std::int64_t block = std::max<std::int64_t>(tuning.at("k_block"), 1);
+        cut.k_block = cut.tiles_per_item > 1 ? block : std::max<std::int64_t>(g.k, 1);
         return cut;
     }
 
