@@ -98,6 +98,7 @@ class Benchmark {
         how.engines = tools::parse_engines(options_.engines);
         how.tune = options_.tune;
         how.progress = tools::terminal_progress();
+        how.without_losses = !training();
         if (training()) how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
         return tools::open_net(context_, options_.net, how);
     }
@@ -119,6 +120,7 @@ class Benchmark {
         for (const auto& [name, data] : inputs_) net_.input(name).copy_from_host(data.data(), data.size());
         batch();
         for (const std::string& name : net_.output_names()) {
+            if (!training() && net_.loss_weights().count(name)) continue;
             const Tensor output = net_.output(name);
             std::vector<std::byte> data(output.bytes());
             output.copy_to_host(data.data(), data.size());

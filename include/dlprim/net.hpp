@@ -29,6 +29,7 @@ struct NetOptions {
     std::vector<std::string> extra_outputs;      ///< intermediate tensors to keep readable
     bool input_gradients = false;                ///< backward() also computes gradients of float inputs
     bool output_gradients = false;               ///< backward() starts from output_gradient() tensors that the caller fills
+    bool without_losses = false;  ///< drops losses, and what only they need, where there are other outputs
     bool backward = true;  ///< false: training-mode forward alone
     bool fuse = true;
     /// Forced engines: node name or operator type, engine name.

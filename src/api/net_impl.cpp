@@ -35,6 +35,13 @@ std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
     return classes;
 }
 
+void drop_losses(Graph& graph) {
+    if (graph.losses.size() == graph.outputs.size()) return;
+    std::erase_if(graph.outputs, [&](const auto& output) { return graph.losses.count(output.first) > 0; });
+    graph.losses.clear();
+    graph.remove_dead();
+}
+
 }  // namespace
 
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
@@ -70,8 +77,8 @@ const TensorSpec& NetImpl::input_spec(const std::string& name) const {
 }
 
 std::string NetImpl::plan_key() const {
-    std::string key = solver_ ? "solver" : "";
-    for (ValueId id : base_.inputs) key += " " + base_.shape(id).str();
+    std::string key(solver_ ? "solver" : "");
+    for (ValueId id : base_.inputs) key += base_.shape(id).str();
     return key;
 }
 
@@ -83,6 +90,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
         for (const auto& output : graph.outputs)
             if (output.first == value) built->losses.emplace_back(output.second, weight);
 
+    if (options_.without_losses) drop_losses(graph);
     expand_composites(graph);
     if (options_.mode != Mode::inference && options_.backward) {
         DifferentiateOptions how;

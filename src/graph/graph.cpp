@@ -110,6 +110,10 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name, st
     return nodes.back().outputs;
 }
 
+void Graph::release_name(std::string_view name) {
+    if (auto found = names_.find(name); found != names_.end()) names_.erase(found);
+}
+
 ValueId Graph::add1(std::string_view type, std::string_view name, std::vector<ValueId> node_inputs,
                     const Attrs& attrs) {
     return add(type, name, std::move(node_inputs), attrs).at(0);

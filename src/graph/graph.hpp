@@ -120,6 +120,8 @@ class Graph {
     /// prefixed "[type 'name'] ". A name that is taken gets "#2" behind it.
     std::vector<ValueId> add(std::string_view type, std::string_view name, std::vector<ValueId> inputs,
                              const Attrs& attrs = {});
+    /// Lets the next add() of this name have it: for passes that replace a node by one of its name.
+    void release_name(std::string_view name);
     /// add() for an operator of one output.
     ValueId add1(std::string_view type, std::string_view name, std::vector<ValueId> inputs,
                  const Attrs& attrs = {});

@@ -14,6 +14,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         const Node node = graph.nodes[i];  // a copy: adding nodes moves the array
         const std::size_t first_new = graph.nodes.size();
         std::vector<ValueId> outputs;
+        graph.release_name(node.name);
         if (!rule(graph, node, outputs)) continue;
         require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
                 "'] was rewritten with another number of outputs");

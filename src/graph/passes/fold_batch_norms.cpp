@@ -59,9 +59,9 @@ void fold_batch_norms(Graph& graph) {
 
         Attrs attrs = linear.attrs;
         attrs.set("bias", true);
+        graph.release_name(linear.name);
         const ValueId y = graph.add1(type, linear.name, {linear.inputs[0], folded_weight, folded_bias}, attrs);
         Node& made = graph.nodes.back();
-        made.name = linear.name;
         made.engine = linear.engine;
         made.fused = linear.fused;
         made.fused.push_back(norm.name);
