@@ -12,6 +12,7 @@
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
+#include <dlprim/trainer.hpp>
 #include <dlprim/version.hpp>
 
 namespace dp = dlprim;

@@ -9,6 +9,8 @@
 #include <dlprim/solver_options.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -29,11 +31,14 @@ class Solver {
 
     /// Enqueues forward, backward and, at every accumulate-th call, the update.
     void step();
+    /// The same, asking `proceed` after forward has been enqueued (it may read the loss, which waits):
+    /// where it returns false, parameters and solver state stay as they are. Returns what it returned.
+    bool step_if(const std::function<bool()>& proceed);
 
     /// Weights, solver state, step and seed in one HDF5 file that load_weights() reads too. Written
-    /// whole or not at all.
-    void save_checkpoint(const std::string& path);
-    void load_checkpoint(const std::string& path);
+    /// whole or not at all. `extra` numbers are kept beside and given back by load_checkpoint().
+    void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
+    std::map<std::string, double> load_checkpoint(const std::string& path);
 
   private:
     Net& net_;

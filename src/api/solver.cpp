@@ -44,23 +44,28 @@ double Solver::learning_rate() const { return impl_->rate; }
 std::uint64_t Solver::steps() const { return impl_->updates; }
 
 void Solver::step() {
+    step_if([] { return true; });
+}
+
+bool Solver::step_if(const std::function<bool()>& proceed) {
     NetImpl& net = net_.impl();
-    const bool update = ++impl_->batches >= static_cast<std::uint64_t>(impl_->options.accumulate);
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
     executor.set_scalar("@lr", impl_->rate);
     executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
     executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
     net.forward();
+    if (!proceed()) return false;
     net.backward();
     if (impl_->options.accumulate > 1) net.run(Part::accumulate);
-    if (!update) return;
+    if (++impl_->batches < static_cast<std::uint64_t>(impl_->options.accumulate)) return true;
     net.run(Part::update);
     impl_->batches = 0;
     ++impl_->updates;
+    return true;
 }
 
-void Solver::save_checkpoint(const std::string& path) {
+void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {
     NetImpl& net = net_.impl();
     const Executor& executor = *net.built().executor;
     Hdf5Writer file(path);
@@ -79,10 +84,18 @@ void Solver::save_checkpoint(const std::string& path) {
     file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
     file.attribute("", "random_seed", static_cast<std::int64_t>(net.options().seed));
     file.attribute("", "learning_rate", impl_->rate);
+    Strings names;
+    Doubles values;
+    for (const auto& [name, value] : extra) {
+        names.push_back(name);
+        values.push_back(value);
+    }
+    for (std::size_t i = 0; i < names.size(); ++i) file.attribute("", "extra_" + names[i], values[i]);
+    if (!names.empty()) file.attribute("", "extra_names", join(names, ","));
     file.commit();
 }
 
-void Solver::load_checkpoint(const std::string& path) {
+std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     NetImpl& net = net_.impl();
     const Hdf5Reader file(path);
     const auto integer = [&](const char* name) {
@@ -118,6 +131,15 @@ void Solver::load_checkpoint(const std::string& path) {
     impl_->updates = updates;
     impl_->batches = batches;
     net.step_count = random_step;
+
+    std::map<std::string, double> extra;
+    if (const auto names = file.attribute("", "extra_names"); names && std::holds_alternative<std::string>(*names)) {
+        for (const std::string& name : split(std::get<std::string>(*names), ',')) {
+            const auto value = file.attribute("", "extra_" + name);
+            if (value && std::holds_alternative<double>(*value)) extra[name] = std::get<double>(*value);
+        }
+    }
+    return extra;
 }
 
 }  // namespace dlprim

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+// train(): epochs over an image set, evaluation, checkpoints, report.
+#include <dlprim/trainer.hpp>
+
+#include "base/text.hpp"
+#include "train/config.hpp"
+#include "train/image_data.hpp"
+#include "train/report.hpp"
+
+#include <dlprim/net.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+namespace dlprim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Which of a net's tensors are images, labels, class scores and the loss.
+struct Roles {
+    std::string images, labels, scores, loss;
+};
+
+Roles roles_of(Net& net) {
+    Roles roles;
+    for (const std::string& name : net.input_names()) (net.label_classes(name) > 0 ? roles.labels : roles.images) = name;
+    require(!roles.images.empty() && !roles.labels.empty() && net.input_names().size() == 2,
+            "training on labelled images needs a network of two inputs: images, and labels that a loss reads");
+    const std::vector<std::string> losses = net.loss_names();
+    require(!losses.empty(), "the network has no loss: name an output 'loss...', or give one a loss_weight");
+    roles.loss = losses.front();
+    for (const std::string& name : net.output_names())
+        if (std::find(losses.begin(), losses.end(), name) == losses.end() && roles.scores.empty()) roles.scores = name;
+    return roles;
+}
+
+class Trainer {
+  public:
+    Trainer(const Context& context, const TrainCall& call)
+        : call_(call), config_(read_train_config(call.config)), context_(context),
+          train_(config_.train.images, config_.train.labels),
+          schedule_(config_.schedule, config_.solver.learning_rate, call.epochs > 0 ? call.epochs : config_.epochs) {
+        if (!config_.test.images.empty()) test_.emplace(config_.test.images, config_.test.labels);
+        if (call.epochs > 0) config_.epochs = call.epochs;
+        augmentation_ = {config_.mean, config_.std, config_.flip, config_.crop_pad};
+        open();
+    }
+
+    TrainResult run() {
+        make_folder();
+        if (!call_.resume.empty()) resume();
+        for (int epoch = first_epoch_; epoch < config_.epochs; ++epoch) {
+            const EpochMetrics metrics = run_epoch(epoch);
+            history_.push_back(metrics);
+            schedule_.report(test_ ? metrics.test_loss : metrics.train_loss);
+            write_metrics(call_.out, history_);
+            write_report(call_.out, config_.net, history_);
+            if ((epoch + 1) % config_.checkpoint_every == 0 || epoch + 1 == config_.epochs) checkpoint(epoch + 1);
+            tell_epoch(metrics);
+        }
+        const std::string model = (fs::path(call_.out) / "model.h5").string();
+        net_->save_weights(model);
+        const EpochMetrics last = history_.empty() ? EpochMetrics{} : history_.back();
+        return {config_.epochs, last.train_loss, last.train_accuracy, last.test_loss, test_ ? last.test_accuracy : -1, model};
+    }
+
+  private:
+    void open() {
+        NetOptions options;
+        options.mode = Mode::training;
+        options.batch = config_.batch;
+        options.seed = config_.seed;
+        options.progress = call_.planning;
+        net_.emplace(Net::from_json_file(context_, config_.net, options));
+        solver_ = std::make_unique<Solver>(*net_, config_.solver);
+        roles_ = roles_of(*net_);
+        net_->initialize(config_.initialization);
+        if (!config_.weights.empty()) net_->load_weights(config_.weights);
+        check_data(train_);
+        if (!test_) return;
+        check_data(*test_);
+        options.mode = Mode::inference;
+        tester_.emplace(Net::from_json_file(context_, config_.net, options));
+        require(test_->size() > 0, "the test set is empty");
+    }
+
+    void check_data(const ImageData& data) {
+        const Shape want = net_->input_shape(roles_.images);
+        const std::int64_t pixels = data.channels() * data.height() * data.width();
+        require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images are ", data.channels(), "x", data.height(), "x",
+                data.width(), ", input '", roles_.images, "' has shape ", want.str());
+        const std::int64_t classes = net_->label_classes(roles_.labels);
+        require(data.largest_label() < classes, "'", data.labels_file(), "' holds label ", data.largest_label(), ", the network has ",
+                classes, " classes: labels run from 0 to ", classes - 1);
+        require(data.size() >= config_.batch, "there are ", data.size(), " images, fewer than a batch of ", config_.batch);
+    }
+
+    void make_folder() const {
+        std::error_code error;
+        fs::create_directories(call_.out, error);
+        if (error) fail(ErrorKind::io, "folder '", call_.out, "' cannot be made: ", error.message());
+    }
+
+    /// Fills a batch with images `order[first...]`; past the end the last image is repeated. Returns how
+    /// many are real.
+    std::int64_t fill(Net& net, const ImageData& data, const std::vector<std::int64_t>& order, std::int64_t first,
+                      const Augmentation& how, std::uint64_t epoch) {
+        const std::int64_t pixels = data.channels() * data.height() * data.width();
+        images_.resize(static_cast<std::size_t>(config_.batch * pixels));
+        labels_.resize(static_cast<std::size_t>(config_.batch));
+        for (std::int64_t i = 0; i < config_.batch; ++i) {
+            const std::int64_t index = order[static_cast<std::size_t>(std::min(first + i, data.size() - 1))];
+            data.image(index, how, config_.seed, epoch, images_.data() + i * pixels);
+            labels_[static_cast<std::size_t>(i)] = data.label(index);
+        }
+        upload(net, roles_.images, images_.data(), DType::f32, images_.size());
+        upload(net, roles_.labels, labels_.data(), DType::i32, labels_.size());
+        return std::min(config_.batch, data.size() - first);
+    }
+
+    void upload(Net& net, const std::string& name, const void* data, DType dtype, std::size_t count) {
+        const DType want = net.input_dtype(name);
+        if (want == dtype) {
+            net.set_input(name, data, count * size_of(dtype));
+            return;
+        }
+        std::vector<std::byte> converted(count * size_of(want));
+        convert(data, dtype, converted.data(), want, count);
+        net.set_input(name, converted.data(), converted.size());
+    }
+
+    std::int64_t count_right(Net& net, std::int64_t real) {
+        if (roles_.scores.empty()) return 0;
+        const std::vector<float> scores = net.output(roles_.scores).to_floats();
+        const std::size_t classes = scores.size() / static_cast<std::size_t>(config_.batch);
+        std::int64_t right = 0;
+        for (std::int64_t i = 0; i < real; ++i) {
+            const float* row = scores.data() + static_cast<std::size_t>(i) * classes;
+            right += std::max_element(row, row + classes) - row == labels_[static_cast<std::size_t>(i)];
+        }
+        return right;
+    }
+
+    EpochMetrics run_epoch(int epoch) {
+        const auto start = std::chrono::steady_clock::now();
+        const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+        const std::vector<std::int64_t> order = train_.shuffled(config_.seed, static_cast<std::uint64_t>(epoch));
+        const std::int64_t batches = train_.size() / config_.batch;
+        double loss_sum = 0;
+        std::int64_t right = 0, counted = 0;
+        TrainProgress progress;
+        progress.epoch = epoch + 1;
+        progress.epochs = config_.epochs;
+        progress.batches = batches;
+        for (std::int64_t b = 0; b < batches; ++b) {
+            fill(*net_, train_, order, b * config_.batch, augmentation_, static_cast<std::uint64_t>(epoch));
+            progress.learning_rate = schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
+            solver_->set_learning_rate(progress.learning_rate);
+            double loss = 0;
+            const bool finite = solver_->step_if([&] {
+                loss = net_->output(roles_.loss).to_floats().at(0);
+                return std::isfinite(loss);
+            });
+            if (!finite) {
+                if (!config_.continue_on_nan) stop_on_nan(epoch, b, loss);
+                continue;
+            }
+            loss_sum += loss;
+            right += count_right(*net_, config_.batch);
+            ++counted;
+            progress.batch = b + 1;
+            progress.loss = loss_sum / static_cast<double>(counted);
+            progress.accuracy = static_cast<double>(right) / static_cast<double>(counted * config_.batch);
+            progress.images_per_second = static_cast<double>((b + 1) * config_.batch) / seconds();
+            if (call_.progress) call_.progress(progress);
+        }
+        require(counted > 0, "epoch ", epoch + 1, " had no batch with a finite loss");
+        EpochMetrics metrics;
+        metrics.epoch = epoch + 1;
+        metrics.learning_rate = progress.learning_rate;
+        metrics.train_loss = progress.loss;
+        metrics.train_accuracy = progress.accuracy;
+        metrics.test_accuracy = -1;
+        if (test_) evaluate(metrics);
+        metrics.seconds = seconds();
+        last_progress_ = progress;
+        return metrics;
+    }
+
+    void evaluate(EpochMetrics& metrics) {
+        std::vector<std::byte> data;
+        for (const std::string& name : net_->param_names()) {
+            const Tensor from = net_->param(name);
+            Tensor to = tester_->param(name);
+            data.resize(from.bytes());
+            from.copy_to_host(data.data(), data.size());
+            to.copy_from_host(data.data(), data.size());
+        }
+        tester_->params_changed();
+        std::vector<std::int64_t> order(static_cast<std::size_t>(test_->size()));
+        for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
+        const Augmentation plain{config_.mean, config_.std, false, 0};
+        double loss_sum = 0;
+        std::int64_t right = 0, seen = 0;
+        for (std::int64_t first = 0; first < test_->size(); first += config_.batch) {
+            const std::int64_t real = fill(*tester_, *test_, order, first, plain, 0);
+            tester_->forward();
+            loss_sum += tester_->output(roles_.loss).to_floats().at(0) * static_cast<double>(real);
+            right += count_right(*tester_, real);
+            seen += real;
+        }
+        metrics.test_loss = loss_sum / static_cast<double>(seen);
+        metrics.test_accuracy = static_cast<double>(right) / static_cast<double>(seen);
+    }
+
+    void tell_epoch(const EpochMetrics& metrics) {
+        if (!call_.progress) return;
+        TrainProgress progress = last_progress_;
+        progress.epoch_done = true;
+        progress.test_loss = metrics.test_loss;
+        progress.test_accuracy = metrics.test_accuracy;
+        call_.progress(progress);
+    }
+
+    [[noreturn]] void stop_on_nan(int epoch, std::int64_t batch, double loss) {
+        const std::string origin = net_->first_nan();
+        fail(ErrorKind::numeric, "the loss is ", loss, " in epoch ", epoch + 1, ", batch ", batch + 1,
+             origin.empty() ? "" : cat("; the first operator whose output is not finite is '", origin, "'"),
+             "; a lower learning rate or gradient clipping may help; \"on_nan\": \"continue\" skips such batches");
+    }
+
+    void checkpoint(int epochs_done) {
+        const auto file = [&](int epoch) { return fs::path(call_.out) / cat("checkpoint_", epoch, ".h5"); };
+        solver_->save_checkpoint(file(epochs_done).string(), {{"epochs_done", epochs_done},
+                                                              {"schedule_factor", schedule_.factor},
+                                                              {"schedule_best", schedule_.best},
+                                                              {"schedule_waited", schedule_.epochs_without_improvement}});
+        saved_.push_back(file(epochs_done));
+        while (static_cast<int>(saved_.size()) > config_.checkpoint_keep) {
+            std::error_code ignored;
+            fs::remove(saved_.front(), ignored);
+            saved_.erase(saved_.begin());
+        }
+    }
+
+    void resume() {
+        const std::map<std::string, double> extra = solver_->load_checkpoint(call_.resume);
+        const auto value = [&](const char* name, double otherwise) {
+            const auto found = extra.find(name);
+            return found == extra.end() ? otherwise : found->second;
+        };
+        first_epoch_ = static_cast<int>(value("epochs_done", 0));
+        schedule_.factor = value("schedule_factor", 1);
+        schedule_.best = value("schedule_best", 1e300);
+        schedule_.epochs_without_improvement = value("schedule_waited", 0);
+        for (const EpochMetrics& metrics : read_metrics(call_.out))
+            if (metrics.epoch <= first_epoch_) history_.push_back(metrics);
+    }
+
+    const TrainCall& call_;
+    TrainConfig config_;
+    Context context_;
+    ImageData train_;
+    std::optional<ImageData> test_;
+    Augmentation augmentation_;
+    Schedule schedule_;
+    std::optional<Net> net_, tester_;
+    std::unique_ptr<Solver> solver_;
+    Roles roles_;
+    std::vector<float> images_;
+    std::vector<std::int32_t> labels_;
+    std::vector<EpochMetrics> history_;
+    std::vector<fs::path> saved_;
+    TrainProgress last_progress_;
+    int first_epoch_ = 0;
+};
+
+}  // namespace
+
+TrainResult train(const Context& context, const TrainCall& call) { return Trainer(context, call).run(); }
+
+}  // namespace dlprim

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// TrainConfig: a training configuration file (JSON), as docs/json.md describes it.
+#pragma once
+
+#include "train/schedule.hpp"
+
+#include <dlprim/solver.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace dlprim {
+
+struct TrainConfig {
+    struct Files {
+        std::string images, labels;
+    };
+    std::string net;  ///< path, made relative to the configuration's folder
+    std::string weights;  ///< start from these, or empty
+    Files train, test;    ///< IDX; test may be empty
+    double mean = 0, std = 1;
+    std::int64_t batch = 64;
+    int epochs = 10;
+    std::uint64_t seed = 1;
+    std::string initialization = "default";
+    SolverOptions solver;
+    ScheduleOptions schedule;
+    bool flip = false;   ///< mirror half of the training images
+    int crop_pad = 0;    ///< shift training images by up to so many pixels, filled with the mean
+    int checkpoint_every = 1;
+    int checkpoint_keep = 1;
+    bool continue_on_nan = false;
+};
+
+/// Throws Error(format) naming file, line and path of what is wrong.
+TrainConfig read_train_config(const std::string& path);
+
+}  // namespace dlprim

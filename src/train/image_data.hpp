@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// ImageData: a set of labelled images in memory, and its batches, shuffled and augmented by Philox: the same
+// for a seed and an epoch, whatever ran before.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+struct Augmentation {
+    double mean = 0, std = 1;  ///< pixels become (value / 255 - mean) / std
+    bool flip = false;
+    int crop_pad = 0;
+};
+
+class ImageData {
+  public:
+    /// Images [N, H, W] or [N, C, H, W] of u8 and labels [N]. Throws Error naming the files where they
+    /// disagree.
+    ImageData(const std::string& images_file, const std::string& labels_file);
+
+    std::int64_t size() const { return count_; }
+    std::int64_t channels() const { return channels_; }
+    std::int64_t height() const { return height_; }
+    std::int64_t width() const { return width_; }
+    std::int64_t largest_label() const;
+    const std::string& labels_file() const { return labels_file_; }
+
+    /// The order of an epoch.
+    std::vector<std::int64_t> shuffled(std::uint64_t seed, std::uint64_t epoch) const;
+    /// Image `index` as floats into `to` (channels * height * width); augmented when `how` says so, by
+    /// (seed, epoch, index).
+    void image(std::int64_t index, const Augmentation& how, std::uint64_t seed, std::uint64_t epoch, float* to) const;
+    std::int32_t label(std::int64_t index) const { return labels_[static_cast<std::size_t>(index)]; }
+
+  private:
+    std::int64_t count_ = 0, channels_ = 1, height_ = 0, width_ = 0;
+    std::vector<std::byte> pixels_;
+    std::vector<std::int32_t> labels_;
+    std::string labels_file_;
+};
+
+}  // namespace dlprim
