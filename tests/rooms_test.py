@@ -15,7 +15,8 @@ PUBLIC = {
     "dtype": "base", "error": "base", "log": "base", "shape": "base", "version": "base",
     "context": "runtime", "tensor": "runtime",
     "ops": "exec", "solver_options": "train",
-    "net": "api", "solver": "api", "tensor_file": "api", "dlprim": "api",
+    "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
+    "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -4,7 +4,7 @@
 
 #include "train/schedule.hpp"
 
-#include <dlprim/solver.hpp>
+#include <dlprim/solver_options.hpp>
 
 #include <cstdint>
 #include <string>
