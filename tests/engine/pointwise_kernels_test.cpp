@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generated and host kernels against the oracle: programs, shapes, layouts, types, both styles of kernel,
-// on every device of the machine.
+// Generated and host kernels against the oracle: programs, shapes, layouts, types, both styles of
+// kernel, on every device of the machine.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
@@ -30,24 +30,29 @@ struct Case {
 };
 
 /// Row-major logical data to and from a layout's memory order.
-std::vector<double> arranged(const std::vector<double>& data, const Shape& shape, const Layout& layout, bool back) {
+std::vector<double> arranged(const std::vector<double>& data, const Shape& shape,
+                             const Layout& layout, bool back) {
     if (layout.is_plain()) return data;
     const std::int64_t n = shape[0], c = shape[1], hw = shape[2] * shape[3];
     const std::int64_t b = layout.kind == Layout::Kind::blocked ? layout.block : c;
     const std::int64_t blocks = (c + b - 1) / b;
-    std::vector<double> out(back ? static_cast<std::size_t>(n * c * hw) : static_cast<std::size_t>(n * blocks * b * hw));
+    std::vector<double> out(back ? static_cast<std::size_t>(n * c * hw)
+                                 : static_cast<std::size_t>(n * blocks * b * hw));
     for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t k = 0; k < blocks * b; ++k)
             for (std::int64_t p = 0; p < hw; ++p) {
-                const auto memory = static_cast<std::size_t>(((i * blocks + k / b) * hw + p) * b + k % b);
+                const auto memory =
+                    static_cast<std::size_t>(((i * blocks + k / b) * hw + p) * b + k % b);
                 if (k >= c) {
                     // Padding lanes are zero after every write.
                     if (back) REQUIRE(data[memory] == 0);
                     continue;
                 }
                 const auto logical = static_cast<std::size_t>((i * c + k) * hw + p);
-                if (back) out[logical] = data[memory];
-                else out[memory] = data[logical];
+                if (back)
+                    out[logical] = data[memory];
+                else
+                    out[memory] = data[logical];
             }
     return out;
 }
@@ -82,8 +87,10 @@ void compare(const std::vector<double>& got, const std::vector<double>& want, do
     for (std::size_t i = 0; i < got.size(); ++i) {
         if (!std::isfinite(want[i]) || !std::isfinite(got[i])) {
             INFO("element " << i);
-            if (std::isnan(want[i])) CHECK(std::isnan(got[i]));
-            else CHECK(got[i] == want[i]);
+            if (std::isnan(want[i]))
+                CHECK(std::isnan(got[i]));
+            else
+                CHECK(got[i] == want[i]);
             continue;
         }
         error += (got[i] - want[i]) * (got[i] - want[i]);
@@ -91,7 +98,8 @@ void compare(const std::vector<double>& got, const std::vector<double>& want, do
     }
     INFO("error " << std::sqrt(error) << " of " << std::sqrt(size));
     if (!(std::sqrt(error) <= tolerance * std::sqrt(size) + 1e-30)) {
-        for (std::size_t i = 0; i < got.size() && i < 40; ++i) UNSCOPED_INFO(i << ": " << got[i] << " " << want[i]);
+        for (std::size_t i = 0; i < got.size() && i < 40; ++i)
+            UNSCOPED_INFO(i << ": " << got[i] << " " << want[i]);
         CHECK(std::sqrt(error) <= tolerance * std::sqrt(size) + 1e-30);
     }
 }
@@ -130,7 +138,8 @@ void check(const Context& context, const Case& test, unsigned seed) {
         problem.inputs.push_back({in.shape, in.dtype, Layout::plain(), false});
     }
     const auto made = op.infer(problem.attrs, specs);
-    for (const TensorSpec& spec : made) problem.outputs.push_back({spec.shape, spec.dtype, Layout::plain(), false});
+    for (const TensorSpec& spec : made)
+        problem.outputs.push_back({spec.shape, spec.dtype, Layout::plain(), false});
     op.oracle(oracle);
     for (std::size_t k = 0; k < made.size(); ++k) {
         CHECK(oracle.outputs[k].shape == made[k].shape);
@@ -141,37 +150,47 @@ void check(const Context& context, const Case& test, unsigned seed) {
         REQUIRE(engine->is_applicable(context.traits(), problem).ok);
         for (const LayoutChoice& layouts : engine->layouts(context.traits(), problem)) {
             Problem laid = problem;
-            for (std::size_t i = 0; i < laid.inputs.size(); ++i) laid.inputs[i].layout = layouts.inputs[i];
-            for (std::size_t k = 0; k < laid.outputs.size(); ++k) laid.outputs[k].layout = layouts.outputs[k];
+            for (std::size_t i = 0; i < laid.inputs.size(); ++i)
+                laid.inputs[i].layout = layouts.inputs[i];
+            for (std::size_t k = 0; k < laid.outputs.size(); ++k)
+                laid.outputs[k].layout = layouts.outputs[k];
             const std::string shown = laid.inputs.empty() ? "nchw" : laid.inputs[0].layout.str();
             for (int vector = 0; vector < (context.traits().host ? 1 : 2); ++vector) {
-                INFO(test.code << " on " << context.info().name << ", " << engine->name() << ", layout " << shown
-                               << ", vector " << vector);
-                for (const In& in : test.inputs) UNSCOPED_INFO("shape " << in.shape.str() << " " << name_of(in.dtype));
+                INFO(test.code << " on " << context.info().name << ", " << engine->name()
+                               << ", layout " << shown << ", vector " << vector);
+                for (const In& in : test.inputs)
+                    UNSCOPED_INFO("shape " << in.shape.str() << " " << name_of(in.dtype));
                 const Tuning tuning{{"vector", vector}};
                 auto launch = engine->build(context.impl(), laid, tuning);
                 std::vector<Tensor> tensors;
                 for (std::size_t i = 0; i < laid.inputs.size(); ++i)
-                    tensors.push_back(upload(context, arranged(oracle.inputs[i].data, laid.inputs[i].shape,
-                                                               laid.inputs[i].layout, false),
+                    tensors.push_back(upload(context,
+                                             arranged(oracle.inputs[i].data, laid.inputs[i].shape,
+                                                      laid.inputs[i].layout, false),
                                              laid.inputs[i].dtype));
                 for (const Operand& out : laid.outputs) {
-                    const auto count = static_cast<std::int64_t>(storage_bytes(out.shape, out.dtype, out.layout) /
-                                                                 size_of(out.dtype));
+                    const auto count = static_cast<std::int64_t>(
+                        storage_bytes(out.shape, out.dtype, out.layout) / size_of(out.dtype));
                     Tensor tensor(context, Shape{count}, out.dtype);
                     if (count > 0) tensor.fill(7);
                     tensors.push_back(tensor);
                 }
-                const std::uint64_t workspace = engine->workspace_bytes(context.traits(), laid, tuning);
-                if (workspace > 0) tensors.emplace_back(context, Shape{static_cast<std::int64_t>(workspace)}, DType::u8);
+                const std::uint64_t workspace =
+                    engine->workspace_bytes(context.traits(), laid, tuning);
+                if (workspace > 0)
+                    tensors.emplace_back(context, Shape{static_cast<std::int64_t>(workspace)},
+                                         DType::u8);
                 std::vector<BufferRef> operands;
-                for (const Tensor& t : tensors) operands.push_back({t.buffer().get(), t.byte_offset()});
+                for (const Tensor& t : tensors)
+                    operands.push_back({t.buffer().get(), t.byte_offset()});
                 launch->enqueue(context.impl().queue(), operands);
                 for (std::size_t k = 0; k < laid.outputs.size(); ++k) {
                     const Operand& out = laid.outputs[k];
-                    const auto got =
-                        arranged(download(tensors[laid.inputs.size() + k]), out.shape, out.layout, true);
-                    const double tolerance = out.dtype == DType::f16 ? 1e-3 : out.dtype == DType::bf16 ? 6e-3 : test.tolerance;
+                    const auto got = arranged(download(tensors[laid.inputs.size() + k]), out.shape,
+                                              out.layout, true);
+                    const double tolerance = out.dtype == DType::f16    ? 1e-3
+                                             : out.dtype == DType::bf16 ? 6e-3
+                                                                        : test.tolerance;
                     UNSCOPED_INFO("output " << k);
                     compare(got, rounded(oracle.outputs[k].data, out.dtype), tolerance);
                 }
@@ -200,7 +219,10 @@ TEST_CASE("elementwise programs") {
         {"y0 = x0 + x1; y1 = x0 - x1; y2 = y0 * y1", {{{33, 65}}, {{65}}}},
         {"y0 = x0 * x1 + x2", {{{2, 19, 5, 7}}, {{19, 1, 1}}, {{1, 19, 1, 1}}}},
         {"y0 = (x0 - x1) * rsqrt(x2 + 1e-5) * x3 + x4",
-         {{{3, 32, 4, 4}}, {{32, 1, 1}}, {{32, 1, 1}}, {{32, 1, 1}}, {{32, 1, 1}}}, {}, 2e-6, "positive"},
+         {{{3, 32, 4, 4}}, {{32, 1, 1}}, {{32, 1, 1}}, {{32, 1, 1}}, {{32, 1, 1}}},
+         {},
+         2e-6,
+         "positive"},
         {"y0 = x0 * x1", {{{2, 21, 3, 5}}, {{2, 21, 1, 1}}}},
         {"y0 = x0 * x1 + x2", {{{2, 21, 3, 5}}, {{1}}, {{2, 1, 3, 5}}}},
         {"y0 = x0 + x1", {{{2, 16, 1, 1}}, {{2, 16, 1, 1}}}},
@@ -209,34 +231,49 @@ TEST_CASE("elementwise programs") {
         {"y0 = tanh(x0) + sigmoid(x0) + erf(x0) + exp(-abs(x0))", {{{1003}}}, {}, 2e-6, "large"},
         {"y0 = x0 > 0 && x0 < 1 ? log1p(x0) : x0 * (x0 < 0)", {{{5, 37}}}},
         {"y0 = index(0) * 100 + index(1) * 10 + index(-1)", {{{2, 18, 2, 3}}}, {}, 1e-7},
-        {"y0 = uniform(p0, p1, 3) + x0 * 0.0001", {{{2, 18, 2, 3}}}, {{"scalars", Doubles{12345678901.0, 7}}}},
-        {"y0 = uniform(x0, x1, 5)", {{{1}, DType::i64}, {{}, DType::i32}},
+        {"y0 = uniform(p0, p1, 3) + x0 * 0.0001",
+         {{{2, 18, 2, 3}}},
+         {{"scalars", Doubles{12345678901.0, 7}}}},
+        {"y0 = uniform(x0, x1, 5)",
+         {{{1}, DType::i64}, {{}, DType::i32}},
          {{"shape", Ints{3, 5, 7}}, {"dtypes", Strings{"float"}}}},
         {"y0 = size(1) + 1", {}, {{"shape", Ints{4, 6}}}},
         {"y0 = x0 + x1", {{{31}, h}, {{31}, b}}},
         {"y0 = x0 * 2", {{{2, 20, 3, 3}, h}}},
         {"y0 = x0 * 2", {{{2, 20, 3, 3}, b}}, {{"dtypes", Strings{"bfloat16"}}}},
         {"y0 = x0 * 1.5; y1 = x0; y2 = x0 > 0",
-         {{{100}}}, {{"dtypes", Strings{"int32", "uint8", "bool"}}}, 0, "large"},
+         {{{100}}},
+         {{"dtypes", Strings{"int32", "uint8", "bool"}}},
+         0,
+         "large"},
         {"y0 = x0 * x1 + 3", {{{50}, DType::i32}, {{50}, DType::i8}}, {}, 0, "integers"},
         {"y0 = x0 / x1", {{{50}, DType::i32}, {{50}, DType::i16}}, {}, 2e-6, "positive"},
         {"y0 = x0 + x1", {{{50}, DType::i64}, {{50}, DType::u8}}, {}, 0, "integers"},
         {"y0 = x0 * x0 - x1", {{{50}, DType::f64}, {{50}}}, {}, 1e-14},
         {"y0 = x0 + 1", {{{0, 5}}}},
         {"y0 = isnan(x0 / x1) ? 5 : max(log(x1), x0 / 0)", {{{64}}, {{64}}}},
-        {"y0 = pow(x0, x1) + round(x0 * 2) + floor(x1) + sign(x0)", {{{64}}, {{64}}}, {}, 2e-6, "positive"},
+        {"y0 = pow(x0, x1) + round(x0 * 2) + floor(x1) + sign(x0)",
+         {{{64}}, {{64}}},
+         {},
+         2e-6,
+         "positive"},
     });
 }
 
 TEST_CASE("reductions") {
     check_everywhere({
         {"y0 = sum[](x0)", {{{1}}}},
-        {"y0 = sum[](x0); y1 = mean[](x0 * x0); y2 = max[](x0); y3 = min[](x0)", {{{1000003}}}, {}, 1e-6},
+        {"y0 = sum[](x0); y1 = mean[](x0 * x0); y2 = max[](x0); y3 = min[](x0)",
+         {{{1000003}}},
+         {},
+         1e-6},
         {"y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0 * x0)", {{{3, 19, 7, 7}}}, {}, 1e-5},
         {"y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0 * x0)", {{{2, 64, 40, 40}}}, {}, 1e-5},
         {"y0 = mean[0,2,3](x0); y1 = x0 + 1", {{{3, 35, 5, 4}}}, {}, 1e-5},
         {"y0 = sum[0,2,3](x0 * (x1 - x2)); y1 = sum[0,2,3](x0)",
-         {{{4, 20, 6, 6}}, {{4, 20, 6, 6}}, {{20, 1, 1}}}, {}, 1e-5},
+         {{{4, 20, 6, 6}}, {{4, 20, 6, 6}}, {{20, 1, 1}}},
+         {},
+         1e-5},
         {"y0 = sum[1](x0)", {{{5, 10}}}},
         {"y0 = max[1](x0); y1 = min[1](x0)", {{{37, 1000}}}},
         {"y0 = sum[0](x0)", {{{300, 1000}}}},
@@ -263,7 +300,11 @@ TEST_CASE("reductions") {
         {"y0 = sum[0](x0)", {{{0, 3}}}},
         {"y0 = sum[0](x0)", {{{3, 0}}}},
         {"y0 = max[1](x0 / 0 * x1)", {{{4, 40}}, {{4, 40}}}},
-        {"y0 = sum[1](index(1) == x0 ? x1 : 0)", {{{9, 1}, DType::i32}, {{9, 17}}}, {}, 2e-6, "integers"},
+        {"y0 = sum[1](index(1) == x0 ? x1 : 0)",
+         {{{9, 1}, DType::i32}, {{9, 17}}},
+         {},
+         2e-6,
+         "integers"},
     });
 }
 
@@ -289,10 +330,17 @@ TEST_CASE("random problems") {
         for (int d = 0; d < rank; ++d)
             if (pick(2)) axes += (axes.empty() ? "" : ",") + std::to_string(pick(2) ? d : d - rank);
         switch (pick(4)) {
-            case 0: test.code = "y0 = x0 * x1 + x2; y1 = tanh(x1)"; break;
-            case 1: test.code = "y0 = sum[" + axes + "](x0 * x1); y1 = max[" + axes + "](x2 - x0)"; break;
-            case 2: test.code = "y0 = mean[" + axes + "](x0 * x0 + x1); y1 = x0 > x2 ? x1 : x0"; break;
-            default: test.code = "y0 = sum[" + axes + "](abs(x0)); y1 = sum[](x1 * x1); y2 = x2 + 1";
+            case 0:
+                test.code = "y0 = x0 * x1 + x2; y1 = tanh(x1)";
+                break;
+            case 1:
+                test.code = "y0 = sum[" + axes + "](x0 * x1); y1 = max[" + axes + "](x2 - x0)";
+                break;
+            case 2:
+                test.code = "y0 = mean[" + axes + "](x0 * x0 + x1); y1 = x0 > x2 ? x1 : x0";
+                break;
+            default:
+                test.code = "y0 = sum[" + axes + "](abs(x0)); y1 = sum[](x1 * x1); y2 = x2 + 1";
         }
         test.more = Attrs{{"keep_dim", pick(2) == 1}, {"dtypes", Strings{"float"}}};
         test.tolerance = 1e-5;

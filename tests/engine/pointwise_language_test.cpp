@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The pointwise language: what parses and what does not, printing, derivatives, activations, merging.
+// The pointwise language: what parses and what does not, printing, derivatives, activations,
+// merging.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
 #include "engine/pointwise/merge.hpp"
@@ -41,7 +42,8 @@ TEST_CASE("expressions have C's precedence") {
     CHECK(at("y0 = x0 == 2 || !x0", {0}) == 1);
     CHECK(at("y0 = x0 != 2 ? x0 < 1 ? 1 : 2 : 3", {0}) == 1);
     CHECK(at("t = x0 - x1; y0 = t * t + p0", {5, 2}, {0.5}) == 9.5);
-    CHECK(at("y0 = fma(x0, 2, 1) + max(x0, 3) - min(x0, 3) + select(x0 > 2, 1, 0)", {4}) == 9 + 4 - 3 + 1);
+    CHECK(at("y0 = fma(x0, 2, 1) + max(x0, 3) - min(x0, 3) + select(x0 > 2, 1, 0)", {4}) ==
+          9 + 4 - 3 + 1);
     CHECK(at("y0 = 1e-3 + .5 + 2.", {}) == 2.501);
     CHECK(std::isnan(at("y0 = max(x0, 0)", {NAN})));
     CHECK(at("y0 = -inf", {}) == -INFINITY);
@@ -79,8 +81,9 @@ TEST_CASE("what does not parse says where and what") {
 TEST_CASE("printing gives an equal program") {
     for (const char* code :
          {"y0 = x0 * p0 + x1", "y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0 * x0)",
-          "t = exp(x0 - x1); y0 = t / (1 + t) * t; y1 = mean[](t)", "y0 = x0 > 0 && !(x1 < 2) ? -x0 : 1e-10",
-          "y0 = reduce[1; 1.5; a * b + a](x0 - 3)", "y0 = index(1) == x0 ? size(-1) : uniform(x1, x2, 7)",
+          "t = exp(x0 - x1); y0 = t / (1 + t) * t; y1 = mean[](t)",
+          "y0 = x0 > 0 && !(x1 < 2) ? -x0 : 1e-10", "y0 = reduce[1; 1.5; a * b + a](x0 - 3)",
+          "y0 = index(1) == x0 ? size(-1) : uniform(x1, x2, 7)",
           "y0 = -(-x0) - -2.5; y1 = max[-1](x0 / inf)"}) {
         const std::string once = print(parse(code));
         INFO(once);
@@ -99,12 +102,37 @@ TEST_CASE("printing gives an equal program") {
 }
 
 TEST_CASE("derivatives agree with differences") {
-    const char* const functions[] = {
-        "exp(x0)", "log(x0)", "log1p(x0)", "expm1(x0)", "sqrt(x0)", "rsqrt(x0)", "abs(x0)", "sin(x0)", "cos(x0)",
-        "tan(x0)", "asin(x0 / 4)", "acos(x0 / 4)", "atan(x0)", "sinh(x0)", "cosh(x0)", "tanh(x0)", "asinh(x0)",
-        "acosh(x0 + 1)", "atanh(x0 / 4)", "erf(x0)", "sigmoid(x0)", "pow(x0, 3)", "pow(2, x0)", "pow(x0, x0)",
-        "x0 * x0 / (1 + x0)", "max(x0, 1) + min(x0, 2) * 3", "fma(x0, x0, x0)", "select(x0 > 1, x0 * x0, -x0)",
-        "(x0 - 3) * x1 / x0", "floor(x0) + x0", "x0 > 1 ? log(x0) : x0 < 0 ? sqrt(x0) : x0"};
+    const char* const functions[] = {"exp(x0)",
+                                     "log(x0)",
+                                     "log1p(x0)",
+                                     "expm1(x0)",
+                                     "sqrt(x0)",
+                                     "rsqrt(x0)",
+                                     "abs(x0)",
+                                     "sin(x0)",
+                                     "cos(x0)",
+                                     "tan(x0)",
+                                     "asin(x0 / 4)",
+                                     "acos(x0 / 4)",
+                                     "atan(x0)",
+                                     "sinh(x0)",
+                                     "cosh(x0)",
+                                     "tanh(x0)",
+                                     "asinh(x0)",
+                                     "acosh(x0 + 1)",
+                                     "atanh(x0 / 4)",
+                                     "erf(x0)",
+                                     "sigmoid(x0)",
+                                     "pow(x0, 3)",
+                                     "pow(2, x0)",
+                                     "pow(x0, x0)",
+                                     "x0 * x0 / (1 + x0)",
+                                     "max(x0, 1) + min(x0, 2) * 3",
+                                     "fma(x0, x0, x0)",
+                                     "select(x0 > 1, x0 * x0, -x0)",
+                                     "(x0 - 3) * x1 / x0",
+                                     "floor(x0) + x0",
+                                     "x0 > 1 ? log(x0) : x0 < 0 ? sqrt(x0) : x0"};
     for (const char* function : functions) {
         const ExprPtr f = parse(std::string("y0 = ") + function).outputs[0].value;
         const ExprPtr d = differentiate(f, 0);
@@ -113,11 +141,13 @@ TEST_CASE("derivatives agree with differences") {
             INFO(function << " at " << x);
             const double h = 1e-6;
             const double slope =
-                (evaluate(f, {x + h, 2}, {}, {}, {}) - evaluate(f, {x - h, 2}, {}, {}, {})) / (2 * h);
+                (evaluate(f, {x + h, 2}, {}, {}, {}) - evaluate(f, {x - h, 2}, {}, {}, {})) /
+                (2 * h);
             CHECK(evaluate(d, {x, 2}, {}, {}, {}) == Approx(slope).epsilon(1e-5).margin(1e-7));
         }
     }
-    CHECK(differentiate(parse("y0 = floor(x0) + (x0 > 1) + sign(x0)").outputs[0].value, 0) == nullptr);
+    CHECK(differentiate(parse("y0 = floor(x0) + (x0 > 1) + sign(x0)").outputs[0].value, 0) ==
+          nullptr);
     CHECK(print(differentiate(parse("y0 = 2 * x0 + 0 * x1").outputs[0].value, 0)) == "2");
     CHECK(differentiate(parse("y0 = 2 * x0 + 0 * x1").outputs[0].value, 1) == nullptr);
 }
@@ -130,12 +160,16 @@ TEST_CASE("activations have gradients and let NaN through") {
         for (double x : {-4.3, -2.2, -0.7, -0.2, 0.3, 0.9, 2.4, 5.1, 7.3}) {
             if (positive && x < 0) continue;
             const double h = 1e-6;
-            const double slope = (activate(name, x + h, f.alpha, f.beta) - activate(name, x - h, f.alpha, f.beta)) / (2 * h);
-            CHECK(activate_gradient(name, x, f.alpha, f.beta) == Approx(slope).epsilon(1e-5).margin(1e-7));
+            const double slope =
+                (activate(name, x + h, f.alpha, f.beta) - activate(name, x - h, f.alpha, f.beta)) /
+                (2 * h);
+            CHECK(activate_gradient(name, x, f.alpha, f.beta) ==
+                  Approx(slope).epsilon(1e-5).margin(1e-7));
         }
         CHECK(std::isnan(activate(name, NAN, f.alpha, f.beta)));
         if (positive) continue;
-        for (double x : {-1000.0, 1000.0}) CHECK(!std::isnan(activate_gradient(name, x / 10, f.alpha, f.beta)));
+        for (double x : {-1000.0, 1000.0})
+            CHECK(!std::isnan(activate_gradient(name, x / 10, f.alpha, f.beta)));
     }
     CHECK(activate_gradient("relu", 0, 0, 0) == 0);
     CHECK_THROWS_AS(find_activation("rellu"), Error);

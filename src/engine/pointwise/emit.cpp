@@ -12,7 +12,9 @@
 namespace dlprim::pointwise {
 namespace {
 
-std::string wide(const std::string& type, int width) { return width == 1 ? type : cat(type, width); }
+std::string wide(const std::string& type, int width) {
+    return width == 1 ? type : cat(type, width);
+}
 
 const char* tag(DType dtype) {
     static const char* const tags[] = {"f32", "f16", "bf16", "f64", "i8",  "u8",
@@ -139,10 +141,9 @@ std::string Emitter::whole_number(int i, const std::function<std::string(int)>& 
         bool known = false;
         for (const KernelNumber& n : numbers_) known = known || n.name == name;
         if (!known)
-            numbers_.push_back({name, false,
-                                static_cast<std::int64_t>(
-                                    job_.scalars[static_cast<std::size_t>(in.number)]),
-                                0});
+            numbers_.push_back(
+                {name, false,
+                 static_cast<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]), 0});
         return "(ulong)" + name;
     }
     if (in.op == Op::input)
@@ -160,60 +161,87 @@ std::string Emitter::expression(const Tape&, const Instruction& in,
         return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
     };
     const auto cmp = [&](const std::string& text) {
-        return scalar || width_ == 1 ? cat("(", mask_scalar_, ")(", text, ")") : cat("(", text, ")");
+        return scalar || width_ == 1 ? cat("(", mask_scalar_, ")(", text, ")")
+                                     : cat("(", text, ")");
     };
     const auto infix = [&](const char* sign) { return cat(v(in.a), " ", sign, " ", v(in.b)); };
     const auto unary = [&](const char* name) { return cat(name, "(", v(in.a), ")"); };
     switch (in.op) {
-        case Op::add: return infix("+");
-        case Op::sub: return infix("-");
-        case Op::mul: return infix("*");
-        case Op::div: return infix("/");
-        case Op::neg: return cat("-", v(in.a));
-        case Op::less: return cmp(infix("<"));
-        case Op::less_equal: return cmp(infix("<="));
-        case Op::greater: return cmp(infix(">"));
-        case Op::greater_equal: return cmp(infix(">="));
-        case Op::equal: return cmp(infix("=="));
-        case Op::not_equal: return cmp(infix("!="));
-        case Op::logical_and: return cat(truth(in.a), " & ", truth(in.b));
-        case Op::logical_or: return cat(truth(in.a), " | ", truth(in.b));
-        case Op::logical_not: return cmp(cat("!", truth(in.a)));
-        case Op::select: return cat("select(", v(in.c), ", ", v(in.b), ", ", truth(in.a), ")");
+        case Op::add:
+            return infix("+");
+        case Op::sub:
+            return infix("-");
+        case Op::mul:
+            return infix("*");
+        case Op::div:
+            return infix("/");
+        case Op::neg:
+            return cat("-", v(in.a));
+        case Op::less:
+            return cmp(infix("<"));
+        case Op::less_equal:
+            return cmp(infix("<="));
+        case Op::greater:
+            return cmp(infix(">"));
+        case Op::greater_equal:
+            return cmp(infix(">="));
+        case Op::equal:
+            return cmp(infix("=="));
+        case Op::not_equal:
+            return cmp(infix("!="));
+        case Op::logical_and:
+            return cat(truth(in.a), " & ", truth(in.b));
+        case Op::logical_or:
+            return cat(truth(in.a), " | ", truth(in.b));
+        case Op::logical_not:
+            return cmp(cat("!", truth(in.a)));
+        case Op::select:
+            return cat("select(", v(in.c), ", ", v(in.b), ", ", truth(in.a), ")");
         case Op::max:
         case Op::min: {
             const char* sign = in.op == Op::max ? " > " : " < ";
             if (whole) return cat(in.op == Op::max ? "max(" : "min(", v(in.a), ", ", v(in.b), ")");
-            return cat("select(", v(in.b), ", ", v(in.a), ", ", cmp(v(in.a) + sign + v(in.b)), " | ",
-                       cmp(v(in.a) + " != " + v(in.a)), ")");
+            return cat("select(", v(in.b), ", ", v(in.a), ", ", cmp(v(in.a) + sign + v(in.b)),
+                       " | ", cmp(v(in.a) + " != " + v(in.a)), ")");
         }
         case Op::fma:
             return whole ? cat(v(in.a), " * ", v(in.b), " + ", v(in.c))
                          : cat("fma(", v(in.a), ", ", v(in.b), ", ", v(in.c), ")");
-        case Op::pow: return cat("pow(", v(in.a), ", ", v(in.b), ")");
+        case Op::pow:
+            return cat("pow(", v(in.a), ", ", v(in.b), ")");
         case Op::abs:
-            return whole ? cat("select(", v(in.a), ", -", v(in.a), ", ", cmp(v(in.a) + " < " + one("0")), ")")
+            return whole ? cat("select(", v(in.a), ", -", v(in.a), ", ",
+                               cmp(v(in.a) + " < " + one("0")), ")")
                          : unary("fabs");
         case Op::sign:
             return cat("select(", one("0"), ", ", one("1"), ", ", cmp(v(in.a) + " > " + one("0")),
-                       ") - select(", one("0"), ", ", one("1"), ", ", cmp(v(in.a) + " < " + one("0")), ")");
+                       ") - select(", one("0"), ", ", one("1"), ", ",
+                       cmp(v(in.a) + " < " + one("0")), ")");
         case Op::floor:
         case Op::ceil:
         case Op::round:
         case Op::trunc:
             if (whole) return v(in.a);
-            return unary(in.op == Op::floor ? "floor" : in.op == Op::ceil ? "ceil"
-                         : in.op == Op::round ? "rint" : "trunc");
-        case Op::erf: return unary(own_erf() ? (scalar || width_ == 1 ? "erf" : "vector_erf") : "erf");
-        case Op::sigmoid: return cat(one("1"), " / (", one("1"), " + exp(-", v(in.a), "))");
-        case Op::isnan: return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isnan"));
-        case Op::isinf: return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isinf"));
-        default: return unary(std::string(function_of(in.op).name).c_str());
+            return unary(in.op == Op::floor   ? "floor"
+                         : in.op == Op::ceil  ? "ceil"
+                         : in.op == Op::round ? "rint"
+                                              : "trunc");
+        case Op::erf:
+            return unary(own_erf() ? (scalar || width_ == 1 ? "erf" : "vector_erf") : "erf");
+        case Op::sigmoid:
+            return cat(one("1"), " / (", one("1"), " + exp(-", v(in.a), "))");
+        case Op::isnan:
+            return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isnan"));
+        case Op::isinf:
+            return whole ? cmp(v(in.a) + " != " + v(in.a)) : cmp(unary("isinf"));
+        default:
+            return unary(std::string(function_of(in.op).name).c_str());
     }
 }
 
-void Emitter::instructions(std::ostream& os, const std::string& indent, const std::vector<bool>& levels,
-                           bool level, const std::function<std::string(int)>& offset,
+void Emitter::instructions(std::ostream& os, const std::string& indent,
+                           const std::vector<bool>& levels, bool level,
+                           const std::function<std::string(int)>& offset,
                            const std::function<std::string(int)>& lane, bool partial) {
     for (std::size_t i = 0; i < job_.tape.code.size(); ++i) {
         const Instruction& in = job_.tape.code[i];
@@ -225,23 +253,28 @@ void Emitter::instructions(std::ostream& os, const std::string& indent, const st
                 const JobInput* input = nullptr;
                 for (const JobInput& known : job_.inputs)
                     if (known.number == in.number) input = &known;
-                const std::string x = cat("x", in.number), o = offset(input->klass), s = lane(input->klass);
+                const std::string x = cat("x", in.number), o = offset(input->klass),
+                                  s = lane(input->klass);
                 const bool guard = job_.channel_class >= 0;
                 if (width_ == 1 && !guard && !partial)
                     os << helper("ld", input->dtype) << "(" << x << ", " << o << ")";
                 else if (s == "0" && !(width_ == 1 && guard))
-                    os << "(" << vector_ << ")(" << helper("ld", input->dtype) << "(" << x << ", " << o << "))";
+                    os << "(" << vector_ << ")(" << helper("ld", input->dtype) << "(" << x << ", "
+                       << o << "))";
                 else if (s == "1" && !partial && !guard)
                     os << helper("ldv", input->dtype) << "(" << x << ", " << o << ")";
                 else if (s == "1" && width_ > 1)
-                    os << "(nv >= " << width_ << ") ? " << helper("ldv", input->dtype) << "(" << x << ", "
-                       << o << ") : " << helper("lds", input->dtype) << "(" << x << ", " << o << ", 1, nv)";
+                    os << "(nv >= " << width_ << ") ? " << helper("ldv", input->dtype) << "(" << x
+                       << ", " << o << ") : " << helper("lds", input->dtype) << "(" << x << ", "
+                       << o << ", 1, nv)";
                 else
-                    os << helper("lds", input->dtype) << "(" << x << ", " << o << ", " << s << ", nv)";
+                    os << helper("lds", input->dtype) << "(" << x << ", " << o << ", " << s
+                       << ", nv)";
                 break;
             }
             case Op::scalar:
-                os << splat(number(cat("p", in.number), job_.scalars[static_cast<std::size_t>(in.number)]));
+                os << splat(
+                    number(cat("p", in.number), job_.scalars[static_cast<std::size_t>(in.number)]));
                 break;
             case Op::size: {
                 const int d = in.number < 0 ? in.number + job_.shape.rank() : in.number;
@@ -250,36 +283,40 @@ void Emitter::instructions(std::ostream& os, const std::string& indent, const st
             }
             case Op::index: {
                 const int klass = job_.class_of_index(in.number);
-                if (width_ == 1) os << "(" << scalar_ << ")(" << offset(klass) << ")";
+                if (width_ == 1)
+                    os << "(" << scalar_ << ")(" << offset(klass) << ")";
                 else
                     os << "convert_" << vector_ << "((" << mask_ << ")((" << mask_scalar_ << ")("
-                       << offset(klass) << ")) + " << iota() << " * (" << mask_scalar_ << ")(" << lane(klass)
-                       << "))";
+                       << offset(klass) << ")) + " << iota() << " * (" << mask_scalar_ << ")("
+                       << lane(klass) << "))";
                 break;
             }
             case Op::uniform:
                 helpers_.insert("philox");
-                os << "convert_" << vector_ << "(philox_uniform(" << whole_number(in.a, offset) << ", "
-                   << whole_number(in.b, offset) << ", " << whole_number(in.c, offset) << ", (ulong)("
-                   << offset(job_.linear_class) << "), (ulong)(" << lane(job_.linear_class) << ")))";
+                os << "convert_" << vector_ << "(philox_uniform(" << whole_number(in.a, offset)
+                   << ", " << whole_number(in.b, offset) << ", " << whole_number(in.c, offset)
+                   << ", (ulong)(" << offset(job_.linear_class) << "), (ulong)("
+                   << lane(job_.linear_class) << ")))";
                 break;
             default:
-                os << expression(job_.tape, in, [&](int a) { return value(a); },
-                                 [&](int a) { return truth(a); }, false);
+                os << expression(
+                    job_.tape, in, [&](int a) { return value(a); }, [&](int a) { return truth(a); },
+                    false);
         }
         os << ";\n";
     }
 }
 
 std::string Emitter::store(int, const std::string& pointer, DType dtype, const std::string& offset,
-                           const std::string& text, const std::string& lane, const std::string& lanes,
-                           bool partial) {
+                           const std::string& text, const std::string& lane,
+                           const std::string& lanes, bool partial) {
     if (width_ == 1 && !partial) return store_one(dtype, pointer, offset, text);
     if (lane == "1" && width_ > 1) {
-        const std::string all = cat(helper("stv", dtype), "(", pointer, ", ", offset, ", ", text, ");");
+        const std::string all =
+            cat(helper("stv", dtype), "(", pointer, ", ", offset, ", ", text, ");");
         if (!partial) return all;
-        return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(", pointer,
-                   ", ", offset, ", 1, ", text, ", ", lanes, ");");
+        return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(",
+                   pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");
     }
     return cat(helper("sts", dtype), "(", pointer, ", ", offset, ", ", lane, ", ", text, ", ",
                partial ? lanes : cat(width_), ");");
@@ -293,10 +330,14 @@ std::string Emitter::store_one(DType dtype, const std::string& pointer, const st
 std::string Emitter::neutral(const JobOutput& out) const {
     const double infinity = INFINITY;
     switch (out.kind) {
-        case Output::Kind::prod: return literal(1);
-        case Output::Kind::max: return job_.type == Compute::i64 ? "LONG_MIN" : literal(-infinity);
-        case Output::Kind::min: return job_.type == Compute::i64 ? "LONG_MAX" : literal(infinity);
-        default: return literal(0);
+        case Output::Kind::prod:
+            return literal(1);
+        case Output::Kind::max:
+            return job_.type == Compute::i64 ? "LONG_MIN" : literal(-infinity);
+        case Output::Kind::min:
+            return job_.type == Compute::i64 ? "LONG_MAX" : literal(infinity);
+        default:
+            return literal(0);
     }
 }
 
@@ -310,7 +351,8 @@ std::string Emitter::combine_function(std::size_t k, bool scalar) const {
     std::ostringstream os;
     os << type << " " << combine(k, scalar) << "(" << type << " a, " << type << " b) {\n";
     const auto cmp = [&](const std::string& text) {
-        return scalar || width_ == 1 ? cat("(", mask_scalar_, ")(", text, ")") : cat("(", text, ")");
+        return scalar || width_ == 1 ? cat("(", mask_scalar_, ")(", text, ")")
+                                     : cat("(", text, ")");
     };
     const bool whole = job_.type == Compute::i64;
     if (out.kind == Output::Kind::custom) {
@@ -331,31 +373,38 @@ std::string Emitter::combine_function(std::size_t k, bool scalar) const {
             if (in.op == Op::constant) continue;
             const std::string mask = scalar || width_ == 1 ? mask_scalar_ : mask_;
             os << "    const " << (is_truth(in.op) ? mask + " m" : type + " t") << i << " = ";
-            if (in.op == Op::input) os << (in.number ? "b" : "a");
-            else os << expression(tape, in, value, truth, scalar);
+            if (in.op == Op::input)
+                os << (in.number ? "b" : "a");
+            else
+                os << expression(tape, in, value, truth, scalar);
             os << ";\n";
         }
         os << "    return " << value(tape.results[0]) << ";\n}\n";
         return os.str();
     }
     switch (out.kind) {
-        case Output::Kind::prod: os << "    return a * b;\n"; break;
+        case Output::Kind::prod:
+            os << "    return a * b;\n";
+            break;
         case Output::Kind::max:
         case Output::Kind::min: {
             const bool max = out.kind == Output::Kind::max;
-            if (whole) os << "    return " << (max ? "max" : "min") << "(a, b);\n";
+            if (whole)
+                os << "    return " << (max ? "max" : "min") << "(a, b);\n";
             else
-                os << "    return select(b, a, " << cmp(max ? "a > b" : "a < b") << " | " << cmp("a != a")
-                   << ");\n";
+                os << "    return select(b, a, " << cmp(max ? "a > b" : "a < b") << " | "
+                   << cmp("a != a") << ");\n";
             break;
         }
-        default: os << "    return a + b;\n";
+        default:
+            os << "    return a + b;\n";
     }
     os << "}\n";
     return os.str();
 }
 
-std::string Emitter::finish(std::size_t k, const std::string& text, const std::string& has, bool scalar) {
+std::string Emitter::finish(std::size_t k, const std::string& text, const std::string& has,
+                            bool scalar) {
     const JobOutput& out = job_.outputs[k];
     const auto one = [&](const std::string& t) {
         return scalar ? cat("(", scalar_, ")(", t, ")") : splat(t);
@@ -364,9 +413,11 @@ std::string Emitter::finish(std::size_t k, const std::string& text, const std::s
     if (out.has_init) {
         const std::string init = one(number(cat("init", k), out.init));
         result = cat(combine(k, scalar), "(", init, ", ", result, ")");
-        if (out.kind == Output::Kind::custom) result = cat("select(", init, ", ", result, ", ", has, ")");
+        if (out.kind == Output::Kind::custom)
+            result = cat("select(", init, ", ", result, ", ", has, ")");
     }
-    if (out.scale != 1) result = cat("(", result, " * ", one(number(cat("scale", k), out.scale)), ")");
+    if (out.scale != 1)
+        result = cat("(", result, " * ", one(number(cat("scale", k), out.scale)), ")");
     return result;
 }
 
@@ -380,11 +431,14 @@ std::string Emitter::helper_text(const std::string& name) const {
     const std::string id = cat("long");
     std::ostringstream os;
     if (kind == "ld") {
-        os << "" << T << " " << name << "(global const " << S << "* p, " << id << " o) { return (" << T
-           << ")";
-        if (dtype == DType::f16) os << "vload_half(0, p + o)";
-        else if (dtype == DType::bf16) os << "as_float((uint)p[o] << 16)";
-        else os << "p[o]";
+        os << "" << T << " " << name << "(global const " << S << "* p, " << id << " o) { return ("
+           << T << ")";
+        if (dtype == DType::f16)
+            os << "vload_half(0, p + o)";
+        else if (dtype == DType::bf16)
+            os << "as_float((uint)p[o] << 16)";
+        else
+            os << "p[o]";
         os << "; }\n";
     } else if (kind == "ldv") {
         os << "" << V << " " << name << "(global const " << S << "* p, " << id << " o) {\n";
@@ -396,28 +450,36 @@ std::string Emitter::helper_text(const std::string& name) const {
         if (aligned_)
             os << "    const " << raw << " v = (o & " << W - 1 << ") == 0 ? *(global const " << raw
                << "*)(p + o) : vload" << W << "(0, p + o);\n";
-        else os << "    const " << raw << " v = vload" << W << "(0, p + o);\n";
+        else
+            os << "    const " << raw << " v = vload" << W << "(0, p + o);\n";
         if (dtype == DType::bf16)
-            os << "    return convert_" << V << "(as_" << wide("float", W) << "(convert_" << wide("uint", W)
-               << "(v) << 16));\n}\n";
-        else os << "    return convert_" << V << "(v);\n}\n";
+            os << "    return convert_" << V << "(as_" << wide("float", W) << "(convert_"
+               << wide("uint", W) << "(v) << 16));\n}\n";
+        else
+            os << "    return convert_" << V << "(v);\n}\n";
     } else if (kind == "lds") {
         os << "" << V << " " << name << "(global const " << S << "* p, " << id << " o, " << id
            << " s, int n) {\n";
-        if (W == 1) os << "    return n > 0 ? " << "ld_" << tag(dtype) << "(p, o) : (" << T << ")0;\n}\n";
+        if (W == 1)
+            os << "    return n > 0 ? "
+               << "ld_" << tag(dtype) << "(p, o) : (" << T << ")0;\n}\n";
         else
-            os << "    " << T << " t[" << W << "];\n    for (int l = 0; l < " << W << "; ++l) t[l] = l < n ? ld_"
-               << tag(dtype) << "(p, o + l * s) : (" << T << ")0;\n    return vload" << W << "(0, t);\n}\n";
+            os << "    " << T << " t[" << W << "];\n    for (int l = 0; l < " << W
+               << "; ++l) t[l] = l < n ? ld_" << tag(dtype) << "(p, o + l * s) : (" << T
+               << ")0;\n    return vload" << W << "(0, t);\n}\n";
     } else if (kind == "st" || kind == "stv") {
         const int w = kind == "st" ? 1 : W;
         const std::string type = wide(T, w), f = wide("float", w), u = wide("uint", w);
         os << "void " << name << "(global " << S << "* p, " << id << " o, " << type << " v) {\n";
         const auto put = [&](const std::string& text) {
-            if (w == 1) os << "    p[o] = " << text << ";\n";
+            if (w == 1)
+                os << "    p[o] = " << text << ";\n";
             else if (aligned_)
                 os << "    const " << wide(S, w) << " r = " << text << ";\n    if ((o & " << w - 1
-                   << ") == 0) *(global " << wide(S, w) << "*)(p + o) = r; else vstore" << w << "(r, 0, p + o);\n";
-            else os << "    vstore" << w << "(" << text << ", 0, p + o);\n";
+                   << ") == 0) *(global " << wide(S, w) << "*)(p + o) = r; else vstore" << w
+                   << "(r, 0, p + o);\n";
+            else
+                os << "    vstore" << w << "(" << text << ", 0, p + o);\n";
         };
         switch (dtype) {
             case DType::f16:
@@ -425,9 +487,9 @@ std::string Emitter::helper_text(const std::string& name) const {
                    << "(v), 0, p + o);\n";
                 break;
             case DType::bf16:
-                os << "    const " << f << " x = convert_" << f << "(v);\n    " << u << " b = as_" << u
-                   << "(x);\n    b = select((b + 0x7fff + ((b >> 16) & 1)) >> 16, (" << u << ")(0x7fc0), "
-                   << (w == 1 ? "(int)" : "") << "(x != x));\n";
+                os << "    const " << f << " x = convert_" << f << "(v);\n    " << u << " b = as_"
+                   << u << "(x);\n    b = select((b + 0x7fff + ((b >> 16) & 1)) >> 16, (" << u
+                   << ")(0x7fc0), " << (w == 1 ? "(int)" : "") << "(x != x));\n";
                 put("convert_" + wide("ushort", w) + "(b)");
                 break;
             case DType::boolean:
@@ -435,9 +497,12 @@ std::string Emitter::helper_text(const std::string& name) const {
                         w == 1 ? "(" + mask_scalar_ + ")" : "", "(v != (", type, ")(0))))"));
                 break;
             case DType::f32:
-            case DType::f64: put("convert_" + wide(S, w) + "(v)"); break;
+            case DType::f64:
+                put("convert_" + wide(S, w) + "(v)");
+                break;
             default:
-                if (job_.type == Compute::i64) put("convert_" + wide(S, w) + "(v)");
+                if (job_.type == Compute::i64)
+                    put("convert_" + wide(S, w) + "(v)");
                 else
                     put(cat("convert_", wide(S, w), "_sat(select(v, (", type, ")(0), ",
                             w == 1 ? "(" + mask_scalar_ + ")" : "", "(v != v)))"));
@@ -446,10 +511,12 @@ std::string Emitter::helper_text(const std::string& name) const {
     } else if (kind == "sts") {
         os << "void " << name << "(global " << S << "* p, " << id << " o, " << id << " s, " << V
            << " v, int n) {\n";
-        if (W == 1) os << "    if (n > 0) st_" << tag(dtype) << "(p, o, v);\n}\n";
+        if (W == 1)
+            os << "    if (n > 0) st_" << tag(dtype) << "(p, o, v);\n}\n";
         else
-            os << "    " << T << " t[" << W << "];\n    vstore" << W << "(v, 0, t);\n    for (int l = 0; l < " << W
-               << " && l < n; ++l) st_" << tag(dtype) << "(p, o + l * s, t[l]);\n}\n";
+            os << "    " << T << " t[" << W << "];\n    vstore" << W
+               << "(v, 0, t);\n    for (int l = 0; l < " << W << " && l < n; ++l) st_" << tag(dtype)
+               << "(p, o + l * s, t[l]);\n}\n";
     }
     return os.str();
 }
@@ -471,39 +538,47 @@ std::string Emitter::preamble() const {
     bool erf = false;
     for (const Instruction& in : job_.tape.code) erf = erf || in.op == Op::erf;
     if (erf && own_erf()) {
-        // Power series below 1; beyond it Abramowitz and Stegun 7.1.26. Drivers' own erf goes lane by lane.
-        static const double series[] = {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600, -1.0 / 9360, 1.0 / 1320,
-                                        -1.0 / 216,    1.0 / 42,      -0.1,        1.0 / 3};
+        // Power series below 1; beyond it Abramowitz and Stegun 7.1.26. Drivers' own erf goes lane
+        // by lane.
+        static const double series[] = {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600,
+                                        -1.0 / 9360,   1.0 / 1320,    -1.0 / 216,
+                                        1.0 / 42,      -0.1,          1.0 / 3};
         os << vector_ << " vector_erf(" << vector_ << " x) {\n    const " << vector_
-           << " a = fabs(x), s = x * x, t = 1.0f / (1.0f + 0.3275911f * a);\n    " << vector_ << " p = "
-           << splat(literal(-1.0 / 76204800)) << ";\n";
+           << " a = fabs(x), s = x * x, t = 1.0f / (1.0f + 0.3275911f * a);\n    " << vector_
+           << " p = " << splat(literal(-1.0 / 76204800)) << ";\n";
         for (const double c : series) os << "    p = p * s + " << literal(c) << ";\n";
-        os << "    const " << vector_ << " near_ = 1.12837916709551257f * a * (1.0f - s * p);\n    const " << vector_
-           << " far_ = 1.0f - t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * "
-              "1.061405429f)))) * exp(-s);\n    return copysign(select(far_, near_, a < 1.0f), x);\n}\n";
+        os << "    const " << vector_
+           << " near_ = 1.12837916709551257f * a * (1.0f - s * p);\n    const " << vector_
+           << " far_ = 1.0f - t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * "
+              "(-1.453152027f + t * "
+              "1.061405429f)))) * exp(-s);\n    return copysign(select(far_, near_, a < 1.0f), "
+              "x);\n}\n";
     }
     if (helpers_.count("philox")) {
-        const std::string U = wide("uint", width_), L = wide("ulong", width_), F = wide("float", width_);
+        const std::string U = wide("uint", width_), L = wide("ulong", width_),
+                          F = wide("float", width_);
         std::string lanes = "(" + L + ")(0";
         for (int i = 1; i < width_; ++i) lanes += cat(",", i);
         lanes += ")";
         // CPUs multiply 32 bits to 64 in vectors; GPUs have the high half as an instruction.
         std::string round;
-        for (const auto& [n, factor, word] : {std::tuple("0", "0xD2511F53", "c0"), std::tuple("1", "0xCD9E8D57", "c2")})
-            round += aligned_ ? cat("        const ", U, " h", n, " = mul_hi((", U, ")(", factor, "u), ", word, "), l", n,
-                                    " = ", word, " * ", factor, "u;\n")
-                              : cat("        const ", L, " q", n, " = convert_", L, "(", word, ") * ", factor, "UL; const ",
-                                    U, " h", n, " = convert_", U, "(q", n, " >> 32), l", n, " = convert_", U, "(q", n,
-                                    " & 0xffffffffUL);\n");
+        for (const auto& [n, factor, word] :
+             {std::tuple("0", "0xD2511F53", "c0"), std::tuple("1", "0xCD9E8D57", "c2")})
+            round += aligned_
+                         ? cat("        const ", U, " h", n, " = mul_hi((", U, ")(", factor, "u), ",
+                               word, "), l", n, " = ", word, " * ", factor, "u;\n")
+                         : cat("        const ", L, " q", n, " = convert_", L, "(", word, ") * ",
+                               factor, "UL; const ", U, " h", n, " = convert_", U, "(q", n,
+                               " >> 32), l", n, " = convert_", U, "(q", n, " & 0xffffffffUL);\n");
         os << F << " philox_uniform(ulong seed, ulong step, ulong id, ulong first, ulong lane) {\n"
-           << "    const " << L << " element = (" << L << ")(first) + " << lanes << " * (" << L << ")(lane);\n"
+           << "    const " << L << " element = (" << L << ")(first) + " << lanes << " * (" << L
+           << ")(lane);\n"
            << "    " << U << " c0 = convert_" << U << "(element & 0xffffffffUL), c1 = convert_" << U
            << "(element >> 32);\n"
            << "    " << U << " c2 = (" << U << ")((uint)step), c3 = (" << U << ")((uint)id);\n"
            << "    uint k0 = (uint)seed, k1 = (uint)(seed >> 32);\n"
            << "    for (int r = 0; r < 10; ++r) {\n"
-           << round
-           << "        c0 = h1 ^ c1 ^ k0; c1 = l1; c2 = h0 ^ c3 ^ k1; c3 = l0;\n"
+           << round << "        c0 = h1 ^ c1 ^ k0; c1 = l1; c2 = h0 ^ c3 ^ k1; c3 = l0;\n"
            << "        k0 += 0x9E3779B9u; k1 += 0xBB67AE85u;\n    }\n"
            << "    return convert_" << F << "(c0 >> 8) * (1.0f / 16777216.0f);\n}\n";
     }

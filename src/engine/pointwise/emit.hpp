@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of every
-// storage type, the tape's instructions, and the combinations of reductions. The kernels around it
-// (vector_kernel.cpp, group_kernel.cpp) supply loops and offsets.
+// Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of
+// every storage type, the tape's instructions, and the combinations of reductions. The kernels
+// around it (vector_kernel.cpp, group_kernel.cpp) supply loops and offsets.
 //
-// Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the first
-// lane, by the name that the caller gives.
+// Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the
+// first lane, by the name that the caller gives.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -42,9 +42,9 @@ class Emitter {
 
     /// Whether an instruction's value needs the innermost loop: `varies` tells it of classes.
     std::vector<bool> levels(const std::function<bool(int klass)>& varies) const;
-    /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the text of
-    /// an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's name).
-    /// `partial`: nv may be less than the width.
+    /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the
+    /// text of an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's
+    /// name). `partial`: nv may be less than the width.
     void instructions(std::ostream& os, const std::string& indent, const std::vector<bool>& levels,
                       bool level, const std::function<std::string(int)>& offset,
                       const std::function<std::string(int)>& lane, bool partial);
@@ -53,10 +53,11 @@ class Emitter {
     /// An instruction as a mask.
     std::string truth(int instruction) const;
 
-    /// Stores `text` (a vector) of an elementwise or kept result; lanes from `lanes` on are not written.
-    std::string store(int output, const std::string& pointer, DType dtype, const std::string& offset,
-                      const std::string& text, const std::string& lane, const std::string& lanes,
-                      bool partial);
+    /// Stores `text` (a vector) of an elementwise or kept result; lanes from `lanes` on are not
+    /// written.
+    std::string store(int output, const std::string& pointer, DType dtype,
+                      const std::string& offset, const std::string& text, const std::string& lane,
+                      const std::string& lanes, bool partial);
     std::string store_one(DType dtype, const std::string& pointer, const std::string& offset,
                           const std::string& text);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Kernels for GPUs: a work-item an element or an aligned vector of four; reductions by work-groups.
 //
-// A reducing work-group is kx kept positions by ry threads that share a position's elements, numbered so
-// that neighbours read neighbouring memory; their sums meet in a tree in local memory. Where results are
-// few, get_group_id(1) counts parts of the reduction.
+// A reducing work-group is kx kept positions by ry threads that share a position's elements,
+// numbered so that neighbours read neighbouring memory; their sums meet in a tree in local memory.
+// Where results are few, get_group_id(1) counts parts of the reduction.
 #include "engine/pointwise/kernels.hpp"
 
 #include "base/text.hpp"
@@ -13,7 +13,9 @@
 namespace dlprim::pointwise {
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
 
 std::int64_t power_below(std::int64_t n) {
     std::int64_t p = 1;
@@ -63,8 +65,8 @@ struct GroupKernel {
                 os << indent << "const " << index << " i" << dim << " = " << from << scale << ";\n";
             } else {
                 const std::string name = add(cat("n", dim), std::max<std::int64_t>(1, count));
-                os << indent << "const " << index << " i" << dim << " = " << from << " % " << name << scale << "; "
-                   << from << " /= " << name << ";\n";
+                os << indent << "const " << index << " i" << dim << " = " << from << " % " << name
+                   << scale << "; " << from << " /= " << name << ";\n";
             }
         }
     }
@@ -78,7 +80,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
     const bool reduces = job.reduces();
     const bool inner_reduced = reduces && job.reduced[static_cast<std::size_t>(last)];
     bool plain_lanes = true;
-    for (const auto& strides : job.classes) plain_lanes = plain_lanes && strides[static_cast<std::size_t>(last)] <= 1;
+    for (const auto& strides : job.classes)
+        plain_lanes = plain_lanes && strides[static_cast<std::size_t>(last)] <= 1;
     const std::int64_t inner = k.size(last);
     int W = 1;
     if (!reduces && plain_lanes && (inner % 4 == 0 || (job.dims() == 1 && inner >= 1024))) W = 4;
@@ -87,14 +90,15 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
 
     const std::int64_t kept = reduces ? job.kept() : 1;
     const std::int64_t elements = job.kept() * job.reduction();
-    std::int64_t largest = power_below(static_cast<std::int64_t>(
-        std::clamp<std::uint64_t>(device.max_work_group, 1, 256)));
+    std::int64_t largest = power_below(
+        static_cast<std::int64_t>(std::clamp<std::uint64_t>(device.max_work_group, 1, 256)));
     Generated result;
     Emitter emit(job, W, true);
     result.partial_bytes = emit.element_bytes();
     std::vector<int> kept_dims, reduced_dims;
     for (int dim = 0; dim < job.dims(); ++dim)
-        (reduces && job.reduced[static_cast<std::size_t>(dim)] ? reduced_dims : kept_dims).push_back(dim);
+        (reduces && job.reduced[static_cast<std::size_t>(dim)] ? reduced_dims : kept_dims)
+            .push_back(dim);
 
     const std::int64_t reduction = reduces ? job.reduction() / (inner_reduced ? W : 1) : 1;
     std::int64_t kx = 1, ry = 1, groups = 1;
@@ -102,8 +106,10 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         std::uint64_t bytes = 0;
         for (const JobOutput& out : job.outputs)
             if (out.reduces())
-                bytes += emit.element_bytes() + (out.kind == Output::Kind::custom ? emit.element_bytes() : 0);
-        while (largest > 1 && bytes * static_cast<std::uint64_t>(largest) * 4 > device.local_bytes * 3 &&
+                bytes += emit.element_bytes() +
+                         (out.kind == Output::Kind::custom ? emit.element_bytes() : 0);
+        while (largest > 1 &&
+               bytes * static_cast<std::uint64_t>(largest) * 4 > device.local_bytes * 3 &&
                device.local_bytes > 0)
             largest /= 2;
         kx = inner_reduced ? 1 : std::min<std::int64_t>({32, largest, power_above(k.size(last))});
@@ -118,7 +124,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         result.parts = std::max<std::int64_t>(1, std::min(p, reduction));
         result.range.dims = 2;
         result.range.local = {static_cast<std::size_t>(kx * ry), 1, 0};
-        result.range.global = {static_cast<std::size_t>(groups * kx * ry), static_cast<std::size_t>(result.parts), 1};
+        result.range.global = {static_cast<std::size_t>(groups * kx * ry),
+                               static_cast<std::size_t>(result.parts), 1};
     } else {
         const std::int64_t items = elements / inner * ceil_div(inner, W);
         const std::int64_t local = std::min(largest, power_above(items));
@@ -143,17 +150,20 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
     // The position and arithmetic of one element (or vector), and its elementwise stores.
     const auto body = [&](const std::string& indent, const std::vector<bool>& levels) {
         if (tail) {
-            os << indent << "const int nt = (int)min(" << k.add(cat("whole", last), inner) << " - i" << last << ", ("
-               << k.index << ")" << W << ");\n";
+            os << indent << "const int nt = (int)min(" << k.add(cat("whole", last), inner) << " - i"
+               << last << ", (" << k.index << ")" << W << ");\n";
             if (!pad) os << indent << "const int nv = nt;\n";
         }
         if (pad)
-            os << indent << "const int nv = (int)clamp((long)Nchannels - (long)o" << job.channel_class
-               << ", 0L, (long)" << (tail ? "nt" : cat(W)) << ");\n";
+            os << indent << "const int nv = (int)clamp((long)Nchannels - (long)o"
+               << job.channel_class << ", 0L, (long)" << (tail ? "nt" : cat(W)) << ");\n";
         emit.instructions(os, indent, levels, true, element, lane, tail);
         if (tail || pad) {
-            if (W == 1) os << indent << "const " << M << " live = (" << M << ")(nv > 0);\n";
-            else os << indent << "const " << M << " live = (" << M << ")(nv) > " << emit.iota() << ";\n";
+            if (W == 1)
+                os << indent << "const " << M << " live = (" << M << ")(nv > 0);\n";
+            else
+                os << indent << "const " << M << " live = (" << M << ")(nv) > " << emit.iota()
+                   << ";\n";
         }
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
@@ -161,14 +171,15 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             std::string v = emit.value(out.value);
             if (pad) v = cat("select(", emit.splat("0"), ", ", v, ", live)");
             os << indent
-               << emit.store(static_cast<int>(o), cat("y", o), out.dtype, element(out.klass), v, lane(out.klass),
-                             "nt", tail)
+               << emit.store(static_cast<int>(o), cat("y", o), out.dtype, element(out.klass), v,
+                             lane(out.klass), "nt", tail)
                << "\n";
         }
     };
 
     if (!reduces) {
-        os << "    " << k.index << " item = (" << k.index << ")get_global_id(0);\n    if (item >= Nitems) return;\n";
+        os << "    " << k.index << " item = (" << k.index
+           << ")get_global_id(0);\n    if (item >= Nitems) return;\n";
         k.decompose(os, "    ", kept_dims, "item", W);
         for (int c = 0; c < classes; ++c) {
             os << "    const " << k.index << " o" << c << " = 0";
@@ -194,7 +205,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             if (job.outputs[o].kind == Output::Kind::custom)
                 os << "    local " << mask_scalar << " g" << o << "[" << local_size << "];\n";
         }
-        os << "    const " << k.index << " id = (" << k.index << ")get_local_id(0), lx = id % Nkx, ly = id / Nkx;\n"
+        os << "    const " << k.index << " id = (" << k.index
+           << ")get_local_id(0), lx = id % Nkx, ly = id / Nkx;\n"
            << "    const " << k.index << " place = (" << k.index << ")get_group_id(0) * Nkx + lx;\n"
            << "    const bool mine = place < Nkept;\n"
            << "    const ulong part = get_group_id(1);\n"
@@ -211,9 +223,11 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
             os << "    " << V << " acc" << o << " = " << emit.splat(emit.neutral(out)) << ";\n";
-            if (out.kind == Output::Kind::custom) os << "    " << M << " has" << o << " = (" << M << ")(0);\n";
+            if (out.kind == Output::Kind::custom)
+                os << "    " << M << " has" << o << " = (" << M << ")(0);\n";
         }
-        os << "    const " << k.index << " stop = mine ? (" << k.index << ")((ulong)Nreduction * (part + 1) / Nparts) : 0;\n"
+        os << "    const " << k.index << " stop = mine ? (" << k.index
+           << ")((ulong)Nreduction * (part + 1) / Nparts) : 0;\n"
            << "    for (" << k.index << " step = (" << k.index
            << ")((ulong)Nreduction * part / Nparts) + ly; step < stop; step += Nry) {\n"
            << "        " << k.index << " rest = step;\n";
@@ -231,15 +245,17 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             const std::string v = emit.value(out.value);
             if (out.kind == Output::Kind::custom) {
                 std::string use = cut ? "live" : cat("(", M, ")(-1)");
-                if (out.flag >= 0) use = cut ? cat("(live & ", emit.truth(out.flag), ")") : emit.truth(out.flag);
-                os << "        acc" << o << " = select(acc" << o << ", select(" << v << ", " << emit.combine(o, false)
-                   << "(acc" << o << ", " << v << "), has" << o << "), " << use << ");\n        has" << o
-                   << " |= " << use << ";\n";
+                if (out.flag >= 0)
+                    use = cut ? cat("(live & ", emit.truth(out.flag), ")") : emit.truth(out.flag);
+                os << "        acc" << o << " = select(acc" << o << ", select(" << v << ", "
+                   << emit.combine(o, false) << "(acc" << o << ", " << v << "), has" << o << "), "
+                   << use << ");\n        has" << o << " |= " << use << ";\n";
                 continue;
             }
             const std::string fresh =
                 cut ? cat("select(", emit.splat(emit.neutral(out)), ", ", v, ", live)") : v;
-            os << "        acc" << o << " = " << emit.combine(o, false) << "(acc" << o << ", " << fresh << ");\n";
+            os << "        acc" << o << " = " << emit.combine(o, false) << "(acc" << o << ", "
+               << fresh << ");\n";
         }
         os << "    }\n";
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
@@ -247,40 +263,48 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             if (!out.reduces()) continue;
             const std::string one = emit.combine(o, true);
             if (out.kind == Output::Kind::custom) {
-                os << "    " << T << " a" << o << " = acc" << o << (W > 1 ? ".s0" : "") << "; " << mask_scalar << " q"
-                   << o << " = has" << o << (W > 1 ? ".s0" : "") << ";\n";
+                os << "    " << T << " a" << o << " = acc" << o << (W > 1 ? ".s0" : "") << "; "
+                   << mask_scalar << " q" << o << " = has" << o << (W > 1 ? ".s0" : "") << ";\n";
                 for (int l = 1; l < W; ++l)
-                    os << "    if (has" << o << ".s" << l << ") a" << o << " = q" << o << " ? " << one << "(a" << o
-                       << ", acc" << o << ".s" << l << ") : acc" << o << ".s" << l << ";\n    q" << o << " |= has" << o
-                       << ".s" << l << ";\n";
+                    os << "    if (has" << o << ".s" << l << ") a" << o << " = q" << o << " ? "
+                       << one << "(a" << o << ", acc" << o << ".s" << l << ") : acc" << o << ".s"
+                       << l << ";\n    q" << o << " |= has" << o << ".s" << l << ";\n";
                 os << "    h" << o << "[id] = a" << o << "; g" << o << "[id] = q" << o << ";\n";
             } else if (W == 4) {
-                os << "    h" << o << "[id] = " << one << "(" << one << "(acc" << o << ".s0, acc" << o << ".s2), " << one
-                   << "(acc" << o << ".s1, acc" << o << ".s3));\n";
+                os << "    h" << o << "[id] = " << one << "(" << one << "(acc" << o << ".s0, acc"
+                   << o << ".s2), " << one << "(acc" << o << ".s1, acc" << o << ".s3));\n";
             } else {
                 os << "    h" << o << "[id] = acc" << o << ";\n";
             }
         }
         os << "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-           << "    for (" << k.index << " half_ = Nry / 2; half_ > 0; half_ /= 2) {\n        if (ly < half_) {\n"
+           << "    for (" << k.index
+           << " half_ = Nry / 2; half_ > 0; half_ /= 2) {\n        if (ly < half_) {\n"
            << "            const " << k.index << " other = id + half_ * Nkx;\n";
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
             const std::string both = cat(emit.combine(o, true), "(h", o, "[id], h", o, "[other])");
             if (out.kind == Output::Kind::custom)
-                os << "            if (g" << o << "[other]) h" << o << "[id] = g" << o << "[id] ? " << both << " : h" << o
-                   << "[other];\n            g" << o << "[id] |= g" << o << "[other];\n";
-            else os << "            h" << o << "[id] = " << both << ";\n";
+                os << "            if (g" << o << "[other]) h" << o << "[id] = g" << o << "[id] ? "
+                   << both << " : h" << o << "[other];\n            g" << o << "[id] |= g" << o
+                   << "[other];\n";
+            else
+                os << "            h" << o << "[id] = " << both << ";\n";
         }
-        os << "        }\n        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n    if (ly != 0 || !mine) return;\n";
-        const DType own = job.type == Compute::f32 ? DType::f32 : job.type == Compute::f64 ? DType::f64 : DType::i64;
+        os << "        }\n        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n    if (ly != 0 || !mine) "
+              "return;\n";
+        const DType own = job.type == Compute::f32   ? DType::f32
+                          : job.type == Compute::f64 ? DType::f64
+                                                     : DType::i64;
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
             const bool custom = out.kind == Output::Kind::custom;
             if (partial) {
-                os << "    " << emit.store_one(own, cat("w", o), "(long)(part * Nkept + place)", cat("h", o, "[id]"))
+                os << "    "
+                   << emit.store_one(own, cat("w", o), "(long)(part * Nkept + place)",
+                                     cat("h", o, "[id]"))
                    << "\n";
                 if (custom)
                     os << "    "
@@ -293,7 +317,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             if (pad) guard = cat("if (b", job.channel_class, " < Nchannels) ");
             os << "    " << guard
                << emit.store_one(out.dtype, cat("y", o), base(out.klass),
-                                 emit.finish(o, cat("h", o, "[id]"), cat("(", mask_scalar, ")(g", o, "[id] != 0)"), true))
+                                 emit.finish(o, cat("h", o, "[id]"),
+                                             cat("(", mask_scalar, ")(g", o, "[id] != 0)"), true))
                << "\n";
         }
     }
@@ -322,7 +347,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         shifts += cat("    const ", k.index, " N", n.name, " = (", k.index, ")", n.name, ";\n");
     result.numbers = k.numbers;
     result.numbers.insert(result.numbers.end(), emit.numbers().begin(), emit.numbers().end());
-    for (const KernelNumber& n : result.numbers) head << ", " << (n.real ? "float " : "long ") << n.name;
+    for (const KernelNumber& n : result.numbers)
+        head << ", " << (n.real ? "float " : "long ") << n.name;
     result.source = cat(emit.preamble(), head.str(), ") {\n", shifts, os.str());
     return result;
 }

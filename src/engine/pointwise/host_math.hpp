@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Float functions without branches, so that loops over them vectorise: within a few units in the last
-// place of the exact value.
+// Float functions without branches, so that loops over them vectorise: within a few units in the
+// last place of the exact value.
 #pragma once
 
 #include <cmath>
@@ -35,7 +35,9 @@ inline float fast_exp(float x) {
     return x != x ? x : p * power_of_two(half) * power_of_two(n - half);
 }
 
-inline float fast_sigmoid(float x) { return 1.0f / (1.0f + fast_exp(-x)); }
+inline float fast_sigmoid(float x) {
+    return 1.0f / (1.0f + fast_exp(-x));
+}
 
 inline float fast_tanh(float x) {
     const float a = x < 0 ? -x : x;
@@ -43,7 +45,8 @@ inline float fast_tanh(float x) {
     const float far = (1.0f - t) / (1.0f + t);
     const float s = x * x;
     const float near =
-        a * (1.0f - s * (1.0f / 3.0f - s * (2.0f / 15.0f - s * (17.0f / 315.0f - s * (62.0f / 2835.0f)))));
+        a * (1.0f -
+             s * (1.0f / 3.0f - s * (2.0f / 15.0f - s * (17.0f / 315.0f - s * (62.0f / 2835.0f)))));
     const float result = a < 0.3f ? near : far;
     return x < 0 ? -result : result;
 }
@@ -65,7 +68,8 @@ inline float fast_erf(float x) {
     const float near = 1.12837916709551257f * a * (1.0f - s * p);
     const float t = 1.0f / (1.0f + 0.3275911f * a);
     const float q =
-        t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+        t * (0.254829592f +
+             t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
     const float far = 1.0f - q * fast_exp(-s);
     const float result = a < 1.0f ? near : far;
     return x < 0 ? -result : result;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interpretation of jobs on the host: chunks of elements go through the tape an instruction at a time.
+// Interpretation of jobs on the host: chunks of elements go through the tape an instruction at a
+// time.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #endif
@@ -20,7 +21,7 @@ constexpr std::int64_t chunk_size = 512;
 
 /// Elements that lie on one line of the innermost dimension.
 struct Run {
-    std::int64_t at;      ///< in the chunk
+    std::int64_t at;  ///< in the chunk
     std::int64_t length;
     const std::int64_t* offsets;  ///< by class, of its first element
 };
@@ -29,32 +30,53 @@ struct Run {
 template <typename Go>
 void with_type(DType dtype, const Go& go) {
     switch (dtype) {
-        case DType::f32: go(float{}); break;
-        case DType::f64: go(double{}); break;
-        case DType::i8: go(std::int8_t{}); break;
+        case DType::f32:
+            go(float{});
+            break;
+        case DType::f64:
+            go(double{});
+            break;
+        case DType::i8:
+            go(std::int8_t{});
+            break;
         case DType::u8:
-        case DType::boolean: go(std::uint8_t{}); break;
-        case DType::i16: go(std::int16_t{}); break;
+        case DType::boolean:
+            go(std::uint8_t{});
+            break;
+        case DType::i16:
+            go(std::int16_t{});
+            break;
         case DType::f16:
         case DType::bf16:
-        case DType::u16: go(std::uint16_t{}); break;
-        case DType::i32: go(std::int32_t{}); break;
-        case DType::u32: go(std::uint32_t{}); break;
-        case DType::i64: go(std::int64_t{}); break;
+        case DType::u16:
+            go(std::uint16_t{});
+            break;
+        case DType::i32:
+            go(std::int32_t{});
+            break;
+        case DType::u32:
+            go(std::uint32_t{});
+            break;
+        case DType::i64:
+            go(std::int64_t{});
+            break;
     }
 }
 
 template <typename T>
-void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride, std::int64_t n, T* into) {
+void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride,
+          std::int64_t n, T* into) {
     with_type(dtype, [&](auto zero) {
         using S = decltype(zero);
         const S* from = reinterpret_cast<const S*>(base) + offset;
         if (dtype == DType::f16) {
             for (std::int64_t j = 0; j < n; ++j)
-                into[j] = static_cast<T>(half_to_float(static_cast<std::uint16_t>(from[j * stride])));
+                into[j] =
+                    static_cast<T>(half_to_float(static_cast<std::uint16_t>(from[j * stride])));
         } else if (dtype == DType::bf16) {
             for (std::int64_t j = 0; j < n; ++j)
-                into[j] = static_cast<T>(bfloat16_to_float(static_cast<std::uint16_t>(from[j * stride])));
+                into[j] =
+                    static_cast<T>(bfloat16_to_float(static_cast<std::uint16_t>(from[j * stride])));
         } else if (stride == 1) {
             for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(from[j]);
         } else if (stride == 0) {
@@ -69,23 +91,36 @@ template <typename S, typename T>
 S narrowed(T value) {
     if constexpr (std::is_integral_v<S> && std::is_floating_point_v<T>) {
         if (value != value) return 0;
-        if (value <= static_cast<T>(std::numeric_limits<S>::min())) return std::numeric_limits<S>::min();
-        if (value >= static_cast<T>(std::numeric_limits<S>::max())) return std::numeric_limits<S>::max();
+        if (value <= static_cast<T>(std::numeric_limits<S>::min()))
+            return std::numeric_limits<S>::min();
+        if (value >= static_cast<T>(std::numeric_limits<S>::max()))
+            return std::numeric_limits<S>::max();
     }
     return static_cast<S>(value);
 }
 
 template <typename T>
-void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride, std::int64_t n, const T* from) {
+void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride, std::int64_t n,
+           const T* from) {
     with_type(dtype, [&](auto zero) {
         using S = decltype(zero);
         S* into = reinterpret_cast<S*>(base) + offset;
+        if constexpr (std::is_same_v<S, T>) {
+            if (stride == 1) {
+                std::copy_n(from, n, into);
+                return;
+            }
+        }
         for (std::int64_t j = 0; j < n; ++j) {
             S& to = into[j * stride];
-            if (dtype == DType::f16) to = static_cast<S>(float_to_half(static_cast<float>(from[j])));
-            else if (dtype == DType::bf16) to = static_cast<S>(float_to_bfloat16(static_cast<float>(from[j])));
-            else if (dtype == DType::boolean) to = static_cast<S>(from[j] != 0);
-            else to = narrowed<S>(from[j]);
+            if (dtype == DType::f16)
+                to = static_cast<S>(float_to_half(static_cast<float>(from[j])));
+            else if (dtype == DType::bf16)
+                to = static_cast<S>(float_to_bfloat16(static_cast<float>(from[j])));
+            else if (dtype == DType::boolean)
+                to = static_cast<S>(from[j] != 0);
+            else
+                to = narrowed<S>(from[j]);
         }
     });
 }
@@ -103,51 +138,103 @@ void map2(const T* a, const T* b, T* y, std::int64_t n, F f) {
 template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
     switch (op) {
-        case Op::add: map2(a, b, y, n, [](T p, T q) { return p + q; }); return;
-        case Op::sub: map2(a, b, y, n, [](T p, T q) { return p - q; }); return;
-        case Op::mul: map2(a, b, y, n, [](T p, T q) { return p * q; }); return;
-        case Op::less: map2(a, b, y, n, [](T p, T q) { return p < q ? T(1) : T(0); }); return;
-        case Op::less_equal: map2(a, b, y, n, [](T p, T q) { return p <= q ? T(1) : T(0); }); return;
-        case Op::greater: map2(a, b, y, n, [](T p, T q) { return p > q ? T(1) : T(0); }); return;
-        case Op::greater_equal: map2(a, b, y, n, [](T p, T q) { return p >= q ? T(1) : T(0); }); return;
-        case Op::equal: map2(a, b, y, n, [](T p, T q) { return p == q ? T(1) : T(0); }); return;
-        case Op::not_equal: map2(a, b, y, n, [](T p, T q) { return p != q ? T(1) : T(0); }); return;
-        case Op::neg: map1(a, y, n, [](T p) { return static_cast<T>(-p); }); return;
-        case Op::max: map2(a, b, y, n, [](T p, T q) { return p > q || p != p ? p : q; }); return;
-        case Op::min: map2(a, b, y, n, [](T p, T q) { return p < q || p != p ? p : q; }); return;
+        case Op::add:
+            map2(a, b, y, n, [](T p, T q) { return p + q; });
+            return;
+        case Op::sub:
+            map2(a, b, y, n, [](T p, T q) { return p - q; });
+            return;
+        case Op::mul:
+            map2(a, b, y, n, [](T p, T q) { return p * q; });
+            return;
+        case Op::less:
+            map2(a, b, y, n, [](T p, T q) { return p < q ? T(1) : T(0); });
+            return;
+        case Op::less_equal:
+            map2(a, b, y, n, [](T p, T q) { return p <= q ? T(1) : T(0); });
+            return;
+        case Op::greater:
+            map2(a, b, y, n, [](T p, T q) { return p > q ? T(1) : T(0); });
+            return;
+        case Op::greater_equal:
+            map2(a, b, y, n, [](T p, T q) { return p >= q ? T(1) : T(0); });
+            return;
+        case Op::equal:
+            map2(a, b, y, n, [](T p, T q) { return p == q ? T(1) : T(0); });
+            return;
+        case Op::not_equal:
+            map2(a, b, y, n, [](T p, T q) { return p != q ? T(1) : T(0); });
+            return;
+        case Op::neg:
+            map1(a, y, n, [](T p) { return static_cast<T>(-p); });
+            return;
+        case Op::max:
+            map2(a, b, y, n, [](T p, T q) { return p > q || p != p ? p : q; });
+            return;
+        case Op::min:
+            map2(a, b, y, n, [](T p, T q) { return p < q || p != p ? p : q; });
+            return;
         case Op::select:
             for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] != 0 ? b[j] : c[j];
             return;
         case Op::fma:
             for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] * b[j] + c[j];
             return;
-        case Op::abs: map1(a, y, n, [](T p) { return p < 0 ? static_cast<T>(-p) : p; }); return;
-        default: break;
+        case Op::abs:
+            map1(a, y, n, [](T p) { return p < 0 ? static_cast<T>(-p) : p; });
+            return;
+        default:
+            break;
     }
     if constexpr (std::is_floating_point_v<T>) {
         switch (op) {
-            case Op::div: map2(a, b, y, n, [](T p, T q) { return p / q; }); return;
-            case Op::sqrt: map1(a, y, n, [](T p) { return std::sqrt(p); }); return;
-            case Op::rsqrt: map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); }); return;
-            default: break;
+            case Op::div:
+                map2(a, b, y, n, [](T p, T q) { return p / q; });
+                return;
+            case Op::sqrt:
+                map1(a, y, n, [](T p) { return std::sqrt(p); });
+                return;
+            case Op::rsqrt:
+                map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); });
+                return;
+            default:
+                break;
         }
     }
     if constexpr (std::is_same_v<T, float>) {
         switch (op) {
-            case Op::exp: map1(a, y, n, fast_exp); return;
-            case Op::sigmoid: map1(a, y, n, fast_sigmoid); return;
-            case Op::tanh: map1(a, y, n, fast_tanh); return;
-            case Op::erf: map1(a, y, n, fast_erf); return;
-            case Op::log: map1(a, y, n, [](float p) { return std::log(p); }); return;
-            case Op::log1p: map1(a, y, n, [](float p) { return std::log1p(p); }); return;
-            case Op::expm1: map1(a, y, n, [](float p) { return std::expm1(p); }); return;
-            case Op::pow: map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); }); return;
-            default: break;
+            case Op::exp:
+                map1(a, y, n, fast_exp);
+                return;
+            case Op::sigmoid:
+                map1(a, y, n, fast_sigmoid);
+                return;
+            case Op::tanh:
+                map1(a, y, n, fast_tanh);
+                return;
+            case Op::erf:
+                map1(a, y, n, fast_erf);
+                return;
+            case Op::log:
+                map1(a, y, n, [](float p) { return std::log(p); });
+                return;
+            case Op::log1p:
+                map1(a, y, n, [](float p) { return std::log1p(p); });
+                return;
+            case Op::expm1:
+                map1(a, y, n, [](float p) { return std::expm1(p); });
+                return;
+            case Op::pow:
+                map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); });
+                return;
+            default:
+                break;
         }
     }
     for (std::int64_t j = 0; j < n; ++j)
-        y[j] = static_cast<T>(apply(op, static_cast<double>(a[j]), b ? static_cast<double>(b[j]) : 0.0,
-                                    c ? static_cast<double>(c[j]) : 0.0));
+        y[j] =
+            static_cast<T>(apply(op, static_cast<double>(a[j]), b ? static_cast<double>(b[j]) : 0.0,
+                                 c ? static_cast<double>(c[j]) : 0.0));
 }
 
 template <typename T>
@@ -158,26 +245,34 @@ Sum<T> start(const JobOutput& out) {
     using A = Sum<T>;
     using Limits = std::numeric_limits<A>;
     switch (out.kind) {
-        case Output::Kind::prod: return A(1);
-        case Output::Kind::max: return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-        case Output::Kind::min: return Limits::has_infinity ? Limits::infinity() : Limits::max();
-        default: return A(0);
+        case Output::Kind::prod:
+            return A(1);
+        case Output::Kind::max:
+            return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+        case Output::Kind::min:
+            return Limits::has_infinity ? Limits::infinity() : Limits::max();
+        default:
+            return A(0);
     }
 }
 
 template <typename A>
 A fold(const JobOutput& out, A a, A b, std::vector<double>& scratch) {
     switch (out.kind) {
-        case Output::Kind::prod: return a * b;
-        case Output::Kind::max: return a > b || a != a ? a : b;
-        case Output::Kind::min: return a < b || a != a ? a : b;
+        case Output::Kind::prod:
+            return a * b;
+        case Output::Kind::max:
+            return a > b || a != a ? a : b;
+        case Output::Kind::min:
+            return a < b || a != a ? a : b;
         case Output::Kind::custom: {
             const double both[] = {static_cast<double>(a), static_cast<double>(b)};
             const Shape shape;
             pointwise::run(*out.combine, {both, nullptr, nullptr, &shape, 0}, scratch);
             return static_cast<A>(scratch[static_cast<std::size_t>(out.combine->results[0])]);
         }
-        default: return a + b;
+        default:
+            return a + b;
     }
 }
 
@@ -201,11 +296,15 @@ class Worker {
             T* buffer = buffers_.data() + i * chunk_size;
             values_[i] = buffer;
             double value = 0;
-            if (in.op == Op::constant) value = in.value;
-            else if (in.op == Op::scalar) value = job_.scalars[static_cast<std::size_t>(in.number)];
+            if (in.op == Op::constant)
+                value = in.value;
+            else if (in.op == Op::scalar)
+                value = job_.scalars[static_cast<std::size_t>(in.number)];
             else if (in.op == Op::size)
-                value = static_cast<double>(job_.shape[in.number < 0 ? in.number + job_.shape.rank() : in.number]);
-            else continue;
+                value = static_cast<double>(
+                    job_.shape[in.number < 0 ? in.number + job_.shape.rank() : in.number]);
+            else
+                continue;
             std::fill_n(buffer, chunk_size, narrowed<T>(value));
         }
         coordinates_.resize(job_.sizes.size());
@@ -223,8 +322,8 @@ class Worker {
             std::int64_t n = 0;
             runs_.clear();
             while (n < chunk_size && position < end) {
-                const std::int64_t length =
-                    std::min({job_.sizes[last] - coordinates_[last], chunk_size - n, end - position});
+                const std::int64_t length = std::min(
+                    {job_.sizes[last] - coordinates_[last], chunk_size - n, end - position});
                 std::int64_t* offsets = run_offsets_.data() + runs_.size() * classes;
                 std::copy(offsets_.begin(), offsets_.end(), offsets);
                 runs_.push_back({n, length, offsets});
@@ -248,7 +347,9 @@ class Worker {
     std::vector<Run> runs_;
     std::vector<double> scratch_;
 
-    std::int64_t inner(int klass) const { return job_.classes[static_cast<std::size_t>(klass)].back(); }
+    std::int64_t inner(int klass) const {
+        return job_.classes[static_cast<std::size_t>(klass)].back();
+    }
 
     void seek(std::int64_t position) {
         for (std::size_t d = job_.sizes.size(); d-- > 0;) {
@@ -257,17 +358,20 @@ class Worker {
         }
         for (std::size_t c = 0; c < job_.classes.size(); ++c) {
             offsets_[c] = 0;
-            for (std::size_t d = 0; d < job_.sizes.size(); ++d) offsets_[c] += coordinates_[d] * job_.classes[c][d];
+            for (std::size_t d = 0; d < job_.sizes.size(); ++d)
+                offsets_[c] += coordinates_[d] * job_.classes[c][d];
         }
     }
 
     void advance(std::int64_t by) {
         std::size_t d = job_.sizes.size() - 1;
         coordinates_[d] += by;
-        for (std::size_t c = 0; c < job_.classes.size(); ++c) offsets_[c] += by * job_.classes[c][d];
+        for (std::size_t c = 0; c < job_.classes.size(); ++c)
+            offsets_[c] += by * job_.classes[c][d];
         while (coordinates_[d] == job_.sizes[d]) {
             coordinates_[d] = 0;
-            for (std::size_t c = 0; c < job_.classes.size(); ++c) offsets_[c] -= job_.sizes[d] * job_.classes[c][d];
+            for (std::size_t c = 0; c < job_.classes.size(); ++c)
+                offsets_[c] -= job_.sizes[d] * job_.classes[c][d];
             if (d == 0) return;
             --d;
             ++coordinates_[d];
@@ -287,29 +391,36 @@ class Worker {
             const JobInput& source = input(in.number);
             if (!is_float(source.dtype)) {
                 std::int64_t value = 0;
-                load(operands_[static_cast<std::size_t>(source.operand)].host(), source.dtype, 0, 0, 1, &value);
+                load(operands_[static_cast<std::size_t>(source.operand)].host(), source.dtype, 0, 0,
+                     1, &value);
                 return static_cast<std::uint64_t>(value);
             }
         }
-        if (in.op == Op::constant) return static_cast<std::uint64_t>(static_cast<std::int64_t>(in.value));
+        if (in.op == Op::constant)
+            return static_cast<std::uint64_t>(static_cast<std::int64_t>(in.value));
         if (in.op == Op::scalar)
             return static_cast<std::uint64_t>(
                 static_cast<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]));
-        return static_cast<std::uint64_t>(static_cast<std::int64_t>(values_[static_cast<std::size_t>(instruction)][0]));
+        return static_cast<std::uint64_t>(
+            static_cast<std::int64_t>(values_[static_cast<std::size_t>(instruction)][0]));
     }
 
     void evaluate(std::int64_t n) {
         for (std::size_t i = 0; i < job_.tape.code.size(); ++i) {
             const Instruction& in = job_.tape.code[i];
             T* y = buffers_.data() + i * chunk_size;
-            const auto arg = [&](int a) { return a < 0 ? nullptr : values_[static_cast<std::size_t>(a)]; };
+            const auto arg = [&](int a) {
+                return a < 0 ? nullptr : values_[static_cast<std::size_t>(a)];
+            };
             switch (in.op) {
                 case Op::constant:
                 case Op::scalar:
-                case Op::size: break;
+                case Op::size:
+                    break;
                 case Op::input: {
                     const JobInput& source = input(in.number);
-                    const std::byte* base = operands_[static_cast<std::size_t>(source.operand)].host();
+                    const std::byte* base =
+                        operands_[static_cast<std::size_t>(source.operand)].host();
                     const std::int64_t stride = inner(source.klass);
                     const auto klass = static_cast<std::size_t>(source.klass);
                     const bool direct = std::is_same_v<T, float> && source.dtype == DType::f32;
@@ -327,21 +438,24 @@ class Worker {
                     const int klass = job_.class_of_index(in.number);
                     for (const Run& run : runs_)
                         for (std::int64_t j = 0; j < run.length; ++j)
-                            y[run.at + j] =
-                                static_cast<T>(run.offsets[static_cast<std::size_t>(klass)] + j * inner(klass));
+                            y[run.at + j] = static_cast<T>(
+                                run.offsets[static_cast<std::size_t>(klass)] + j * inner(klass));
                     break;
                 }
                 case Op::uniform: {
-                    const std::uint64_t seed = whole_number(in.a), step = whole_number(in.b), id = whole_number(in.c);
+                    const std::uint64_t seed = whole_number(in.a), step = whole_number(in.b),
+                                        id = whole_number(in.c);
                     const auto klass = static_cast<std::size_t>(job_.linear_class);
                     for (const Run& run : runs_)
                         for (std::int64_t j = 0; j < run.length; ++j)
-                            y[run.at + j] = static_cast<T>(uniform(
-                                seed, step, id,
-                                static_cast<std::uint64_t>(run.offsets[klass] + j * inner(job_.linear_class))));
+                            y[run.at + j] = static_cast<T>(
+                                uniform(seed, step, id,
+                                        static_cast<std::uint64_t>(run.offsets[klass] +
+                                                                   j * inner(job_.linear_class))));
                     break;
                 }
-                default: compute(in.op, arg(in.a), arg(in.b), arg(in.c), y, n);
+                default:
+                    compute(in.op, arg(in.a), arg(in.b), arg(in.c), y, n);
             }
         }
     }
@@ -354,7 +468,9 @@ class Worker {
         return std::clamp<std::int64_t>(job_.channels - first, 0, run.length);
     }
     /// Small operands end with the last channel: do not read behind them.
-    std::int64_t readable(const Run& run) const { return job_.channel_class < 0 ? run.length : live(run); }
+    std::int64_t readable(const Run& run) const {
+        return job_.channel_class < 0 ? run.length : live(run);
+    }
 
     void put(std::int64_t, std::int64_t part) {
         for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
@@ -368,8 +484,10 @@ class Worker {
                     const std::int64_t lanes = live(run);
                     store(base, out.dtype, offset, stride, lanes, v + run.at);
                     if (lanes < run.length) {
-                        const std::vector<T> zeros(static_cast<std::size_t>(run.length - lanes), T(0));
-                        store(base, out.dtype, offset + lanes * stride, stride, run.length - lanes, zeros.data());
+                        const std::vector<T> zeros(static_cast<std::size_t>(run.length - lanes),
+                                                   T(0));
+                        store(base, out.dtype, offset + lanes * stride, stride, run.length - lanes,
+                              zeros.data());
                     }
                 }
                 continue;
@@ -378,22 +496,24 @@ class Worker {
             const std::int64_t stride = inner(host_.kept_class());
             for (const Run& run : runs_) {
                 const std::int64_t place =
-                    part * host_.results() + run.offsets[static_cast<std::size_t>(host_.kept_class())];
-                reduce(out, sums, static_cast<std::size_t>(place), static_cast<std::size_t>(stride), v + run.at,
-                       live(run));
+                    part * host_.results() +
+                    run.offsets[static_cast<std::size_t>(host_.kept_class())];
+                reduce(out, sums, static_cast<std::size_t>(place), static_cast<std::size_t>(stride),
+                       v + run.at, live(run));
             }
         }
     }
 
-    void reduce(const JobOutput& out, Sums<T>& sums, std::size_t place, std::size_t stride, const T* v,
-                std::int64_t n) {
+    void reduce(const JobOutput& out, Sums<T>& sums, std::size_t place, std::size_t stride,
+                const T* v, std::int64_t n) {
         using A = Sum<T>;
         A* into = sums.values.data() + place;
         if (out.kind == Output::Kind::custom) {
             for (std::int64_t j = 0; j < n; ++j) {
                 const std::size_t at = static_cast<std::size_t>(j) * stride;
                 std::uint8_t& has = sums.has[place + at];
-                into[at] = has ? fold<A>(out, into[at], static_cast<A>(v[j]), scratch_) : static_cast<A>(v[j]);
+                into[at] = has ? fold<A>(out, into[at], static_cast<A>(v[j]), scratch_)
+                               : static_cast<A>(v[j]);
                 has = 1;
             }
             return;
@@ -415,11 +535,13 @@ class Worker {
             for (; j + 8 <= n; j += 8)
                 for (int l = 0; l < 8; ++l) lanes[l] += static_cast<A>(v[j + l]);
             for (; j < n; ++j) lanes[0] += static_cast<A>(v[j]);
-            *into += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) + ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+            *into += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+                     ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
             return;
         }
         A total = *into;
-        for (std::int64_t j = 0; j < n; ++j) total = fold<A>(out, total, static_cast<A>(v[j]), scratch_);
+        for (std::int64_t j = 0; j < n; ++j)
+            total = fold<A>(out, total, static_cast<A>(v[j]), scratch_);
         *into = total;
     }
 };
@@ -448,7 +570,8 @@ void finish(const HostJob& host, std::span<const BufferRef> operands, std::vecto
                 const std::size_t at = static_cast<std::size_t>(p * host.results()) + place;
                 if (out.kind == Output::Kind::custom) {
                     if (!sums[k].has[at]) continue;
-                    total = has ? fold<A>(out, total, sums[k].values[at], scratch) : sums[k].values[at];
+                    total =
+                        has ? fold<A>(out, total, sums[k].values[at], scratch) : sums[k].values[at];
                     has = true;
                 } else {
                     total = fold<A>(out, total, sums[k].values[at], scratch);
@@ -460,7 +583,8 @@ void finish(const HostJob& host, std::span<const BufferRef> operands, std::vecto
             }
             if (out.scale != 1) total = static_cast<A>(static_cast<double>(total) * out.scale);
             const T value = static_cast<T>(total);
-            store(operands[static_cast<std::size_t>(out.operand)].host(), out.dtype, offset(out.klass), 0, 1, &value);
+            store(operands[static_cast<std::size_t>(out.operand)].host(), out.dtype,
+                  offset(out.klass), 0, 1, &value);
         }
         for (std::size_t d = job.sizes.size(); d-- > 0;) {
             if (job.reduced[d]) continue;
@@ -484,22 +608,24 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
     if (host.units() > 0 && host.unit_elements() > 0) {
         const std::int64_t parts = host.parts();
         const std::int64_t pieces = host.unit_elements() / host.grain();
-        const std::int64_t per_task = std::max<std::int64_t>(1, 16384 * parts / host.unit_elements());
-        pool.parallel_for(host.units() * parts, per_task, [&](std::int64_t begin, std::int64_t end) {
-            Worker<T> worker(host, operands, sums);
-            // With one part a unit, neighbouring units are one range.
-            if (parts == 1) {
-                worker.process(begin * host.unit_elements(), end * host.unit_elements(), 0);
-                return;
-            }
-            for (std::int64_t task = begin; task < end; ++task) {
-                const std::int64_t unit = task / parts, part = task % parts;
-                const std::int64_t from = pieces * part / parts * host.grain();
-                const std::int64_t to = pieces * (part + 1) / parts * host.grain();
-                const std::int64_t base = unit * host.unit_elements();
-                worker.process(base + from, base + to, part);
-            }
-        });
+        const std::int64_t per_task =
+            std::max<std::int64_t>(1, 16384 * parts / host.unit_elements());
+        pool.parallel_for(
+            host.units() * parts, per_task, [&](std::int64_t begin, std::int64_t end) {
+                Worker<T> worker(host, operands, sums);
+                // With one part a unit, neighbouring units are one range.
+                if (parts == 1) {
+                    worker.process(begin * host.unit_elements(), end * host.unit_elements(), 0);
+                    return;
+                }
+                for (std::int64_t task = begin; task < end; ++task) {
+                    const std::int64_t unit = task / parts, part = task % parts;
+                    const std::int64_t from = pieces * part / parts * host.grain();
+                    const std::int64_t to = pieces * (part + 1) / parts * host.grain();
+                    const std::int64_t base = unit * host.unit_elements();
+                    worker.process(base + from, base + to, part);
+                }
+            });
     }
     if (job.reduces()) finish<T>(host, operands, sums);
 }
@@ -534,7 +660,8 @@ HostJob::HostJob(Job job) : job_(std::move(job)) {
         for (std::size_t d = 0; d < count; ++d) {
             sorted.sizes[d] = job_.sizes[order[d]];
             sorted.reduced[d] = job_.reduced[order[d]];
-            for (std::size_t c = 0; c < job_.classes.size(); ++c) sorted.classes[c][d] = job_.classes[c][order[d]];
+            for (std::size_t c = 0; c < job_.classes.size(); ++c)
+                sorted.classes[c][d] = job_.classes[c][order[d]];
         }
         units_ = 1;
         for (std::size_t d = 0; d < outer; ++d) units_ *= sorted.sizes[d];
@@ -543,8 +670,9 @@ HostJob::HostJob(Job job) : job_(std::move(job)) {
         grain_ = sorted.reduced[count - 1] || outer == count ? 1 : sorted.sizes[count - 1];
         job_ = std::move(sorted);
         if (units_ < 16 && grain_ > 0)
-            parts_ = std::clamp<std::int64_t>(units_ * unit_elements_ / 32768, 1,
-                                              std::max<std::int64_t>(1, std::min<std::int64_t>(16, unit_elements_ / grain_)));
+            parts_ = std::clamp<std::int64_t>(
+                units_ * unit_elements_ / 32768, 1,
+                std::max<std::int64_t>(1, std::min<std::int64_t>(16, unit_elements_ / grain_)));
         if (parts_ * results_ > 4'000'000) parts_ = 1;
     } else {
         unit_elements_ = 1;
@@ -554,9 +682,15 @@ HostJob::HostJob(Job job) : job_(std::move(job)) {
 
 void HostJob::run(HostPool& pool, std::span<const BufferRef> operands) const {
     switch (job_.type) {
-        case Compute::f32: run_as<float>(*this, pool, operands); break;
-        case Compute::f64: run_as<double>(*this, pool, operands); break;
-        case Compute::i64: run_as<std::int64_t>(*this, pool, operands); break;
+        case Compute::f32:
+            run_as<float>(*this, pool, operands);
+            break;
+        case Compute::f64:
+            run_as<double>(*this, pool, operands);
+            break;
+        case Compute::i64:
+            run_as<std::int64_t>(*this, pool, operands);
+            break;
     }
 }
 

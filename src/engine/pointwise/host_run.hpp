@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HostJob: a job as the host runs it: permuted so that results are contiguous, cut in tasks, interpreted in
-// chunks.
+// HostJob: a job as the host runs it: permuted so that results are contiguous, cut in tasks,
+// interpreted in chunks.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -27,12 +27,12 @@ class HostJob {
 
   private:
     Job job_;
-    int kept_class_ = -1;              ///< position of an element's result
-    std::int64_t results_ = 0;         ///< kept positions
-    std::int64_t units_ = 1;           ///< outer kept positions
-    std::int64_t unit_elements_ = 0;   ///< elements of a unit
-    std::int64_t grain_ = 1;           ///< a part is a multiple of so many elements
-    std::int64_t parts_ = 1;           ///< pieces of a unit, each with sums of its own
+    int kept_class_ = -1;             ///< position of an element's result
+    std::int64_t results_ = 0;        ///< kept positions
+    std::int64_t units_ = 1;          ///< outer kept positions
+    std::int64_t unit_elements_ = 0;  ///< elements of a unit
+    std::int64_t grain_ = 1;          ///< a part is a multiple of so many elements
+    std::int64_t parts_ = 1;          ///< pieces of a unit, each with sums of its own
 };
 
 }  // namespace dlprim::pointwise

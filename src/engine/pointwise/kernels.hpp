@@ -4,9 +4,9 @@
 //   vector   one work-item walks many elements with explicit vectors: CPUs
 //   group    work-groups, reductions as trees in local memory: GPUs
 //
-// A reduction with few results and many elements is cut in `parts`: a first kernel leaves [parts, results]
-// partial results in the workspace, a second (the same generator over those) combines them. The order
-// of all sums is fixed by shape and traits.
+// A reduction with few results and many elements is cut in `parts`: a first kernel leaves [parts,
+// results] partial results in the workspace, a second (the same generator over those) combines
+// them. The order of all sums is fixed by shape and traits.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -27,14 +27,14 @@ struct Generated {
     std::size_t partial_bytes = 4;  ///< of an element of the workspace
 };
 
-/// `parts` 0: choose; 1: results are final. With more, outputs go to the workspace: output k's partials
-/// to w<k>, flags of custom reductions to f<k> (both of the compute type). `text` false: leave the
-/// source empty (for sizes alone).
+/// `parts` 0: choose; 1: results are final. With more, outputs go to the workspace: output k's
+/// partials to w<k>, flags of custom reductions to f<k> (both of the compute type). `text` false:
+/// leave the source empty (for sizes alone).
 Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 
-/// What combines the partial results of `job`; its operands 0.. are the workspace regions in the order
-/// of workspace_regions(), outputs keep their operands.
+/// What combines the partial results of `job`; its operands 0.. are the workspace regions in the
+/// order of workspace_regions(), outputs keep their operands.
 Job second_stage(const Job& job, std::int64_t parts);
 
 /// A region of the workspace: which output's partials (or flags) lie there.

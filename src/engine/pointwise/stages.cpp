@@ -7,9 +7,12 @@
 namespace dlprim::pointwise {
 namespace {
 
-std::uint64_t align(std::uint64_t bytes) { return (bytes + 127) / 128 * 128; }
+std::uint64_t align(std::uint64_t bytes) {
+    return (bytes + 127) / 128 * 128;
+}
 
-Generated generate(const Job& job, const Traits& device, Style style, std::int64_t parts, bool text) {
+Generated generate(const Job& job, const Traits& device, Style style, std::int64_t parts,
+                   bool text) {
     return style == Style::vector ? vector_kernel(job, device, parts, text)
                                   : group_kernel(job, device, parts, text);
 }
@@ -22,18 +25,19 @@ void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const
     for (const JobInput& input : job.inputs) {
         const std::string name = cat("x", input.number);
         if (input.operand == workspace)
-            call.tensor_at(name, workspace,
-                           input.extra_bytes,
-                           size_of(input.dtype));
-        else call.tensor(name, input.operand, size_of(input.dtype));
+            call.tensor_at(name, workspace, input.extra_bytes, size_of(input.dtype));
+        else
+            call.tensor(name, input.operand, size_of(input.dtype));
     }
     const auto regions = workspace_regions(job);
     std::uint64_t at = 0;
-    const std::uint64_t region_bytes = align(static_cast<std::uint64_t>(made.parts) *
-                                             static_cast<std::uint64_t>(job.kept()) * made.partial_bytes);
+    const std::uint64_t region_bytes =
+        align(static_cast<std::uint64_t>(made.parts) * static_cast<std::uint64_t>(job.kept()) *
+              made.partial_bytes);
     if (partial) {
         for (const Region& region : regions) {
-            call.tensor_at(cat(region.flag ? "f" : "w", region.output), workspace, at, made.partial_bytes);
+            call.tensor_at(cat(region.flag ? "f" : "w", region.output), workspace, at,
+                           made.partial_bytes);
             at += region_bytes;
         }
     }
@@ -41,8 +45,10 @@ void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const
         if (!partial || !job.outputs[k].reduces())
             call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
     for (const KernelNumber& number : made.numbers) {
-        if (number.real) call.scalar(number.name, number.value);
-        else call.scalar(number.name, number.whole);
+        if (number.real)
+            call.scalar(number.name, number.value);
+        else
+            call.scalar(number.name, number.whole);
     }
     launch.add(std::move(call));
 }
@@ -79,8 +85,8 @@ Job second_stage(const Job& job, std::int64_t parts) {
     const DType own = job.type == Compute::f32   ? DType::f32
                       : job.type == Compute::f64 ? DType::f64
                                                  : DType::i64;
-    const std::uint64_t region_bytes =
-        align(static_cast<std::uint64_t>(parts) * static_cast<std::uint64_t>(job.kept()) * size_of(own));
+    const std::uint64_t region_bytes = align(static_cast<std::uint64_t>(parts) *
+                                             static_cast<std::uint64_t>(job.kept()) * size_of(own));
     const auto partial = [&](std::uint64_t region) {
         Instruction in;
         in.op = Op::input;
@@ -118,8 +124,9 @@ std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& devic
         if (!job.reduces()) continue;
         const Generated made = generate(job, device, style, 0, false);
         if (made.parts <= 1) continue;
-        const std::uint64_t region = align(static_cast<std::uint64_t>(made.parts) *
-                                           static_cast<std::uint64_t>(job.kept()) * made.partial_bytes);
+        const std::uint64_t region =
+            align(static_cast<std::uint64_t>(made.parts) * static_cast<std::uint64_t>(job.kept()) *
+                  made.partial_bytes);
         most = std::max<std::uint64_t>(most, region * workspace_regions(job).size());
     }
     return most;
@@ -132,13 +139,14 @@ int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style st
     return launches;
 }
 
-void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs, Style style,
-                int workspace) {
+void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
+                Style style, int workspace) {
     const Traits& device = context.traits();
     for (const Job& job : jobs) {
         bool nothing = true;
         for (const JobOutput& out : job.outputs)
-            nothing = nothing && (out.reduces() ? job.kept() == 0 : job.kept() * job.reduction() == 0);
+            nothing =
+                nothing && (out.reduces() ? job.kept() == 0 : job.kept() * job.reduction() == 0);
         if (nothing) continue;
         const Generated first = generate(job, device, style, 0, true);
         const bool partial = first.parts > 1 && job.reduces();
@@ -146,7 +154,8 @@ void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Jo
         if (!partial) continue;
         Job second = second_stage(job, first.parts);
         for (JobInput& input : second.inputs) input.operand = workspace;
-        add_stage(launch, context, second, generate(second, device, style, 1, true), false, workspace);
+        add_stage(launch, context, second, generate(second, device, style, 1, true), false,
+                  workspace);
     }
 }
 

@@ -12,7 +12,7 @@ std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& devic
 /// Number of kernel launches.
 int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style style);
 /// Compiles and adds the kernels of `jobs`; `workspace` is the index of the workspace operand.
-void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs, Style style,
-                int workspace);
+void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
+                Style style, int workspace);
 
 }  // namespace dlprim::pointwise

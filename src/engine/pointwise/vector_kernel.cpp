@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Kernels for CPUs: a work-item walks rows of the iteration space with explicit vectors.
 //
-// The last dimension gives the lanes. Work is cut in units (kept positions outside the vectors) and parts
-// (ranges of rows); a work-item takes a contiguous share of units x parts. Inside a part, rows advance
-// like an odometer; a row is a segment of the main loop, over the last dimension itself, or, where the
-// last dimension is one vector (blocked layouts) or kept, over another one. Sums of a row are added to the
-// total by Kahan's method (W. Kahan 1965), which keeps long sums accurate.
+// The last dimension gives the lanes. Work is cut in units (kept positions outside the vectors) and
+// parts (ranges of rows); a work-item takes a contiguous share of units x parts. Inside a part,
+// rows advance like an odometer; a row is a segment of the main loop, over the last dimension
+// itself, or, where the last dimension is one vector (blocked layouts) or kept, over another one.
+// Sums of a row are added to the total by Kahan's method (W. Kahan 1965), which keeps long sums
+// accurate.
 #include "engine/pointwise/kernels.hpp"
 
 #include "base/text.hpp"
@@ -17,17 +18,19 @@ namespace {
 
 constexpr int max_vectors = 16;  ///< kept vectors that a work-item sums side by side
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
 
 struct VectorKernel {
     const Job& job;
     const Traits& device;
     int width = 16;
     bool reduces = false;
-    bool inner_kept = false;  ///< the lanes are kept positions
-    bool whole = false;       ///< the last dimension is one vector
-    bool multi = false;       ///< kept vectors side by side, looped inside
-    int loop = -1;            ///< dimension of the main loop, -1: one pass
+    bool inner_kept = false;       ///< the lanes are kept positions
+    bool whole = false;            ///< the last dimension is one vector
+    bool multi = false;            ///< kept vectors side by side, looped inside
+    int loop = -1;                 ///< dimension of the main loop, -1: one pass
     std::vector<int> units, rows;  ///< dimensions of the unit's and the row's coordinates
     std::vector<KernelNumber> numbers;
 
@@ -69,7 +72,9 @@ struct VectorKernel {
         numbers.push_back({name, false, value, 0});
         return name;
     }
-    std::string size_name(int dim) { return add(cat("n", dim), std::max<std::int64_t>(1, size(dim))); }
+    std::string size_name(int dim) {
+        return add(cat("n", dim), std::max<std::int64_t>(1, size(dim)));
+    }
     std::string stride(int klass, int dim) {
         const std::int64_t s = job.stride(klass, dim);
         if (s == 0 || s == 1) return s ? "1" : "0";
@@ -115,13 +120,15 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     const std::int64_t length = k.loop < 0 ? 1 : k.size(k.loop);
     const std::int64_t stride_of_loop = k.loop == last ? W : 1;
     const std::int64_t wanted_tasks = std::clamp<std::int64_t>(elements / 4096, 1, workers);
-    std::int64_t wanted_parts = k.reduces ? ceil_div(wanted_tasks, std::max<std::int64_t>(units, 1)) : wanted_tasks;
+    std::int64_t wanted_parts =
+        k.reduces ? ceil_div(wanted_tasks, std::max<std::int64_t>(units, 1)) : wanted_tasks;
     if (k.reduces && units >= std::int64_t{2} * device.compute_units) wanted_parts = 1;
     if (k.reduces && parts > 0) wanted_parts = parts;
     std::int64_t segments = 1;
     if (k.reduces) segments = ceil_div(length, 512 * stride_of_loop);
     if (rows * segments < wanted_parts && rows > 0) segments = ceil_div(wanted_parts, rows);
-    segments = std::clamp<std::int64_t>(segments, 1, std::max<std::int64_t>(1, ceil_div(length, stride_of_loop)));
+    segments = std::clamp<std::int64_t>(
+        segments, 1, std::max<std::int64_t>(1, ceil_div(length, stride_of_loop)));
     std::int64_t segment = ceil_div(ceil_div(length, segments), stride_of_loop) * stride_of_loop;
     segment = std::max(segment, stride_of_loop);
     segments = ceil_div(length, segment);
@@ -154,7 +161,9 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         return k.multi && job.stride(c, last) != 0;
     };
     const bool pad_varies = pad && varies(job.channel_class);
-    const auto input_varies = [&](int c) { return varies(c) || (pad_varies && job.stride(c, last) != 0); };
+    const auto input_varies = [&](int c) {
+        return varies(c) || (pad_varies && job.stride(c, last) != 0);
+    };
     const std::vector<bool> levels = emit.levels(input_varies);
     const auto lane = [&](int c) { return k.stride(c, last); };
     const std::string at = k.multi ? "[v]" : "";
@@ -178,15 +187,18 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         k.size_name(last);
         k.add("chunks", ceil_div(k.size(last), k.chunk()));
         os << "        const long first = unit % chunks * " << k.chunk() << "; unit /= chunks;\n"
-           << "        const int vectors = (int)((min(n" << last << " - first, (long)" << k.chunk() << ") + "
-           << W - 1 << ") / " << W << ");\n";
+           << "        const int vectors = (int)((min(n" << last << " - first, (long)" << k.chunk()
+           << ") + " << W - 1 << ") / " << W << ");\n";
     }
     for (auto dim = k.units.rbegin(); dim != k.units.rend(); ++dim)
-        os << "        const long u" << *dim << " = unit % " << k.size_name(*dim) << "; unit /= n" << *dim << ";\n";
-    os << "        long row = rows * part / parts;\n        const long row_end = rows * (part + 1) / parts;\n"
+        os << "        const long u" << *dim << " = unit % " << k.size_name(*dim) << "; unit /= n"
+           << *dim << ";\n";
+    os << "        long row = rows * part / parts;\n        const long row_end = rows * (part + 1) "
+          "/ parts;\n"
        << "        long rest = row;\n        long piece = rest % segments; rest /= segments;\n";
     for (auto dim = k.rows.rbegin(); dim != k.rows.rend(); ++dim)
-        os << "        long i" << *dim << " = rest % " << k.size_name(*dim) << "; rest /= n" << *dim << ";\n";
+        os << "        long i" << *dim << " = rest % " << k.size_name(*dim) << "; rest /= n" << *dim
+           << ";\n";
     for (int c = 0; c < classes; ++c) {
         os << "        long r" << c << " = " << in_units(c);
         for (int dim : k.rows) os << k.step(cat("i", dim), c, dim);
@@ -210,14 +222,16 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         os << "\n";
     }
     if (k.reduces) {
-        if (k.multi) os << "        for (int v = 0; v < vectors; ++v) {" << clear.str() << " }\n";
-        else os << "       " << clear.str() << "\n";
+        if (k.multi)
+            os << "        for (int v = 0; v < vectors; ++v) {" << clear.str() << " }\n";
+        else
+            os << "       " << clear.str() << "\n";
     }
     os << "        for (; row < row_end; ++row) {\n"
        << "            const long begin = piece * segment, stop = min(begin + segment, length);\n";
     // Row-level values. A lane count for padding that does not change inside the row.
-    const std::string nv_pad_row = cat("            const int nv = (int)clamp(channels - r", job.channel_class,
-                                       ", 0L, (long)", W, ");\n");
+    const std::string nv_pad_row = cat("            const int nv = (int)clamp(channels - r",
+                                       job.channel_class, ", 0L, (long)", W, ");\n");
     if (pad) k.add("channels", job.channels);
     const bool nv_row = pad && !pad_varies && !tail;
     if (nv_row) os << nv_pad_row;
@@ -227,8 +241,10 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         if (compensated(job.outputs[o], job)) {
             os << "            " << V << " " << acc_decl("sum", o) << ";\n";
             if (k.multi)
-                os << "            for (int v = 0; v < vectors; ++v) sum" << o << "[v] = " << emit.splat("0") << ";\n";
-            else os << "            sum" << o << " = " << emit.splat("0") << ";\n";
+                os << "            for (int v = 0; v < vectors; ++v) sum" << o
+                   << "[v] = " << emit.splat("0") << ";\n";
+            else
+                os << "            sum" << o << " = " << emit.splat("0") << ";\n";
         }
     std::string indent = "            ";
     os << indent << "for (long i = begin; i < stop; i += " << stride_of_loop << ") {\n";
@@ -242,13 +258,16 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
            << (k.multi ? k.step(cat("(long)v * ", W), c, last) : "") << ";\n";
     if (tail) {
         os << indent << "const int nt = (int)min("
-           << (k.multi ? cat("n", last, " - first - v * ", W) : std::string("stop - i")) << ", (long)" << W << ");\n";
+           << (k.multi ? cat("n", last, " - first - v * ", W) : std::string("stop - i"))
+           << ", (long)" << W << ");\n";
         if (pad)
             os << indent << "const int nv = min(nt, (int)clamp(channels - o" << job.channel_class
                << ", 0L, (long)" << W << "));\n";
-        else os << indent << "const int nv = nt;\n";
+        else
+            os << indent << "const int nv = nt;\n";
     } else if (pad && !nv_row) {
-        os << indent << "const int nv = (int)clamp(channels - o" << job.channel_class << ", 0L, (long)" << W << ");\n";
+        os << indent << "const int nv = (int)clamp(channels - o" << job.channel_class
+           << ", 0L, (long)" << W << ");\n";
     }
     const bool cut = tail || pad;  // nv is there
     const auto loop_offset = [&](int c) { return cat("o", c); };
@@ -262,8 +281,8 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
             std::string stored = v;
             if (pad) stored = cat("select(", emit.splat("0"), ", ", v, ", live)");
             os << indent
-               << emit.store(static_cast<int>(o), cat("y", o), out.dtype, loop_offset(out.klass), stored,
-                             lane(out.klass), "nt", tail)
+               << emit.store(static_cast<int>(o), cat("y", o), out.dtype, loop_offset(out.klass),
+                             stored, lane(out.klass), "nt", tail)
                << "\n";
             continue;
         }
@@ -271,18 +290,20 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         os << indent << V << " " << fresh << " = " << v << ";\n";
         if (out.kind == Output::Kind::custom) {
             std::string mine = cut ? "live" : cat("(", M, ")(-1)");
-            if (out.flag >= 0) mine = cut ? cat("(live & ", emit.truth(out.flag), ")") : emit.truth(out.flag);
-            os << indent << "acc" << o << at << " = select(acc" << o << at << ", select(" << fresh << ", "
-               << emit.combine(o, false) << "(acc" << o << at << ", " << fresh << "), has" << o << at << "), " << mine
-               << ");\n" << indent << "has" << o << at << " |= " << mine << ";\n";
+            if (out.flag >= 0)
+                mine = cut ? cat("(live & ", emit.truth(out.flag), ")") : emit.truth(out.flag);
+            os << indent << "acc" << o << at << " = select(acc" << o << at << ", select(" << fresh
+               << ", " << emit.combine(o, false) << "(acc" << o << at << ", " << fresh << "), has"
+               << o << at << "), " << mine << ");\n"
+               << indent << "has" << o << at << " |= " << mine << ";\n";
             continue;
         }
         if (cut)
-            os << indent << "if (nv < " << W << ") " << fresh << " = select(" << emit.splat(emit.neutral(out))
-               << ", " << fresh << ", live);\n";
+            os << indent << "if (nv < " << W << ") " << fresh << " = select("
+               << emit.splat(emit.neutral(out)) << ", " << fresh << ", live);\n";
         const char* into = compensated(out, job) ? "sum" : "acc";
-        os << indent << into << o << at << " = " << emit.combine(o, false) << "(" << into << o << at << ", " << fresh
-           << ");\n";
+        os << indent << into << o << at << " = " << emit.combine(o, false) << "(" << into << o << at
+           << ", " << fresh << ");\n";
     }
     if (k.multi) os << "                }\n";
     os << "            }\n";
@@ -290,9 +311,10 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         if (!compensated(job.outputs[o], job)) continue;
         os << "            ";
         if (k.multi) os << "for (int v = 0; v < vectors; ++v) ";
-        os << "{ const " << V << " add = sum" << o << at << " - low" << o << at << ", all = acc" << o << at
-           << " + add; low" << o << at << " = select((all - acc" << o << at << ") - add, " << emit.splat("0")
-           << ", isinf(all) | isnan(all)); acc" << o << at << " = all; }\n";
+        os << "{ const " << V << " add = sum" << o << at << " - low" << o << at << ", all = acc"
+           << o << at << " + add; low" << o << at << " = select((all - acc" << o << at
+           << ") - add, " << emit.splat("0") << ", isinf(all) | isnan(all)); acc" << o << at
+           << " = all; }\n";
     }
     // The odometer.
     std::string closing;
@@ -326,7 +348,8 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
                 if (dim == last) {
                     if (k.multi) linear += " + first";
                 } else {
-                    const std::string name = below == 1 ? std::string() : cat(" * ", k.add(cat("k", dim), below));
+                    const std::string name =
+                        below == 1 ? std::string() : cat(" * ", k.add(cat("k", dim), below));
                     linear += cat(" + u", dim, name);
                 }
                 below *= k.size(dim);
@@ -339,7 +362,8 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
             if (k.multi) {
                 os << in << "for (int v = 0; v < vectors; ++v) {\n";
                 in += "    ";
-                os << in << "const int nt = (int)min(n" << last << " - first - v * " << W << ", (long)" << W << ");\n";
+                os << in << "const int nt = (int)min(n" << last << " - first - v * " << W
+                   << ", (long)" << W << ");\n";
                 k.size_name(last);
             }
             const std::string v_by = k.multi ? cat("(long)v * ", W) : "0L";
@@ -352,12 +376,14 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
                 if (partial) {
                     const std::string place = k.multi ? "place + " + v_by : std::string("place");
                     os << in
-                       << emit.store(static_cast<int>(o), cat("w", o), own, place, cat("acc", o, at), "1", "nt", k.multi)
+                       << emit.store(static_cast<int>(o), cat("w", o), own, place,
+                                     cat("acc", o, at), "1", "nt", k.multi)
                        << "\n";
                     if (out.kind == Output::Kind::custom)
                         os << in
                            << emit.store(static_cast<int>(o), cat("f", o), own, place,
-                                         cat("select(", emit.splat("0"), ", ", emit.splat("1"), ", has", o, at, ")"),
+                                         cat("select(", emit.splat("0"), ", ", emit.splat("1"),
+                                             ", has", o, at, ")"),
                                          "1", "nt", k.multi)
                            << "\n";
                     continue;
@@ -366,13 +392,15 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
                 if (pad) {
                     std::string place = in_units(job.channel_class);
                     if (k.multi) place += k.step(v_by, job.channel_class, last);
-                    lanes = cat("(int)clamp(channels - (", place, "), 0L, (long)", k.multi ? "nt" : cat(W), ")");
+                    lanes = cat("(int)clamp(channels - (", place, "), 0L, (long)",
+                                k.multi ? "nt" : cat(W), ")");
                 }
-                const std::string place = in_units(out.klass) + (k.multi ? k.step(v_by, out.klass, last) : "");
+                const std::string place =
+                    in_units(out.klass) + (k.multi ? k.step(v_by, out.klass, last) : "");
                 os << in
                    << emit.store(static_cast<int>(o), cat("y", o), out.dtype, place,
-                                 emit.finish(o, cat("acc", o, at), cat("has", o, at), false), lane(out.klass),
-                                 lanes, k.multi || pad)
+                                 emit.finish(o, cat("acc", o, at), cat("has", o, at), false),
+                                 lane(out.klass), lanes, k.multi || pad)
                    << "\n";
             }
             if (k.multi) os << "        }\n";
@@ -381,24 +409,28 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
                 const JobOutput& out = job.outputs[o];
                 if (!out.reduces()) continue;
                 const bool custom = out.kind == Output::Kind::custom;
-                os << "        {\n            " << T << " h[" << W << "]; vstore" << W << "(acc" << o << ", 0, h);\n";
+                os << "        {\n            " << T << " h[" << W << "]; vstore" << W << "(acc"
+                   << o << ", 0, h);\n";
                 const std::string mask_type = job.type == Compute::f32 ? "int" : "long";
                 if (custom)
-                    os << "            " << mask_type << " g[" << W << "]; vstore" << W << "(has" << o << ", 0, g);\n";
+                    os << "            " << mask_type << " g[" << W << "]; vstore" << W << "(has"
+                       << o << ", 0, g);\n";
                 os << "            for (int half_ = " << W / 2 << "; half_ > 0; half_ /= 2)\n"
                    << "                for (int l = 0; l < half_; ++l) {\n";
                 if (custom)
-                    os << "                    if (g[l + half_]) h[l] = g[l] ? " << emit.combine(o, true)
-                       << "(h[l], h[l + half_]) : h[l + half_];\n"
+                    os << "                    if (g[l + half_]) h[l] = g[l] ? "
+                       << emit.combine(o, true) << "(h[l], h[l + half_]) : h[l + half_];\n"
                        << "                    g[l] |= g[l + half_];\n";
                 else
-                    os << "                    h[l] = " << emit.combine(o, true) << "(h[l], h[l + half_]);\n";
+                    os << "                    h[l] = " << emit.combine(o, true)
+                       << "(h[l], h[l + half_]);\n";
                 os << "                }\n";
                 const DType own = job.type == Compute::f32   ? DType::f32
                                   : job.type == Compute::f64 ? DType::f64
                                                              : DType::i64;
                 if (partial) {
-                    os << "            " << emit.store_one(own, cat("w", o), "place", "h[0]") << "\n";
+                    os << "            " << emit.store_one(own, cat("w", o), "place", "h[0]")
+                       << "\n";
                     if (custom)
                         os << "            "
                            << emit.store_one(own, cat("f", o), "place",
@@ -441,7 +473,8 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     }
     result.numbers = k.numbers;
     result.numbers.insert(result.numbers.end(), emit.numbers().begin(), emit.numbers().end());
-    for (const KernelNumber& n : result.numbers) head << ", " << (n.real ? "float " : "long ") << n.name;
+    for (const KernelNumber& n : result.numbers)
+        head << ", " << (n.real ? "float " : "long ") << n.name;
     result.source = cat(emit.preamble(), head.str(), ") {\n", shifts, os.str());
     return result;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the engines of Pointwise share.
 //
-// Layouts: all plain; or every operand of the full four-dimensional shape blocked or channels_last, while
-// smaller ones (scalars, per-channel and per-image values, reductions' results) stay plain.
+// Layouts: all plain; or every operand of the full four-dimensional shape blocked or channels_last,
+// while smaller ones (scalars, per-channel and per-image values, reductions' results) stay plain.
 #include "base/text.hpp"
 #include "ops/pointwise/operator.hpp"
 
@@ -25,7 +25,8 @@ bool fits_channels_inside(const Shape& own, const Shape& whole) {
 
 Verdict PointwiseEngine::is_applicable(const Traits& device, const Problem& problem) const {
     if (device.host != on_host()) return Verdict::no("it runs on another kind of device");
-    if (!problem.epilogue.empty()) return Verdict::no("a pointwise program takes no epilogue; write it into the program");
+    if (!problem.epilogue.empty())
+        return Verdict::no("a pointwise program takes no epilogue; write it into the program");
     if (!device.host && !device.fp64) {
         const auto is_double = [](const Operand& o) { return o.dtype == DType::f64; };
         if (std::any_of(problem.inputs.begin(), problem.inputs.end(), is_double) ||
@@ -35,7 +36,8 @@ Verdict PointwiseEngine::is_applicable(const Traits& device, const Problem& prob
     return Verdict::yes();
 }
 
-std::vector<LayoutChoice> PointwiseEngine::layouts(const Traits& device, const Problem& problem) const {
+std::vector<LayoutChoice> PointwiseEngine::layouts(const Traits& device,
+                                                   const Problem& problem) const {
     LayoutChoice plain;
     plain.inputs.assign(problem.inputs.size(), Layout::plain());
     plain.outputs.assign(problem.outputs.size(), Layout::plain());
@@ -46,8 +48,10 @@ std::vector<LayoutChoice> PointwiseEngine::layouts(const Traits& device, const P
     if (whole.rank() != 4 || whole.empty()) return choices;
     bool any = false;
     for (const Shape& shape : shapes) {
-        if (shape == whole) any = true;
-        else if (!fits_channels_inside(shape, whole)) return choices;
+        if (shape == whole)
+            any = true;
+        else if (!fits_channels_inside(shape, whole))
+            return choices;
     }
     if (!any) return choices;
     const Program program = parse(problem.attrs.text("code"));
@@ -66,7 +70,8 @@ std::vector<LayoutChoice> PointwiseEngine::layouts(const Traits& device, const P
     return choices;
 }
 
-double PointwiseEngine::estimate(const Traits& device, const Problem& problem, const Tuning&) const {
+double PointwiseEngine::estimate(const Traits& device, const Problem& problem,
+                                 const Tuning&) const {
     double bytes = 0;
     for (const Operand& in : problem.inputs)
         bytes += static_cast<double>(storage_bytes(in.shape, in.dtype, in.layout));

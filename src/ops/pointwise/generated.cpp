@@ -22,10 +22,12 @@ class GeneratedEngine final : public PointwiseEngine {
     Tuning default_tuning(const Traits& device, const Problem&) const override {
         return {{"vector", device.wide_vectors ? 1 : 0}};
     }
-    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem, const Tuning& tuning) const override {
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning& tuning) const override {
         return stages_workspace(make_jobs(problem, device.fp64), device, style_of(tuning, device));
     }
-    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem, const Tuning& tuning) const override {
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
         const Traits& device = context.traits();
         auto launch = std::make_unique<KernelLaunch>();
         add_stages(*launch, context, make_jobs(problem, device.fp64), style_of(tuning, device),
@@ -36,6 +38,8 @@ class GeneratedEngine final : public PointwiseEngine {
 
 }  // namespace
 
-void add_generated_engine() { EngineRegistry::instance().add(std::make_unique<GeneratedEngine>()); }
+void add_generated_engine() {
+    EngineRegistry::instance().add(std::make_unique<GeneratedEngine>());
+}
 
 }  // namespace dlprim::pointwise

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The gradient rule of Pointwise: programs of derivatives.
 //
-// The gradient of input i is the sum over outputs k of dy_k * (d y_k / d f_k) * (d f_k / d x_i), f_k being
-// the expression that output k stores or reduces, summed over the dimensions that x_i is broadcast
-// along. Inputs whose sums run over the same axes share one node.
+// The gradient of input i is the sum over outputs k of dy_k * (d y_k / d f_k) * (d f_k / d x_i),
+// f_k being the expression that output k stores or reduces, summed over the dimensions that x_i is
+// broadcast along. Inputs whose sums run over the same axes share one node.
 #include "base/text.hpp"
 #include "ops/pointwise/options.hpp"
 
@@ -13,7 +13,9 @@
 namespace dlprim::pointwise {
 namespace {
 
-ExprPtr times(const ExprPtr& a, const ExprPtr& b) { return call("mul", {a, b}); }
+ExprPtr times(const ExprPtr& a, const ExprPtr& b) {
+    return call("mul", {a, b});
+}
 
 /// Tensors that gradient programs read, by the number that they have in expressions.
 struct Sources {
@@ -47,7 +49,8 @@ class Rule {
             if (i >= context_.wanted.size() || !context_.wanted[i]) continue;
             if (!is_float(graph_.spec(node_.inputs[i]).dtype)) continue;
             for (const auto& [k, dy] : slopes_) {
-                const ExprPtr d = differentiate(options_.program.outputs[k].value, static_cast<int>(i));
+                const ExprPtr d =
+                    differentiate(options_.program.outputs[k].value, static_cast<int>(i));
                 if (!d) continue;
                 const ExprPtr term = simplify(times(dy, d));
                 gradients[i] = gradients[i] ? call("add", {gradients[i], term}) : term;
@@ -91,41 +94,53 @@ class Rule {
         const ExprPtr dy = sources_.add(dy_value);
         switch (output.kind) {
             case Output::Kind::elementwise:
-            case Output::Kind::sum: return dy;
+            case Output::Kind::sum:
+                return dy;
             case Output::Kind::mean: {
                 double count = 1;
-                for (int axis : normal_axes(output, whole_.rank())) count *= static_cast<double>(whole_[axis]);
+                for (int axis : normal_axes(output, whole_.rank()))
+                    count *= static_cast<double>(whole_[axis]);
                 return times(dy, constant(1 / count));
             }
             case Output::Kind::max:
             case Output::Kind::min: {
-                // The same expression gives the same value in every kernel, so that == finds the extremes.
-                const ValueId extreme = reduce(cat(name, "_extreme"), {{output.kind, output.value}}, output).at(0);
+                // The same expression gives the same value in every kernel, so that == finds the
+                // extremes.
+                const ValueId extreme =
+                    reduce(cat(name, "_extreme"), {{output.kind, output.value}}, output).at(0);
                 const ExprPtr hit = call("equal", {output.value, sources_.add(extreme)});
-                const ValueId ties = reduce(cat(name, "_ties"), {{Output::Kind::sum, hit}}, output).at(0);
-                return times(dy, call("select", {hit, call("div", {constant(1), sources_.add(ties)}), constant(0)}));
+                const ValueId ties =
+                    reduce(cat(name, "_ties"), {{Output::Kind::sum, hit}}, output).at(0);
+                return times(
+                    dy, call("select",
+                             {hit, call("div", {constant(1), sources_.add(ties)}), constant(0)}));
             }
             case Output::Kind::prod: {
                 const ExprPtr f = output.value;
                 const ExprPtr zero = call("equal", {f, constant(0)});
                 const auto counted =
                     reduce(cat(name, "_zeros"),
-                           {{Output::Kind::sum, zero}, {Output::Kind::prod, call("select", {zero, constant(1), f})}},
+                           {{Output::Kind::sum, zero},
+                            {Output::Kind::prod, call("select", {zero, constant(1), f})}},
                            output);
                 const ExprPtr zeros = sources_.add(counted.at(0));
                 const ExprPtr rest = sources_.add(counted.at(1));
                 const ExprPtr lonely = call("and", {zero, call("equal", {zeros, constant(1)})});
-                return times(dy, call("select", {call("equal", {zeros, constant(0)}), call("div", {rest, f}),
-                                                 call("select", {lonely, rest, constant(0)})}));
+                return times(
+                    dy, call("select", {call("equal", {zeros, constant(0)}), call("div", {rest, f}),
+                                        call("select", {lonely, rest, constant(0)})}));
             }
-            case Output::Kind::custom: break;
+            case Output::Kind::custom:
+                break;
         }
         fail(ErrorKind::unsupported, "output y", k,
-             " reduces by a combination of its own, which has no gradient; use sum, mean, prod, max or min");
+             " reduces by a combination of its own, which has no gradient; use sum, mean, prod, "
+             "max or min");
     }
 
     /// A node that reduces expressions over the axes of `like`, in float.
-    std::vector<ValueId> reduce(const std::string& name, const std::vector<std::pair<Output::Kind, ExprPtr>>& what,
+    std::vector<ValueId> reduce(const std::string& name,
+                                const std::vector<std::pair<Output::Kind, ExprPtr>>& what,
                                 const Output& like) {
         Program program;
         for (const auto& [kind, value] : what) {
@@ -149,7 +164,8 @@ class Rule {
         std::vector<Shape> shapes;
         for (std::size_t i = 0; i < sources_.values.size(); ++i) {
             bool used = false;
-            for (const Output& out : wide.outputs) used = used || uses_input(out.value, static_cast<int>(i));
+            for (const Output& out : wide.outputs)
+                used = used || uses_input(out.value, static_cast<int>(i));
             if (!used) continue;
             renamed[i] = input(static_cast<int>(inputs.size()));
             inputs.push_back(sources_.values[i]);
@@ -158,7 +174,9 @@ class Rule {
         Program program = wide;
         program.inputs = static_cast<int>(inputs.size());
         for (Output& out : program.outputs) out.value = substitute(out.value, renamed, {});
-        Attrs attrs{{"code", print(program)}, {"scalars", Doubles(options_.scalars)}, {"dtypes", std::move(dtypes)}};
+        Attrs attrs{{"code", print(program)},
+                    {"scalars", Doubles(options_.scalars)},
+                    {"dtypes", std::move(dtypes)}};
         if (broadcast_shape(shapes, {}) != whole_) attrs.set("shape", whole_.to_vector());
         return graph_.add("Pointwise", name, inputs, attrs);
     }
@@ -177,7 +195,8 @@ class Rule {
         const std::string name = cat(node_.name, "/backward");
         const auto made = add(name, program, dtypes);
         for (std::size_t n = 0; n < inputs.size(); ++n)
-            context_.input_gradients[inputs[n]] = graph_.reshape(name, made[n], graph_.shape(node_.inputs[inputs[n]]));
+            context_.input_gradients[inputs[n]] =
+                graph_.reshape(name, made[n], graph_.shape(node_.inputs[inputs[n]]));
     }
 };
 

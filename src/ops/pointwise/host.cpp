@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// pointwise.host: threads that interpret the program over chunks of elements, an instruction at a time, so
-// that the compiler's vectorised loops do the arithmetic.
+// pointwise.host: threads that interpret the program over chunks of elements, an instruction at a
+// time, so that the compiler's vectorised loops do the arithmetic.
 //
-// Kept positions come before reduced ones in the walk unless the innermost dimension is kept; results
-// are summed in double. Tasks are fixed by the shape alone, so that results do not depend on the number
-// of threads.
+// Kept positions come before reduced ones in the walk unless the innermost dimension is kept;
+// results are summed in double. Tasks are fixed by the shape alone, so that results do not depend
+// on the number of threads.
 #include "base/text.hpp"
 #include "engine/pointwise/host_run.hpp"
 #include "ops/pointwise/operator.hpp"
@@ -16,17 +16,22 @@ class Host final : public PointwiseEngine {
   public:
     std::string_view name() const override { return "pointwise.host"; }
     bool on_host() const override { return true; }
-    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem, const Tuning&) const override {
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
         std::vector<std::shared_ptr<HostJob>> jobs;
-        for (Job& job : make_jobs(problem, true)) jobs.push_back(std::make_shared<HostJob>(std::move(job)));
-        return std::make_unique<HostLaunch>([jobs](HostPool& pool, std::span<const BufferRef> operands) {
-            for (const auto& job : jobs) job->run(pool, operands);
-        });
+        for (Job& job : make_jobs(problem, true))
+            jobs.push_back(std::make_shared<HostJob>(std::move(job)));
+        return std::make_unique<HostLaunch>(
+            [jobs](HostPool& pool, std::span<const BufferRef> operands) {
+                for (const auto& job : jobs) job->run(pool, operands);
+            });
     }
 };
 
 }  // namespace
 
-void add_host_engine() { EngineRegistry::instance().add(std::make_unique<Host>()); }
+void add_host_engine() {
+    EngineRegistry::instance().add(std::make_unique<Host>());
+}
 
 }  // namespace dlprim::pointwise

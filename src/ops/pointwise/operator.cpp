@@ -27,8 +27,9 @@ Options read_options(const Attrs& attrs) {
     options.dtypes = attrs.texts("dtypes");
     options.keep_dim = attrs.boolean("keep_dim");
     options.shape = attrs.ints("shape");
-    require(static_cast<int>(options.scalars.size()) >= options.program.scalars, "the program uses p",
-            options.program.scalars - 1, ", but scalars gives ", options.scalars.size(), " values");
+    require(static_cast<int>(options.scalars.size()) >= options.program.scalars,
+            "the program uses p", options.program.scalars - 1, ", but scalars gives ",
+            options.scalars.size(), " values");
     const std::size_t outputs = options.program.outputs.size();
     require(options.dtypes.size() <= 1 || options.dtypes.size() == outputs, "dtypes names ",
             options.dtypes.size(), " types for ", outputs, " outputs");
@@ -47,14 +48,23 @@ DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
     for (const TensorSpec& input : inputs) {
         const DType type = input.dtype;
         if (is_float(type)) {
-            if (!any_real) real = type;
-            else if (type == DType::f64 || real == DType::f64) real = DType::f64;
-            else if (type != real) real = DType::f32;
+            if (!any_real)
+                real = type;
+            else if (type == DType::f64 || real == DType::f64)
+                real = DType::f64;
+            else if (type != real)
+                real = DType::f32;
             any_real = true;
         } else if (type != whole) {
-            const bool mixed_sign = size_of(type) == size_of(whole) && whole != DType::boolean && type != DType::boolean;
-            if (mixed_sign) whole = size_of(type) == 1 ? DType::i16 : size_of(type) == 2 ? DType::i32 : DType::i64;
-            else if (whole == DType::boolean || (type != DType::boolean && size_of(type) > size_of(whole))) whole = type;
+            const bool mixed_sign = size_of(type) == size_of(whole) && whole != DType::boolean &&
+                                    type != DType::boolean;
+            if (mixed_sign)
+                whole = size_of(type) == 1   ? DType::i16
+                        : size_of(type) == 2 ? DType::i32
+                                             : DType::i64;
+            else if (whole == DType::boolean ||
+                     (type != DType::boolean && size_of(type) > size_of(whole)))
+                whole = type;
         }
     }
     if (any_real) return real;
@@ -62,11 +72,12 @@ DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
     return whole;
 }
 
-std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
+std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
+                                                 std::span<const TensorSpec> inputs) const {
     const Options options = read_options(attrs);
     const Program& program = options.program;
-    require(static_cast<int>(inputs.size()) >= program.inputs, "the program reads x", program.inputs - 1,
-            ", but there are ", inputs.size(), " inputs");
+    require(static_cast<int>(inputs.size()) >= program.inputs, "the program reads x",
+            program.inputs - 1, ", but there are ", inputs.size(), " inputs");
     const std::vector<Shape> shapes = shapes_of(inputs);
     const Shape whole = broadcast_shape(shapes, options.shape);
     const DType type = promoted(program, inputs);
@@ -76,27 +87,29 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs, std::span<c
         const Tape tape = compile(std::span(&output.value, 1));
         for (const Instruction& in : tape.code) {
             if (in.op == Op::index || in.op == Op::size)
-                require(in.number >= -whole.rank() && in.number < whole.rank(), "the program asks for dimension ",
-                        in.number, " of a shape ", whole.str());
+                require(in.number >= -whole.rank() && in.number < whole.rank(),
+                        "the program asks for dimension ", in.number, " of a shape ", whole.str());
             if (in.op != Op::uniform) continue;
             for (int arg : {in.a, in.b, in.c}) {
                 const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
                 if (source.op == Op::input)
                     require(inputs[static_cast<std::size_t>(source.number)].shape.numel() == 1,
-                            "seed, step and id of uniform() are single values, but x", source.number, " has shape ",
+                            "seed, step and id of uniform() are single values, but x",
+                            source.number, " has shape ",
                             inputs[static_cast<std::size_t>(source.number)].shape.str());
             }
         }
         DType own = type;
-        if (!options.dtypes.empty()) own = parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
+        if (!options.dtypes.empty())
+            own = parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
         specs.push_back({output_shape(output, whole, options.keep_dim), own});
     }
     return specs;
 }
 
 std::vector<std::pair<int, int>> PointwiseOperator::in_place(const Node& node) const {
-    // Outputs that are reductions are smaller than what they read; jobs that reduce over other axes run
-    // before the one that stores elementwise outputs.
+    // Outputs that are reductions are smaller than what they read; jobs that reduce over other axes
+    // run before the one that stores elementwise outputs.
     const Options options = read_options(node.attrs);
     std::vector<std::pair<int, int>> pairs;
     for (std::size_t k = 0; k < options.program.outputs.size(); ++k)

@@ -16,7 +16,8 @@ class PointwiseOperator : public Operator {
     int outputs(const Attrs& attrs) const override {
         return static_cast<int>(parse(attrs.text("code")).outputs.size());
     }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override;
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         pointwise_gradient(read_options(context.node.attrs), context);
@@ -24,7 +25,9 @@ class PointwiseOperator : public Operator {
     /// Pairs by kind of output; the caller compares shapes, types and layouts.
     std::vector<std::pair<int, int>> in_place(const Node& node) const override;
     void oracle(OracleCall& call) const override { pointwise_oracle(call); }
-    void oracle_backward(OracleBackwardCall& call) const override { pointwise_oracle_backward(call); }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        pointwise_oracle_backward(call);
+    }
 };
 
 /// What both engines share: applicability, layouts, cost.
@@ -33,7 +36,8 @@ class PointwiseEngine : public Engine {
     std::string_view op() const override { return "Pointwise"; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override;
-    double estimate(const Traits& device, const Problem& problem, const Tuning& tuning) const override;
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override;
 };
 
 void add_generated_engine();

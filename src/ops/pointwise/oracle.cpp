@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle of Pointwise: every element in double, and its gradients by the derivative's definition.
+// The oracle of Pointwise: every element in double, and its gradients by the derivative's
+// definition.
 #include "base/text.hpp"
 #include "ops/pointwise/options.hpp"
 
@@ -12,7 +13,8 @@ namespace {
 /// Walks a broadcast shape and knows where each operand's element lies.
 class Walker {
   public:
-    explicit Walker(Shape whole) : whole_(std::move(whole)), index_(static_cast<std::size_t>(whole_.rank()), 0) {}
+    explicit Walker(Shape whole)
+        : whole_(std::move(whole)), index_(static_cast<std::size_t>(whole_.rank()), 0) {}
     const Shape& shape() const { return whole_; }
     const std::int64_t* index() const { return index_.data(); }
     std::int64_t linear() const { return linear_; }
@@ -44,7 +46,8 @@ struct Elements {
     std::vector<double> at;
     const double* gather(const Walker& walker) {
         at.resize(inputs.size());
-        for (std::size_t i = 0; i < inputs.size(); ++i) at[i] = inputs[i].data[walker.offset(inputs[i].shape)];
+        for (std::size_t i = 0; i < inputs.size(); ++i)
+            at[i] = inputs[i].data[walker.offset(inputs[i].shape)];
         return at.data();
     }
 };
@@ -55,45 +58,59 @@ Shape whole_shape(const std::vector<HostArray>& inputs, const Ints& shape) {
     return broadcast_shape(shapes, shape);
 }
 
-double fold(const Output& output, const Tape* combine, double a, double b, std::vector<double>& scratch) {
+double fold(const Output& output, const Tape* combine, double a, double b,
+            std::vector<double>& scratch) {
     switch (output.kind) {
-        case Output::Kind::prod: return a * b;
-        case Output::Kind::max: return apply(Op::max, a, b);
-        case Output::Kind::min: return apply(Op::min, a, b);
+        case Output::Kind::prod:
+            return a * b;
+        case Output::Kind::max:
+            return apply(Op::max, a, b);
+        case Output::Kind::min:
+            return apply(Op::min, a, b);
         case Output::Kind::custom: {
             const double both[] = {a, b};
             const Shape scalar;
             run(*combine, {both, nullptr, nullptr, &scalar, 0}, scratch);
             return scratch[static_cast<std::size_t>(combine->results[0])];
         }
-        default: return a + b;
+        default:
+            return a + b;
     }
 }
 
 double start(const Output& output) {
     switch (output.kind) {
-        case Output::Kind::prod: return 1;
-        case Output::Kind::max: return -INFINITY;
-        case Output::Kind::min: return INFINITY;
-        case Output::Kind::custom: return output.init;
-        default: return 0;
+        case Output::Kind::prod:
+            return 1;
+        case Output::Kind::max:
+            return -INFINITY;
+        case Output::Kind::min:
+            return INFINITY;
+        case Output::Kind::custom:
+            return output.init;
+        default:
+            return 0;
     }
 }
 
-std::vector<double> values_of(const Options& options, const std::vector<HostArray>& inputs, const Output& output) {
+std::vector<double> values_of(const Options& options, const std::vector<HostArray>& inputs,
+                              const Output& output) {
     Walker walker(whole_shape(inputs, options.shape));
     Elements elements{inputs, {}};
     const Tape tape = compile(std::span(&output.value, 1));
     std::vector<double> values, result;
     for (std::int64_t n = walker.shape().numel(); n-- > 0; walker.next()) {
-        run(tape, {elements.gather(walker), options.scalars.data(), walker.index(), &walker.shape(), walker.linear()},
+        run(tape,
+            {elements.gather(walker), options.scalars.data(), walker.index(), &walker.shape(),
+             walker.linear()},
             values);
         result.push_back(values[static_cast<std::size_t>(tape.results[0])]);
     }
     return result;
 }
 
-std::vector<double> reduce(const Output& output, const Shape& whole, const std::vector<double>& values) {
+std::vector<double> reduce(const Output& output, const Shape& whole,
+                           const std::vector<double>& values) {
     const Shape kept = output_shape(output, whole, true);
     std::vector<double> result(static_cast<std::size_t>(kept.numel()), start(output)), scratch;
     const Tape combine = output.combine ? compile(std::span(&output.combine, 1)) : Tape{};
@@ -122,8 +139,9 @@ void pointwise_oracle(OracleCall& call) {
         const Output& output = options.program.outputs[k];
         HostArray& out = call.outputs[k];
         out.shape = output_shape(output, whole, options.keep_dim);
-        out.dtype = options.dtypes.empty() ? promoted(options.program, specs)
-                                           : parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
+        out.dtype = options.dtypes.empty()
+                        ? promoted(options.program, specs)
+                        : parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
         out.data = values_of(options, call.inputs, output);
         if (output.kind != Output::Kind::elementwise) out.data = reduce(output, whole, out.data);
     }
@@ -143,7 +161,8 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
         const Output& output = options.program.outputs[k];
         const std::vector<double>& dy = call.output_gradients[k].data;
         if (dy.empty()) continue;
-        require(output.kind != Output::Kind::custom, "a reduction with its own combination has no gradient");
+        require(output.kind != Output::Kind::custom,
+                "a reduction with its own combination has no gradient");
         const Shape kept = output_shape(output, whole, true);
         const std::vector<double> f = values_of(options, call.inputs, output);
         const bool reduces = output.kind != Output::Kind::elementwise;
@@ -160,18 +179,26 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
             walker.next();
         }
         Walker again(whole);
-        const double count = static_cast<double>(whole.numel()) / std::max(1.0, static_cast<double>(kept.numel()));
+        const double count =
+            static_cast<double>(whole.numel()) / std::max(1.0, static_cast<double>(kept.numel()));
         for (std::size_t e = 0; e < f.size(); ++e, again.next()) {
             const std::size_t at = again.offset(kept);
             switch (output.kind) {
-                case Output::Kind::mean: local[e] = 1 / count; break;
-                case Output::Kind::max:
-                case Output::Kind::min: local[e] = f[e] == y[at] ? 1 / ties[at] : 0; break;
-                case Output::Kind::prod:
-                    if (zeros[at] == 0) local[e] = rest[at] / f[e];
-                    else local[e] = zeros[at] == 1 && f[e] == 0 ? rest[at] : 0;
+                case Output::Kind::mean:
+                    local[e] = 1 / count;
                     break;
-                default: local[e] = 1;
+                case Output::Kind::max:
+                case Output::Kind::min:
+                    local[e] = f[e] == y[at] ? 1 / ties[at] : 0;
+                    break;
+                case Output::Kind::prod:
+                    if (zeros[at] == 0)
+                        local[e] = rest[at] / f[e];
+                    else
+                        local[e] = zeros[at] == 1 && f[e] == 0 ? rest[at] : 0;
+                    break;
+                default:
+                    local[e] = 1;
             }
             local[e] *= dy[at];
         }
@@ -183,7 +210,8 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
             slope.value = derivative;
             const std::vector<double> d = values_of(options, call.inputs, slope);
             Walker place(whole);
-            for (std::size_t e = 0; e < d.size(); ++e, place.next()) into.data[place.offset(into.shape)] += local[e] * d[e];
+            for (std::size_t e = 0; e < d.size(); ++e, place.next())
+                into.data[place.offset(into.shape)] += local[e] * d[e];
         }
     }
 }

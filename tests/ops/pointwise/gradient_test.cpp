@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradient rule of Pointwise: the nodes it adds, computed by the oracle, against oracle_backward, and
-// oracle_backward against differences.
+// The gradient rule of Pointwise: the nodes it adds, computed by the oracle, against
+// oracle_backward, and oracle_backward against differences.
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
@@ -23,7 +23,8 @@ void compute(const Graph& graph, std::vector<HostArray>& values) {
     values.resize(graph.values.size());
     for (const Node& node : graph.nodes) {
         if (node.op->is_view()) {
-            values[static_cast<std::size_t>(node.outputs[0])] = values[static_cast<std::size_t>(node.inputs[0])];
+            values[static_cast<std::size_t>(node.outputs[0])] =
+                values[static_cast<std::size_t>(node.inputs[0])];
             values[static_cast<std::size_t>(node.outputs[0])].shape = graph.shape(node.outputs[0]);
             continue;
         }
@@ -37,7 +38,8 @@ void compute(const Graph& graph, std::vector<HostArray>& values) {
     }
 }
 
-void check(const std::string& code, const std::vector<In>& inputs, bool integers = false, const Attrs& more = {}) {
+void check(const std::string& code, const std::vector<In>& inputs, bool integers = false,
+           const Attrs& more = {}) {
     INFO(code);
     std::mt19937 random(7);
     std::normal_distribution<double> normal;
@@ -122,10 +124,12 @@ void check(const std::string& code, const std::vector<In>& inputs, bool integers
 
 TEST_CASE("gradients of pointwise programs") {
     check("y0 = x0 * x1 + x2", {{{3, 4, 5}}, {{4, 1}}, {{5}}});
-    check("y0 = (x0 - x1) * rsqrt(x2 * x2 + 1) * x3", {{{2, 3, 4, 5}}, {{3, 1, 1}}, {{1, 3, 1, 1}}, {{3, 1, 1}}});
+    check("y0 = (x0 - x1) * rsqrt(x2 * x2 + 1) * x3",
+          {{{2, 3, 4, 5}}, {{3, 1, 1}}, {{1, 3, 1, 1}}, {{3, 1, 1}}});
     check("t = exp(-x0 * x0); y0 = t * x1; y1 = t + x1", {{{6, 7}}, {{7}}});
     check("y0 = sum[0,2](x0 * x1); y1 = mean[1](x0)", {{{3, 4, 5}}, {{4, 1}}});
-    check("y0 = sum[0,2](x0 * x1); y1 = x0 * 2", {{{3, 4, 5}}, {{4, 1}}}, false, {{"keep_dim", false}});
+    check("y0 = sum[0,2](x0 * x1); y1 = x0 * 2", {{{3, 4, 5}}, {{4, 1}}}, false,
+          {{"keep_dim", false}});
     check("y0 = max[1](x0 * x1); y1 = min[](x0)", {{{5, 6}}, {{6}}});
     check("y0 = max[1](x0)", {{{5, 40}}}, true);
     check("y0 = prod[1](x0)", {{{5, 4}}});
