@@ -186,7 +186,7 @@ void NetImpl::initialize(std::string_view method) {
     filled_ = true;
     Built& plan = built();
     for (const auto& [name, param] : params_) {
-        const std::vector<float> values = initial_values(param.value, method, options_.seed);
+        const std::vector<float> values = initial_values(param.value, method, options_.seed, context_.impl().pool());
         plan.executor->tensor(plan.params.at(name)).copy_from(values);
     }
     params_changed();

@@ -8,6 +8,7 @@
 #include "train/report.hpp"
 
 #include <dlprim/net.hpp>
+#include <dlprim/solver.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -3,6 +3,7 @@
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
+#include "runtime/context_impl.hpp"
 #include "train/initialize.hpp"
 
 namespace dlprim {
@@ -32,7 +33,7 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
     for (const auto& [name, param] : impl_->params()) {
         Tensor tensor = impl_->param(name);
         if (!file.has(name)) {
-            tensor.copy_from(initial_values(param.value, "default", impl_->options().seed));
+            tensor.copy_from(initial_values(param.value, "default", impl_->options().seed, context().impl().pool()));
             continue;
         }
         data.resize(tensor.bytes());

@@ -31,26 +31,30 @@ Init chosen_init(const Value& parameter, std::string_view method) {
 
 }  // namespace
 
-std::vector<float> initial_values(const Value& parameter, std::string_view method, std::uint64_t seed) {
+std::vector<float> initial_values(const Value& parameter, std::string_view method, std::uint64_t seed, HostPool& pool) {
     const Init init = chosen_init(parameter, method);
-    const auto count = static_cast<std::size_t>(parameter.spec.shape.numel());
-    std::vector<float> values(count);
+    const std::int64_t count = parameter.spec.shape.numel();
+    std::vector<float> values(static_cast<std::size_t>(count), static_cast<float>(init.a));
+    if (init.kind == Init::Kind::constant) return values;
     const std::uint64_t name = hash64(parameter.name);
     const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
-    for (std::size_t i = 0; i < count; i += 4) {
-        const auto words = philox({static_cast<std::uint32_t>(i / 4), static_cast<std::uint32_t>((i / 4) >> 32),
-                                   static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)},
-                                  key);
-        const auto first = normals_from_bits(words[0], words[1]);
-        const auto second = normals_from_bits(words[2], words[3]);
-        const double normals[4] = {first[0], first[1], second[0], second[1]};
-        for (std::size_t k = 0; k < 4 && i + k < count; ++k) {
-            double value = init.a;
-            if (init.kind == Init::Kind::uniform) value = init.a + (init.b - init.a) * uniform_from_bits(words[k]);
-            if (init.kind == Init::Kind::normal) value = init.a + init.b * normals[k];
-            values[i + k] = static_cast<float>(value);
+    // A counter makes four values, so that any cut of the work gives the same ones.
+    pool.parallel_for((count + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), static_cast<std::uint32_t>(name),
+                                       static_cast<std::uint32_t>(name >> 32)},
+                                      key);
+            double made[4];
+            if (init.kind == Init::Kind::uniform) {
+                for (int k = 0; k < 4; ++k) made[k] = init.a + (init.b - init.a) * uniform_from_bits(words[static_cast<std::size_t>(k)]);
+            } else {
+                const auto first = normals_from_bits(words[0], words[1]);
+                const auto second = normals_from_bits(words[2], words[3]);
+                for (int k = 0; k < 4; ++k) made[k] = init.a + init.b * (k < 2 ? first : second)[static_cast<std::size_t>(k % 2)];
+            }
+            for (std::int64_t k = 0; k < 4 && 4 * i + k < count; ++k) values[static_cast<std::size_t>(4 * i + k)] = static_cast<float>(made[k]);
         }
-    }
+    });
     return values;
 }
 
