@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace dlprim {
 
@@ -120,7 +121,7 @@ std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, Bloc
     PlanOptions options;
     options.external_params = true;
     auto entry = std::make_unique<Entry>();
-    entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store);
+    entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store, true);
     const Plan& plan = entry->executor->plan();
     const auto operand_index = [&](ValueId value) {
         for (std::size_t i = 0; i < operands.size(); ++i)
@@ -165,19 +166,25 @@ const Context& context_of(const Call& call) {
     return first->context();
 }
 
+/// Entries are found by problem. One that keeps something derived from its parameters (packed weights)
+/// belongs to those parameters, so that layers of one shape do not undo each other's work.
+Entry& find_entry(const Context& context, const Call& call) {
+    constexpr std::size_t most = 4096;
+    ContextCache& cache = cache_of(context);
+    const std::string key = key_of(call);
+    std::string own_key = key;
+    for (const Tensor& param : call.params) own_key += cat(" #", param.buffer()->id(), '+', param.byte_offset());
+    for (const std::string* k : {&std::as_const(own_key), &key})
+        if (const auto found = cache.entries.find(*k); found != cache.entries.end()) return *found->second;
+    if (cache.entries.size() >= most) cache.entries.clear();
+    std::unique_ptr<Entry> made = make_entry(context, call, cache.store);
+    const bool own = !made->executor->plan().setup.empty();
+    return *(cache.entries[own ? own_key : key] = std::move(made));
+}
+
 std::vector<Tensor> run(const Call& call) {
     const Context& context = context_of(call);
-    ContextCache& cache = cache_of(context);
-    std::unique_ptr<Entry>& slot = cache.entries[key_of(call)];
-    if (!slot) {
-        try {
-            slot = make_entry(context, call, cache.store);
-        } catch (...) {
-            cache.entries.erase(key_of(call));
-            throw;
-        }
-    }
-    Entry& entry = *slot;
+    Entry& entry = find_entry(context, call);
 
     std::vector<Tensor> results(entry.results), kept;
     const auto operand = [&](std::size_t i) -> const Tensor& {
@@ -212,6 +219,7 @@ std::vector<Tensor> run(const Call& call) {
         entry.executor->set_scalar("@seed", static_cast<double>(call.how.seed));
         entry.executor->set_scalar("@step", static_cast<double>(call.how.step));
     }
+    entry.executor->check_params();
     entry.executor->run(Part::forward);
     if (call.backward) entry.executor->run(Part::backward);
     entry.executor->release_bindings();

@@ -15,10 +15,18 @@ namespace {
 constexpr std::size_t scalar_bytes = 128;  // what one fill can carry
 }
 
-Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store)
+Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store, bool share_scratch)
     : context_(context), plan_(std::move(plan)), bound_(plan_->externals.size()), scalars_(scalar_bytes) {
     ContextImpl& device = context_.impl();
-    for (std::uint64_t bytes : plan_->slabs) slabs_.push_back(device.allocate(bytes));
+    for (std::uint64_t bytes : plan_->slabs) {
+        if (!share_scratch) {
+            slabs_.push_back(device.allocate(bytes));
+            continue;
+        }
+        std::shared_ptr<Buffer>& shared = store["slab " + std::to_string(slabs_.size())];
+        if (!shared || shared->bytes() < bytes) shared = device.allocate(bytes);
+        slabs_.push_back(shared);
+    }
     for (std::size_t i = 0; i < plan_->blocks.size(); ++i) {
         const Block& block = plan_->blocks[i];
         const bool own = block.name == "constants";
@@ -98,6 +106,32 @@ void Executor::prepare_run() {
     setup_done_ = true;
 }
 
+void Executor::touch_written() {
+    const bool changes_state = !plan_->graph.assignments.empty();
+    for (std::size_t i = 0; i < bound_.size(); ++i) {
+        const External::Kind kind = plan_->externals[i].kind;
+        const bool read_only = kind == External::Kind::input || (kind == External::Kind::parameter && !changes_state);
+        if (!read_only && bound_[i].defined()) bound_[i].buffer()->touch();
+    }
+    if (changes_state)
+        for (const auto& block : blocks_) block->touch();
+}
+
+void Executor::check_params() {
+    if (plan_->setup.empty()) return;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> now;
+    bool foreign = false;
+    for (std::size_t i = 0; i < bound_.size(); ++i) {
+        if (plan_->externals[i].kind != External::Kind::parameter || !bound_[i].defined()) continue;
+        const Buffer& buffer = *bound_[i].buffer();
+        foreign = foreign || buffer.foreign();
+        now.emplace_back(buffer.id(), buffer.version());
+        now.emplace_back(bound_[i].byte_offset(), 0);
+    }
+    if (foreign || now != setup_params_) setup_done_ = false;
+    setup_params_ = std::move(now);
+}
+
 void Executor::enqueue(const Step& step, Bound& bound) {
     for (const auto& [operand, external] : bound.externals) bound.operands[operand] = resolve(step.operands[operand]);
     step.launch->enqueue(context_.impl().queue(), bound.operands);
@@ -107,6 +141,7 @@ void Executor::run(Part part) {
     prepare_run();
     for (std::size_t i = 0; i < plan_->steps.size(); ++i)
         if (plan_->steps[i].part == part) enqueue(plan_->steps[i], step_bound_[i]);
+    touch_written();
     context_.impl().queue().flush();
 }
 

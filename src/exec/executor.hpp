@@ -21,8 +21,9 @@ class Executor {
   public:
     /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as they
     /// are, others are added to it, except "constants", which is the executor's own. Throws
-    /// Error(out_of_memory).
-    Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store);
+    /// Error(out_of_memory). `share_scratch`: slabs come from the store, too, shared by executors that
+    /// never run at once (the queue is in order, so that eager calls never do).
+    Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store, bool share_scratch = false);
 
     const Plan& plan() const { return *plan_; }
 
@@ -36,6 +37,9 @@ class Executor {
     /// run as part of its commands, without a wait.
     void set_scalar(const std::string& name, double value);
 
+    /// Whether setup (packing, folding) has run for parameters as they are now bound and as they stand;
+    /// eager calls ask it, whose parameters are bound anew each time.
+    void check_params();
     /// Parameters have changed: setup is run again before the next run.
     void params_changed() { setup_done_ = false; }
 
@@ -66,6 +70,7 @@ class Executor {
     void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
     void prepare_run();
     void enqueue(const Step& step, Bound& bound);
+    void touch_written();
 
     Context context_;
     std::unique_ptr<Plan> plan_;
@@ -76,6 +81,7 @@ class Executor {
     int scalar_block_ = -1;
     bool scalars_dirty_ = true;
     bool setup_done_ = false;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> setup_params_;  ///< buffer ids and versions
 };
 
 }  // namespace dlprim

@@ -268,11 +268,11 @@ Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>
     return problem;
 }
 
-std::vector<char> constant_values(const Graph& graph, bool params_too) {
+std::vector<char> constant_values(const Graph& graph) {
     std::vector<char> constant(graph.values.size(), 0);
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         const Role role = graph.values[i].role;
-        constant[i] = (role == Role::parameter && params_too) || role == Role::constant;
+        constant[i] = role == Role::parameter || role == Role::constant;
     }
     for (const Assignment& assignment : graph.assignments) {
         const Value& target = graph.value(assignment.target);

@@ -22,8 +22,8 @@ struct Choice {
 Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant);
 
 /// Which values do not change between runs unless parameters are written: parameters that no
-/// assignment targets (`params_too` false: none), literals, and what depends on them alone.
-std::vector<char> constant_values(const Graph& graph, bool params_too);
+/// assignment targets, literals, and what depends on them alone.
+std::vector<char> constant_values(const Graph& graph);
 
 /// Whether some engine of the device can run the node, and not at a price over doing without its last
 /// epilogue stage. The test that fuse_epilogues asks.

@@ -117,7 +117,7 @@ std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanO
     lower(graph);
     if (options.fuse) merge_pointwise(graph);
 
-    const std::vector<char> constant = constant_values(graph, !options.external_params);
+    const std::vector<char> constant = constant_values(graph);
     const std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
     Schedule schedule = make_schedule(device.traits(), graph, constant, choices);
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -18,6 +19,13 @@ class Buffer {
     void* handle() const noexcept { return handle_; }
     /// Never given twice in a process: tells a buffer from a later one at the same address.
     std::uint64_t id() const noexcept { return id_; }
+    /// Grows whenever the library writes to the buffer: what was derived from its contents (packed
+    /// weights) is valid while it stands. Meaningless for foreign memory, which others write to.
+    std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
+    void touch() const noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
+    /// Wrapped, not made by the library.
+    bool foreign() const noexcept { return foreign_; }
+    void set_foreign() noexcept { foreign_ = true; }
 
   protected:
     Buffer(std::uint64_t bytes, std::byte* host, void* handle)
@@ -29,6 +37,8 @@ class Buffer {
     std::byte* host_;
     void* handle_;
     std::uint64_t id_;
+    mutable std::atomic<std::uint64_t> version_{0};
+    bool foreign_ = false;
 };
 
 /// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element

@@ -19,7 +19,10 @@ class HostBuffer : public Buffer {
   public:
     HostBuffer(std::uint64_t bytes, std::byte* memory, std::uint64_t* account)
         : Buffer(bytes, memory, nullptr), account_(account) {
-        if (account_ != nullptr) count(*account_, bytes);
+        if (account_ != nullptr)
+            count(*account_, bytes);
+        else
+            set_foreign();
     }
     ~HostBuffer() override {
         if (account_ == nullptr) return;
@@ -56,6 +59,7 @@ class HostQueue : public Queue {
 
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);
+        to.buffer->touch();
         if (bytes > 0) std::memcpy(to.host(), from, bytes);
     }
     void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) override {
@@ -63,11 +67,13 @@ class HostQueue : public Queue {
         if (bytes > 0) std::memcpy(to, from.host(), bytes);
     }
     void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) override {
+        to.buffer->touch();
         if (bytes > 0) std::memmove(to.host(), from.host(), bytes);
     }
     void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
               std::size_t pattern_bytes) override {
         if (bytes == 0) return;
+        to.buffer->touch();
         std::byte* out = to.host();
         if (pattern_bytes == 1) {
             std::memset(out, *static_cast<const unsigned char*>(pattern), bytes);

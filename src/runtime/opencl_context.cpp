@@ -43,7 +43,10 @@ class OpenCLBuffer : public Buffer {
     /// Takes over `memory`; `account` (may be null) counts its bytes.
     OpenCLBuffer(std::uint64_t bytes, cl_mem memory, std::uint64_t* account)
         : Buffer(bytes, nullptr, memory), account_(account) {
-        if (account_ != nullptr) count(*account_, bytes);
+        if (account_ != nullptr)
+            count(*account_, bytes);
+        else
+            set_foreign();
     }
     ~OpenCLBuffer() override {
         if (account_ != nullptr) uncount(*account_, bytes());

@@ -71,6 +71,7 @@ void OpenCLQueue::run(const std::function<void(HostPool&)>&) {
 void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) {
     if (bytes == 0) return;
     if (blocking) count(counters_.waits);
+    to.buffer->touch();
     cl_check(clEnqueueWriteBuffer(current_, memory(to), blocking ? CL_TRUE : CL_FALSE,
                                   to.byte_offset, bytes, from, 0, nullptr, nullptr),
              "writing ", bytes, " bytes to the device");
@@ -86,6 +87,7 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
 
 void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
+    to.buffer->touch();
     cl_check(clEnqueueCopyBuffer(current_, memory(from), memory(to), from.byte_offset,
                                  to.byte_offset, bytes, 0, nullptr, nullptr),
              "copying ", bytes, " bytes on the device");
@@ -94,6 +96,7 @@ void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t
 void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
                        std::size_t pattern_bytes) {
     if (bytes == 0) return;
+    to.buffer->touch();
     cl_check(clEnqueueFillBuffer(current_, memory(to), pattern, pattern_bytes, to.byte_offset,
                                  bytes, 0, nullptr, nullptr),
              "filling ", bytes, " bytes on the device");
