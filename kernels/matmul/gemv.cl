@@ -2,9 +2,9 @@
 // matmul.gemv: C = A B^T with few rows and both operands contiguous along k, for GPUs: the weights are read once.
 //
 // A work-group of THREADS computes MR rows by NC columns: work-item t sums steps 4t.., 4(t + THREADS).. of
-// all of them; then the work-group adds up what its work-items have, in a fixed tree.
-// Defines: THREADS (a power of two), MR, NC, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
-// Local memory: 4 * THREADS bytes.
+// all of them; then one work-item a sum adds up what all have, in a fixed order.
+// Defines: THREADS (a multiple of 4, at least MR * NC), MR, NC, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Local memory: 4 * MR * NC * (THREADS + 1) bytes.
 
 inline float4 load4(global const float* x, int along, int limit, int aligned) {
     if (along + 4 <= limit) return aligned ? *(global const float4*)(x + along) : vload4(0, x + along);
@@ -19,7 +19,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
     global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
     ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
     int n, int k, int blocks_m, int blocks_n, long a_batch, long b_batch, float alpha, int has_bias) {
-    local float shared_sum[THREADS];
+    local float shared_sum[MR * NC * (THREADS + 1)];
     const int id = get_local_id(0);
     const int group = get_group_id(0);
     const int column0 = group % blocks_n * NC;
@@ -44,30 +44,25 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
             for (int j = 0; j < NC; ++j) sum[i][j] += x * y[j];
         }
     }
-    c += c_offset + (ulong)batch * m * n;
-    residual += residual_offset + (ulong)batch * m * n;
 #pragma unroll
-    for (int i = 0; i < MR; ++i) {
+    for (int i = 0; i < MR; ++i)
 #pragma unroll
-        for (int j = 0; j < NC; ++j) {
-            shared_sum[id] = (sum[i][j].x + sum[i][j].y) + (sum[i][j].z + sum[i][j].w);
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int half_size = THREADS / 2; half_size > 0; half_size /= 2) {
-                if (id < half_size) shared_sum[id] += shared_sum[id + half_size];
-                barrier(CLK_LOCAL_MEM_FENCE);
-            }
-            const int row = row0 + i, column = column0 + j;
-            if (id == 0 && row < m && column < n) {
-                float v = alpha * shared_sum[0];
-                if (has_bias) v += bias[bias_offset + column];
-                const ulong at = (ulong)row * n + column;
+        for (int j = 0; j < NC; ++j)
+            shared_sum[(i * NC + j) * (THREADS + 1) + id] =
+                (sum[i][j].x + sum[i][j].y) + (sum[i][j].z + sum[i][j].w);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int row = row0 + id / NC, column = column0 + id % NC;
+    if (id < MR * NC && row < m && column < n) {
+        float4 v4 = (float4)(0.0f);
+        local const float* own = shared_sum + id * (THREADS + 1);
+        for (int t = 0; t < THREADS; t += 4) v4 += (float4)(own[t], own[t + 1], own[t + 2], own[t + 3]);
+        float v = alpha * ((v4.x + v4.y) + (v4.z + v4.w));
+        if (has_bias) v += bias[bias_offset + column];
+        const ulong at = ((ulong)batch * m + row) * n + column;
 #if HAS_RESIDUAL
-                const float r = residual[at];
+        const float r = residual[residual_offset + at];
 #endif
-                EPILOGUE(v, r)
-                c[at] = v;
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
+        EPILOGUE(v, r)
+        c[c_offset + at] = v;
     }
 }

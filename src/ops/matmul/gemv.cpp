@@ -20,8 +20,11 @@ class Gemv : public MatMulEngine {
     explicit Gemv(std::string op) : MatMulEngine(std::move(op), "gemv") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (device.max_work_group < 32 || device.local_bytes < 1024)
-            return Verdict::no("it wants work-groups of 32 and 1 KiB of local memory");
+        // Compilers for CPUs take minutes over its unrolled work-group, and matmul.dot serves
+        // there.
+        if (device.wide_vectors) return Verdict::no("it is for GPUs; matmul.dot serves CPUs");
+        if (device.max_work_group < 32 || device.local_bytes < 8448)
+            return Verdict::no("it wants work-groups of 32 and 8.25 KiB of local memory");
         if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.m > most_rows)
@@ -49,8 +52,8 @@ class Gemv : public MatMulEngine {
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const Tuning start = default_tuning(device, problem);
-        TuneSpace space{{"rows", {start.at("rows")}}, {"columns", {1, 2, 4}}};
-        for (std::int64_t threads : {32, 64, 128, 256})
+        TuneSpace space{{"rows", {start.at("rows")}}, {"columns", {1, 2}}};
+        for (std::int64_t threads : {32, 64, 128})
             if (threads <= static_cast<std::int64_t>(device.max_work_group))
                 space["threads"].push_back(threads);
         return space;

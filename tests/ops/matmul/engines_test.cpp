@@ -161,7 +161,7 @@ void check(const Context& context, const Example& e, bool all_tunings = false) {
             INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
             if (!engine->is_applicable(impl.traits(), problem)) continue;
             check_engine(context, *engine, problem, inputs, e.wanted.data);
-            if (!all_tunings) continue;
+            if (!all_tunings || constant) continue;
             const Tuning start = engine->default_tuning(impl.traits(), problem);
             for (const auto& [name, values] : engine->tune_space(impl.traits(), problem))
                 for (const std::int64_t value : values) {
