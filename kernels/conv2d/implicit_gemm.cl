@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: a convolution (or one phase of a data gradient)
+// as a matrix product whose right side is gathered from the image while it is multiplied.
+//
+//   rows: output channels of a group;  columns: output pixels of all images;
+//   K: blocks of BK input channels, within them the taps, within those the channels: step s of BK is
+//      channel block s / TAPS and tap s % TAPS, so that successive steps read the same lines of the image.
+//      With FLAT_CHANNELS (few channels) K is taps, within them channels, without gaps.
+//
+// A work-group makes a BM x BN tile (common/gemm_tile.clh says how and how much local memory it takes): the
+// next step's operands travel in registers while the current one is multiplied, one barrier a step. Weights
+// come packed as [group][K][w_row] (implicit_gemm_pack.cl), groups of the launch are row tiles, then column
+// tiles, then (group, part of K). A part of several goes to y at part * part_stride.
+//
+// Defines: those of gemm_tile.clh; KERNEL_H, KERNEL_W; FLAT_CHANNELS (0, or the channels of a group);
+//   CHANNEL_TAIL: channels do not fill blocks; X_QUADS: 1x1, step 1, planes of a multiple of 4 pixels: the
+//   image is read as float4; Y_DENSE: y is written without gaps; Y_QUADS: and its planes are multiples of 4.
+#define TILE_GAP 0
+#include "common/gemm_tile.clh"
+
+#define TAPS (KERNEL_H * KERNEL_W)
+#define A_QUADS (BM * BK / 4 / THREADS)
+#define A_STEP (THREADS * 4 / BM)
+#if X_QUADS
+#define B_COUNT 1
+#define B_STEP (THREADS * 4 / BN)
+#elif BN > THREADS
+#define B_COUNT (BN / THREADS)
+#define B_STEP 1
+#else
+#define B_COUNT 1
+#define B_STEP (THREADS / BN)
+#endif
+#define B_LOADS (BK / B_STEP)
+// A coordinate that stays outside of every image, whatever tap is added.
+#define NOWHERE (-(1 << 30))
+
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
+    global const float* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
+    ulong bias_offset, global float* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
+    int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
+    int column_step, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int w_row,
+    int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
+    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
+    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
+    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
+    const int m0 = (int)get_group_id(0) % tiles_m * BM;
+    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
+    const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
+    const int plane = x_h * x_w, out_plane = out_h * out_w;
+    const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
+
+    // Where this work-item's quads of the weights come from and go to.
+    const int a_row = id / (BM / 4), a_column = id % (BM / 4) * 4;
+    global const float* w_from =
+        w + w_offset + ((ulong)g * steps + first_step) * BK * w_row + (ulong)a_row * w_row + min(m0 + a_column, w_row - 4);
+    float4 a_next[A_QUADS];
+
+    // And its columns of the image: a pixel, or four, for every B_STEP-th channel.
+#if X_QUADS
+    const int b_row = id / (BN / 4), b_column = id % (BN / 4) * 4;
+    const int b_live = n0 + b_column < pixels;
+    const int b_image = (n0 + b_column) / out_plane;
+    const int x_aligned = (x_offset & 3) == 0;
+    global const float* x_from =
+        x + x_offset + ((ulong)b_image * groups + g) * group_in * plane + (n0 + b_column - b_image * out_plane);
+    float4 b_next[B_LOADS];
+#else
+    const int b_row = id / BN, b_column = id % BN;
+    int top[B_COUNT], left[B_COUNT];
+    global const float* x_from[B_COUNT];
+    float b_next[B_COUNT][B_LOADS];
+#pragma unroll
+    for (int i = 0; i < B_COUNT; ++i) {
+        const int pixel = n0 + b_column + i * THREADS;
+        const int image = pixel / out_plane, in_plane = pixel - image * out_plane, row = in_plane / out_w;
+        top[i] = pixel < pixels ? row * stride_h - pad_h : NOWHERE;
+        left[i] = (in_plane - row * out_w) * stride_w - pad_w;
+        x_from[i] = x + x_offset + ((ulong)(pixel < pixels ? image : 0) * groups + g) * group_in * plane;
+    }
+#endif
+
+// Reads step `s` (channels from c0 on, tap (ky, kx)) into registers.
+#define FETCH_WEIGHTS                                                  \
+    _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) a_next[q] =    \
+        *(global const float4*)(w_from + (ulong)(q * A_STEP) * w_row); \
+    w_from += (ulong)BK * w_row;
+#if X_QUADS
+#define FETCH_IMAGE(s)                                                                      \
+    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                                   \
+        const int c = (s)*BK + b_row + r * B_STEP;                                          \
+        b_next[r] = (float4)(0.0f);                                                         \
+        if (b_live && (!CHANNEL_TAIL || c < group_in))                                      \
+            b_next[r] = x_aligned ? *(global const float4*)(x_from + (ulong)c * plane)      \
+                                  : vload4(0, x_from + (ulong)c * plane);                   \
+    }
+#elif FLAT_CHANNELS
+#define FETCH_IMAGE(s)                                                                             \
+    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) {                                          \
+        const int k = (s)*BK + b_row + r * B_STEP;                                                 \
+        const int tap = k / FLAT_CHANNELS, c = k % FLAT_CHANNELS;                                  \
+        const int ty_ = tap / KERNEL_W * dilate_h, tx_ = tap % KERNEL_W * dilate_w;                \
+        _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                      \
+            const int iy = top[i] + ty_, ix = left[i] + tx_;                                       \
+            const int inside = tap < TAPS && (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;         \
+            b_next[i][r] = inside ? x_from[i][c * plane + iy * x_w + ix] : 0.0f;                   \
+        }                                                                                          \
+    }
+#else
+#define FETCH_IMAGE(s)                                                                        \
+    _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                     \
+        const int iy = top[i] + ky * dilate_h, ix = left[i] + kx * dilate_w;                  \
+        const int inside = (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;                      \
+        global const float* from = x_from[i] + ((c0 + b_row) * plane + iy * x_w + ix);        \
+        _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) b_next[i][r] =                    \
+            inside && (!CHANNEL_TAIL || c0 + b_row + r * B_STEP < group_in)                   \
+                ? from[(ulong)(r * B_STEP) * plane]                                           \
+                : 0.0f;                                                                       \
+    }
+#endif
+// Puts what was read into a buffer.
+#if X_QUADS
+#define KEEP_IMAGE(buffer) \
+    _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) * \
+        (local float4*)(b_tile + ((buffer)*BK + b_row + r * B_STEP) * LDB + b_column) = b_next[r];
+#else
+#define KEEP_IMAGE(buffer)                                                                            \
+    _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) \
+        b_tile[((buffer)*BK + b_row + r * B_STEP) * LDB + b_column + i * THREADS] = b_next[i][r];
+#endif
+#define KEEP(buffer)                                                                                    \
+    _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) *                                               \
+        (local float4*)(a_tile + ((buffer)*BK + a_row + q * A_STEP) * LDA + a_column) = a_next[q];      \
+    KEEP_IMAGE(buffer)
+
+    float4 sum[4 * GM][GN];
+    TILE_CLEAR
+#if !FLAT_CHANNELS && !X_QUADS
+    int c0 = first_step / TAPS * BK;
+    int ky = first_step % TAPS / KERNEL_W, kx = first_step % TAPS % KERNEL_W;
+#endif
+    if (first_step < last_step) {
+        FETCH_WEIGHTS
+        FETCH_IMAGE(first_step)
+        KEEP(0)
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int buffer = 0;
+    for (int step = first_step; step < last_step; ++step) {
+        const int more = step + 1 < last_step;
+        if (more) {
+#if !FLAT_CHANNELS && !X_QUADS
+            if (++kx == KERNEL_W) {
+                kx = 0;
+                if (++ky == KERNEL_H) {
+                    ky = 0;
+                    c0 += BK;
+                }
+            }
+#endif
+            FETCH_WEIGHTS
+            FETCH_IMAGE(step + 1)
+        }
+        TILE_MULTIPLY(buffer)
+        buffer ^= 1;
+        if (more) {
+            KEEP(buffer)
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    const int y_plane = y_h * y_w;
+    y += y_offset + (ulong)part * part_stride;
+    bias += bias_offset + g * group_out;
+#pragma unroll
+    for (int j = 0; j < GN; ++j) {
+        const int pixel0 = n0 + TILE_COLUMN(j);
+#if Y_QUADS
+        if (pixel0 >= pixels) continue;
+        const int image = pixel0 / out_plane;
+        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + (pixel0 - image * out_plane);
+        const int y_aligned = (y_offset & 3) == 0;
+#pragma unroll
+        for (int i = 0; i < 4 * GM; ++i) {
+            const int m = m0 + TILE_ROW(i);
+            if (m < group_out) {
+                const ulong at = base + (ulong)m * y_plane;
+                float4 v = sum[i][j];
+                if (has_bias) v += bias[m];
+                EPILOGUE(v.x, at);
+                EPILOGUE(v.y, at + 1);
+                EPILOGUE(v.z, at + 2);
+                EPILOGUE(v.w, at + 3);
+                if (y_aligned)
+                    *(global float4*)(y + at) = v;
+                else
+                    vstore4(v, 0, y + at);
+            }
+        }
+#else
+#define STORE(lane, e)                                                                                  \
+    if (pixel0 + e < pixels) {                                                                          \
+        const int image = (pixel0 + e) / out_plane, in_plane = (pixel0 + e) - image * out_plane;        \
+        const int row = Y_DENSE ? 0 : in_plane / out_w;                                                 \
+        const int place = Y_DENSE ? in_plane                                                            \
+                                  : (row0 + row * row_step) * y_w + column0 + (in_plane - row * out_w) * column_step; \
+        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + place;                   \
+        _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                            \
+            const int m = m0 + TILE_ROW(i);                                                             \
+            if (m < group_out) {                                                                        \
+                const ulong at = base + (ulong)m * y_plane;                                             \
+                float v = sum[i][j].lane;                                                               \
+                if (has_bias) v += bias[m];                                                             \
+                EPILOGUE(v, at);                                                                        \
+                y[at] = v;                                                                              \
+            }                                                                                           \
+        }                                                                                               \
+    }
+        STORE(x, 0)
+        STORE(y, 1)
+        STORE(z, 2)
+        STORE(w, 3)
+#endif
+    }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+// conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: convolution and its data gradient on
+// GPUs over plain images, as matrix products whose right side is gathered while it is multiplied
+// (kernels/conv2d/implicit_gemm.cl). A data gradient with a stride is one product for each phase of
+// the stride, so that no zero is multiplied. Small problems split their sums.
+#include "ops/conv2d/implicit_gemm.hpp"
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/implicit_gemm.cl";
+constexpr const char* pack_path = "conv2d/implicit_gemm_pack.cl";
+
+// How K and the packed weights of a job are laid out.
+struct Depth {
+    std::int64_t taps, block;  ///< channels whose taps lie together
+    std::int64_t steps;        ///< of gemm_depth
+    std::int64_t row;          ///< weights of one k: output channels, rounded up
+    bool flat;
+    std::int64_t elements(const DenseJob& job) const {
+        return job.groups * steps * gemm_depth * row;
+    }
+};
+
+Depth depth_of(const DenseJob& job) {
+    Depth d{};
+    d.taps = job.kernel_h * job.kernel_w;
+    const std::int64_t flat_steps = ceil_div(job.group_in * d.taps, gemm_depth);
+    const std::int64_t blocked_steps = ceil_div(job.group_in, gemm_depth) * d.taps;
+    d.flat = job.group_in % gemm_depth != 0 && flat_steps * 8 < blocked_steps * 7;
+    d.block = d.flat ? job.group_in : gemm_depth;
+    d.steps = d.flat ? flat_steps : blocked_steps;
+    d.row = ceil_div(job.group_out, 4) * 4;
+    return d;
+}
+
+class ImplicitGemm : public Engine {
+  public:
+    explicit ImplicitGemm(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.implicit_gemm" : "conv2d.implicit_gemm";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {source_path, pack_path, split_sum_source, "common/gemm_tile.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        return implicit_gemm_verdict(device, problem);
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.outputs.assign(1, Layout::plain());
+        std::string tag = "conv2d.implicit_gemm:";
+        std::int64_t elements = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            elements += depth_of(job).elements(job);
+            tag += cat(job.groups, 'g', job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h',
+                       job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0,
+                       '/', job.w_step, ';');
+        }
+        choice.inputs[1] = Layout::packed(
+            tag, static_cast<std::uint64_t>(std::max<std::int64_t>(elements, 1)) * 4);
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const std::int64_t splits = tuning.at("splits");
+        return splits <= 1
+                   ? 0
+                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        double seconds = 0;
+        for (const DenseJob& job : jobs(problem))
+            seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
+                       device.launch_us * 1e-6;
+        if (tuning.at("splits") > 1)
+            seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
+                           (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
+                       device.launch_us * 1e-6;
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        // The job with most work decides.
+        GemmSize size{1, 1, 1, 1};
+        double most = -1;
+        for (const DenseJob& job : jobs(problem)) {
+            const GemmSize s = size_of(job);
+            const double work =
+                static_cast<double>(s.rows * s.columns) * static_cast<double>(s.depth * s.batches);
+            if (work > most) {
+                most = work;
+                size = s;
+            }
+        }
+        return choose_gemm(device, size, 128, std::int64_t(1) << 40, output_bytes(problem), 64e6);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return gemm_tune_space(device, default_tuning(device, problem));
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        std::int64_t weight = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            add_job_call(*launch, context, problem, tuning, job,
+                         static_cast<std::uint64_t>(weight) * 4);
+            weight += depth_of(job).elements(job);
+        }
+        if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        std::int64_t at = 0;
+        const auto program = context.build({pack_path, kernel_source(pack_path), ""});
+        for (const DenseJob& job : jobs(problem)) {
+            const Depth d = depth_of(job);
+            const std::int64_t count = d.elements(job);
+            if (count == 0) continue;
+            KernelCall call(program, "implicit_gemm_pack", rounded_range(context.traits(), count));
+            call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at) * 4);
+            const std::pair<const char*, std::int64_t> sizes[] = {{"group_out", job.group_out},
+                                                                  {"group_in", job.group_in},
+                                                                  {"row", d.row},
+                                                                  {"depth", d.steps * gemm_depth},
+                                                                  {"block", d.block},
+                                                                  {"kernel_h", job.kernel_h},
+                                                                  {"kernel_w", job.kernel_w},
+                                                                  {"weight_w", job.weight_w},
+                                                                  {"h0", job.h0},
+                                                                  {"h_step", job.h_step},
+                                                                  {"w0", job.w0},
+                                                                  {"w_step", job.w_step}};
+            for (const auto& [parameter, value] : sizes)
+                call.scalar(parameter, static_cast<std::int32_t>(value));
+            call.scalar("count", count).scalar("weight_group", job.weight_group);
+            call.scalar("weight_out", job.weight_out).scalar("weight_in", job.weight_in);
+            call.check();
+            launch->add(std::move(call));
+            at += count;
+        }
+        return launch;
+    }
+
+  private:
+    std::vector<DenseJob> jobs(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        if (backward_) return backward_data_jobs(g);
+        return {forward_job(g)};
+    }
+
+    static GemmSize size_of(const DenseJob& job) {
+        return {job.group_out, job.n * job.out_h * job.out_w, depth_of(job).steps * gemm_depth,
+                job.groups};
+    }
+
+    static double output_bytes(const Problem& problem) {
+        return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
+    }
+
+    void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                      const Tuning& tuning, const DenseJob& job, std::uint64_t weight_bytes) const {
+        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        const std::int64_t splits = tuning.at("splits");
+        const Depth d = depth_of(job);
+        const bool split = splits > 1;
+        const bool dense = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
+                           job.out_w == job.y_w;
+        const bool quads = job.out_h * job.out_w % 4 == 0;
+        const bool direct = d.taps == 1 && !d.flat && job.stride_h == 1 && job.stride_w == 1 &&
+                            job.pad_h == 0 && job.pad_w == 0 && job.out_h == job.x_h &&
+                            job.out_w == job.x_w;
+        const std::string options = gemm_tile_options(tile) +
+                                    define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+                                    define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
+                                    define("FLAT_CHANNELS", d.flat ? job.group_in : 0) +
+                                    define("CHANNEL_TAIL", job.group_in % gemm_depth != 0) +
+                                    define("X_QUADS", direct && quads) + define("Y_DENSE", dense) +
+                                    define("Y_QUADS", dense && quads);
+        const auto program = context.build(
+            {source_path,
+             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+             options});
+        const std::int64_t pixels = job.n * job.out_h * job.out_w;
+        const std::int64_t tiles_m = ceil_div(job.group_out, tile.bm());
+        const std::int64_t tiles_n = ceil_div(pixels, tile.bn());
+        NDRange range;
+        range.global[0] =
+            static_cast<std::size_t>(tiles_m * tiles_n * job.groups * splits * tile.threads());
+        range.local[0] = static_cast<std::size_t>(tile.threads());
+        range.local[1] = range.local[2] = 1;
+        KernelCall call(program, "implicit_gemm", range);
+        const int result = static_cast<int>(problem.inputs.size());
+        const bool bias = !backward_ && !split && has_bias(problem);
+        call.tensor("x", 0).tensor_at("w", 1, weight_bytes).tensor("bias", bias ? 2 : 1);
+        call.tensor("y", split ? result + 1 : result);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"has_bias", bias},
+            {"pixels", pixels},
+            {"groups", job.groups},
+            {"group_in", job.group_in},
+            {"group_out", job.group_out},
+            {"x_h", job.x_h},
+            {"x_w", job.x_w},
+            {"y_h", job.y_h},
+            {"y_w", job.y_w},
+            {"out_h", job.out_h},
+            {"out_w", job.out_w},
+            {"row0", job.row0},
+            {"column0", job.column0},
+            {"row_step", job.row_step},
+            {"column_step", job.column_step},
+            {"stride_h", job.stride_h},
+            {"stride_w", job.stride_w},
+            {"pad_h", job.pad_h},
+            {"pad_w", job.pad_w},
+            {"dilate_h", job.dilate_h},
+            {"dilate_w", job.dilate_w},
+            {"w_row", d.row},
+            {"steps", d.steps},
+            {"steps_part", std::max<std::int64_t>(1, ceil_div(d.steps, splits))},
+            {"tiles_m", tiles_m},
+            {"tiles_n", tiles_n}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+        if (!split) bind_epilogue(call, problem.epilogue);
+        call.check();
+        launch.add(std::move(call));
+    }
+
+    bool backward_;
+};
+
+}  // namespace
+
+void add_implicit_gemm_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<ImplicitGemm>(false));
+    registry.add(std::make_unique<ImplicitGemm>(true));
+}
+
+}  // namespace dlprim::conv2d

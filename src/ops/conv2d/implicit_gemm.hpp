@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// What the implicit_gemm engines share: the tiles that a work-group can make of a matrix product
+// (kernels/common/gemm_tile.clh), the model of their speed, and the kernel that adds the parts of
+// split sums.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "ops/conv2d/options.hpp"
+
+#include <string>
+
+namespace dlprim::conv2d {
+
+/// One shape of a work-group's tile.
+struct GemmTile {
+    int tx, ty, gm, gn;
+    double share;  ///< of the device's peak that it reaches at best, for the model
+    std::int64_t bm() const { return 4 * gm * ty; }
+    std::int64_t bn() const { return 4 * gn * tx; }
+    std::int64_t threads() const { return tx * ty; }
+};
+
+/// Steps of K that lie in local memory at a time.
+constexpr std::int64_t gemm_depth = 8;
+
+/// The largest first; `tile` of a Tuning counts in it.
+int gemm_tile_count();
+const GemmTile& gemm_tile(std::int64_t number);
+bool gemm_tile_fits(const Traits& device, const GemmTile& tile);
+/// "-DTX=16 ...".
+std::string gemm_tile_options(const GemmTile& tile);
+
+/// The product of a tile's size, as engines see it: rows x columns x depth, `batches` times (groups
+/// of a convolution), in parts of K.
+struct GemmSize {
+    std::int64_t rows, columns, depth, batches;
+};
+/// Seconds of the multiplication alone, by whole rounds of work-groups over the compute units.
+double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+                    std::int64_t splits);
+
+/// The cheapest tile and number of parts by the model: {"tile", "splits"}. A part has at least
+/// `least_depth` steps of K and at most `most_depth` (the precision of its sum); parts of
+/// `part_bytes` each are written and read again, to `limit_bytes` in all where that is possible.
+Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,
+                   std::int64_t most_depth, double part_bytes, double limit_bytes);
+/// Seconds with writing and adding the parts.
+double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+                          std::int64_t splits, double part_bytes);
+/// Tiles that fit, and parts around the default's.
+TuneSpace gemm_tune_space(const Traits& device, const Tuning& standard);
+
+/// No, with the reason, unless all operands are float and every index that kernels count in 32
+/// bits fits.
+Verdict index_verdict(const Problem& problem);
+/// The same, and the smallest tile fits the device.
+Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
+
+/// Adds the call that makes the problem's output from `splits` parts in the workspace, with bias
+/// and epilogue (kernels/conv2d/split_sum.cl).
+void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                   std::int64_t splits);
+constexpr const char* split_sum_source = "conv2d/split_sum.cl";
+
+/// `items` work-items in groups of `group`, or of what the device allows.
+NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group = 256);
+
+}  // namespace dlprim::conv2d

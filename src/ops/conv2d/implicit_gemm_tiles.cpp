@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// Tiles of the implicit_gemm engines, the model that chooses among them, and the sum of parts.
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked.hpp"
+#include "ops/conv2d/implicit_gemm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr std::array<GemmTile, 7> tiles{{
+    {16, 16, 2, 2, 0.85},  // 128 x 128
+    {8, 16, 2, 2, 0.80},   // 128 x 64
+    {16, 8, 2, 2, 0.80},   // 64 x 128
+    {8, 8, 2, 2, 0.72},    // 64 x 64
+    {16, 4, 2, 2, 0.62},   // 32 x 128
+    {8, 8, 2, 1, 0.55},    // 64 x 32
+    {8, 8, 1, 1, 0.40},    // 32 x 32
+}};
+
+std::uint64_t local_bytes(const GemmTile& tile) {
+    return static_cast<std::uint64_t>(8 * gemm_depth * (tile.bm() + tile.bn() + 8));
+}
+
+}  // namespace
+
+int gemm_tile_count() {
+    return static_cast<int>(tiles.size());
+}
+
+const GemmTile& gemm_tile(std::int64_t number) {
+    return tiles[static_cast<std::size_t>(
+        std::clamp<std::int64_t>(number, 0, gemm_tile_count() - 1))];
+}
+
+bool gemm_tile_fits(const Traits& device, const GemmTile& tile) {
+    return static_cast<std::uint64_t>(tile.threads()) <= device.max_work_group &&
+           local_bytes(tile) <= device.local_bytes;
+}
+
+std::string gemm_tile_options(const GemmTile& tile) {
+    return define("TX", tile.tx) + define("TY", tile.ty) + define("GM", tile.gm) +
+           define("GN", tile.gn) + define("BK", gemm_depth);
+}
+
+double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+                    std::int64_t splits) {
+    const double units = std::max(device.compute_units, 1);
+    const double groups = static_cast<double>(ceil_div(size.rows, tile.bm()) *
+                                              ceil_div(size.columns, tile.bn()) * size.batches) *
+                          static_cast<double>(splits);
+    // A compute unit holds several work-groups, which hide each other's waiting; the last ones are
+    // fewer.
+    const double resident = std::max(1.0, 512.0 / static_cast<double>(tile.threads()));
+    const double each = groups / units;
+    const double rounds =
+        each > 2 * resident ? each + 0.3 * resident : std::max(1.0, std::ceil(each));
+    const double active = std::min(std::ceil(each), resident) * static_cast<double>(tile.threads());
+    const double hidden = active / (active + 48.0);
+    // Two steps' time goes to the first reads and the stores.
+    const double depth = static_cast<double>(ceil_div(size.depth, splits)) + 16.0;
+    const double work = 2.0 * static_cast<double>(tile.bm() * tile.bn()) * depth;
+    const double share = device.wide_vectors ? 0.02 : tile.share * hidden;
+    return rounds * work / (std::max(device.gflops, 1.0) * 1e9 * share / units);
+}
+
+double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+                          std::int64_t splits, double part_bytes) {
+    double seconds = gemm_seconds(device, tile, size, splits);
+    if (splits > 1)
+        seconds += 2.0 * part_bytes * static_cast<double>(splits) /
+                       (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
+                   device.launch_us * 1e-6;
+    return seconds;
+}
+
+Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,
+                   std::int64_t most_depth, double part_bytes, double limit_bytes) {
+    Tuning best{{"tile", gemm_tile_count() - 1}, {"splits", 1}};
+    double best_seconds = 1e300;
+    const std::int64_t fewest = std::max<std::int64_t>(1, ceil_div(size.depth, most_depth));
+    for (int t = 0; t < gemm_tile_count(); ++t) {
+        if (!gemm_tile_fits(device, gemm_tile(t))) continue;
+        for (std::int64_t splits = fewest; splits <= 4096;
+             splits += std::max<std::int64_t>(1, splits / 4)) {
+            if (splits > fewest && (size.depth / splits < least_depth ||
+                                    part_bytes * static_cast<double>(splits) > limit_bytes))
+                break;
+            const double seconds =
+                split_gemm_seconds(device, gemm_tile(t), size, splits, part_bytes);
+            if (seconds < best_seconds * 0.999) {
+                best_seconds = seconds;
+                best = {{"tile", t}, {"splits", splits}};
+            }
+        }
+    }
+    return best;
+}
+
+TuneSpace gemm_tune_space(const Traits& device, const Tuning& standard) {
+    TuneSpace space;
+    for (int t = 0; t < gemm_tile_count(); ++t)
+        if (gemm_tile_fits(device, gemm_tile(t))) space["tile"].push_back(t);
+    const std::int64_t splits = standard.at("splits");
+    space["splits"] = {splits};
+    if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
+    space["splits"].push_back(splits * 2);
+    return space;
+}
+
+Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem) {
+    const GemmTile& smallest = tiles.back();
+    if (!gemm_tile_fits(device, smallest))
+        return Verdict::no(cat("it needs work-groups of ", smallest.threads(), " and ",
+                               local_bytes(smallest), " bytes of local memory, the device has ",
+                               device.max_work_group, " and ", device.local_bytes));
+    return index_verdict(problem);
+}
+
+Verdict index_verdict(const Problem& problem) {
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands)
+            if (operand.dtype != DType::f32)
+                return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+    const Geometry g = Geometry::of(problem);
+    const double limit = 2147000000.0, small = 1 << 29;
+    const auto product = [](std::initializer_list<std::int64_t> sizes) {
+        double all = 1;
+        for (const std::int64_t size : sizes) all *= static_cast<double>(size);
+        return all;
+    };
+    if (product({g.in, g.h, g.w}) > limit || product({g.out, g.oh, g.ow}) > limit ||
+        product({g.n, g.oh, g.ow}) > limit || product({g.n, g.h, g.w}) > limit ||
+        product({g.in, g.kh, g.kw}) > limit || product({g.out, g.kh, g.kw}) > limit)
+        return Verdict::no("it counts the elements of an image, and pixels, in 32 bits");
+    if (product({g.kh, g.dh}) > small || product({g.kw, g.dw}) > small ||
+        product({g.oh, g.sh}) > small || product({g.ow, g.sw}) > small)
+        return Verdict::no("the kernel reaches farther than it counts in 32 bits");
+    return Verdict::yes();
+}
+
+void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                   std::int64_t splits) {
+    const Shape& shape = problem.outputs[0].shape;
+    const auto program = context.build(
+        {split_sum_source, with_epilogue(kernel_source(split_sum_source), problem.epilogue), ""});
+    KernelCall call(program, "split_sum", rounded_range(context.traits(), shape.numel()));
+    const int result = static_cast<int>(problem.inputs.size());
+    const bool bias = problem.op == forward_type && has_bias(problem);
+    call.tensor("parts", result + 1).tensor("bias", bias ? 2 : result + 1).tensor("y", result);
+    call.scalar("count", shape.numel()).scalar("splits", static_cast<std::int32_t>(splits));
+    call.scalar("has_bias", std::int32_t(bias));
+    call.scalar("channels", static_cast<std::int32_t>(shape[1]));
+    call.scalar("plane", shape[2] * shape[3]);
+    bind_epilogue(call, problem.epilogue);
+    call.check();
+    launch.add(std::move(call));
+}
+
+NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group) {
+    while (group > device.max_work_group) group /= 2;
+    NDRange range;
+    range.global[0] = (static_cast<std::size_t>(items) + group - 1) / group * group;
+    range.local[0] = group;
+    range.local[1] = range.local[2] = 1;
+    return range;
+}
+
+}  // namespace dlprim::conv2d
