@@ -50,6 +50,9 @@ void scatter(HostPool& pool, const pooling2d::Options& o, const pooling2d::View&
                             const std::int64_t p = index[at + c];
                             const std::int64_t i = top + p / o.kernel[1],
                                                j = left + p % o.kernel[1];
+                            // Positions of padding lanes mean nothing: they must not lead into
+                            // another task's plane.
+                            if (i < 0 || i >= xs[2] || j < 0 || j >= xs[3]) continue;
                             plane[(i * xs[3] + j) * pixel + c] += dy[at + c];
                         }
                     }
