@@ -1,25 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes a torchvision classification network's JSON and weights, and compares outputs and gradients.
+"""Makes a torchvision classification network's JSON and its freshly initialised weights.
 
-    torchvision_net.py export NAME NET.json [WEIGHTS.h5]
-    torchvision_net.py compare NAME [NAME ...] --run build/tools/dlprim_run -d opencl
+    torchvision_net.py NAME NET.json [WEIGHTS.h5]
 
-compare runs each network in evaluation and in training mode with the same random weights, inputs and output
-gradients here and in PyTorch (float64), and fails where an output or a parameter's gradient differs by more than 1e-4 of
-the tensor's largest magnitude, or twice the error of PyTorch's own float32 where that is larger. Dropout is
-set to 0. Needs torch, torchvision, h5py.
+compare_networks.py compares such networks with PyTorch. Needs torch, torchvision, h5py.
 """
 import argparse
 import json
 import operator
 import pathlib
-import subprocess
 import sys
-import tempfile
 
 import h5py
-import numpy as np
 import torch
 import torch.fx
 
@@ -81,11 +74,12 @@ class Exporter:
         self.keep_dropout = keep_dropout
         self.operators = []
         self.weights = {}   # parameter name in the file -> state_dict name
+        self.decisions = {} # fx node that takes decisions -> (what it is, tensor that shows them, pooling's options)
         self.tensors = {}   # fx node -> tensor name, or a list of them
         self.shapes = {}    # tensor name -> shape
         self.names = set()
         graph = Tracer().trace(model)
-        module = torch.fx.GraphModule(model, graph)
+        module = self.traced = torch.fx.GraphModule(model, graph)
         self.values = {}
         outer = self
 
@@ -116,7 +110,10 @@ class Exporter:
         return name
 
     def activation(self, node, source, kind):
-        return self.emit(node, "Activation", [source], {"activation": kind})
+        name = self.emit(node, "Activation", [source], {"activation": kind})
+        if kind in ("relu", "relu6", "hardswish", "hardsigmoid"):
+            self.decisions[node] = (kind, name, None)
+        return name
 
     def module(self, node):
         m = self.model.get_submodule(node.target)
@@ -154,6 +151,8 @@ class Exporter:
                    "pad": pair(pad), "ceil_mode": bool(ceil_mode)}
         if mode == "avg":
             options["count_include_pad"] = bool(include_pad)
+        else:
+            self.decisions[node] = ("max_pool", x, options)
         return self.emit(node, "Pooling2D", [x], options)
 
     def adaptive_pool(self, node, x, size):
@@ -236,7 +235,7 @@ class Exporter:
 
 
 def export(name, batch, loss, keep_dropout, model=None):
-    """The network as a dictionary, and a map from parameter names in the file to PyTorch's."""
+    """The network as a dictionary, and its exporter, which knows what came from where."""
     model = model or make_model(name)
     size = image_size(name)
     model.eval()
@@ -246,7 +245,7 @@ def export(name, batch, loss, keep_dropout, model=None):
         net["inputs"].append({"name": "label", "shape": [batch], "dtype": "int"})
         net["outputs"].append("loss")
         net["operators"].append({"name": "loss", "type": "SoftmaxWithLoss", "inputs": [exporter.output, "label"], "outputs": ["loss"]})
-    return net, exporter.weights
+    return net, exporter
 
 
 def write_json(path, net):
@@ -264,116 +263,20 @@ def write_weights(path, weights, state):
             file.create_dataset(name, data=state[source].detach().float().cpu().numpy())
 
 
-def torch_results(model, x, dy, training):
-    model.train(training)
-    x = x.clone().requires_grad_(True)
-    model.zero_grad(set_to_none=True)
-    y = model(x)
-    y.backward(dy)
-    gradients = {name: p.grad.detach().double().numpy() for name, p in model.named_parameters()}
-    gradients["data"] = x.grad.detach().double().numpy()
-    return y.detach().double().numpy(), gradients
-
-
-def relative(value, reference):
-    scale = np.abs(reference).max()
-    return float(np.abs(value - reference).max() / scale) if scale > 0 else float(np.abs(value).max())
-
-
-def compare(name, run, device, batch, engines):
-    """Worst errors in both modes, printed; returns whether all are within bounds."""
-    model = make_model(name)
-    for module in model.modules():
-        if isinstance(module, (nn.Dropout, nn.Dropout2d)):
-            module.p = 0.0
-        if isinstance(module, torchvision.ops.StochasticDepth):
-            module.p = 0.0
-    if hasattr(model, "dropout") and isinstance(model.dropout, float):
-        model.dropout = 0.0
-    if name.startswith("densenet"):
-        for module in model.modules():
-            if hasattr(module, "drop_rate"):
-                module.drop_rate = 0.0
-    for module in model.modules():  # statistics that differ from their start, so that evaluation mode tests them
-        if isinstance(module, nn.BatchNorm2d):
-            module.running_mean.normal_(0, 0.1)
-            module.running_var.uniform_(0.5, 1.5)
-    net, weights = export(name, batch, False, False, model)
-    generator = torch.Generator().manual_seed(2)
-    size = image_size(name)
-    x = torch.randn(batch, 3, size, size, generator=generator)
-    ok = True
-    with tempfile.TemporaryDirectory() as folder:
-        at = pathlib.Path(folder)
-        write_json(at / "net.json", net)
-        write_weights(at / "weights.h5", weights, model.state_dict())
-        output = net["outputs"][0]
-        with h5py.File(at / "in.h5", "w") as file:
-            file["data"] = x.numpy()
-        for training in (False, True):
-            state = {k: v.clone() for k, v in model.state_dict().items()}
-            dy = torch.randn(batch, 1000, generator=generator) / 100
-            with h5py.File(at / "dy.h5", "w") as file:
-                file[output] = dy.numpy()
-            command = [run, str(at / "net.json"), "-d", device, "--weights", str(at / "weights.h5"), "--inputs", str(at / "in.h5"),
-                       "--outputs", str(at / "out.h5"), "--output-grads", str(at / "dy.h5"), "--grads", str(at / "g.h5")]
-            for engine in engines:
-                command += ["--engine", engine]
-            if training:
-                command.append("--train")
-            subprocess.run(command, check=True)
-            single_y, single_g = torch_results(model, x, dy, training)
-            model.load_state_dict(state)
-            model.double()
-            double_y, double_g = torch_results(model, x.double(), dy.double(), training)
-            model.float()
-            model.load_state_dict(state)
-            with h5py.File(at / "out.h5") as file:
-                y = np.array(file[output], dtype=np.float64)
-            rows = [("output", relative(y, double_y), relative(single_y, double_y))]
-            with h5py.File(at / "g.h5") as file:
-                for param, source in weights.items():
-                    if source in double_g:
-                        rows.append((param, relative(np.array(file[param], dtype=np.float64), double_g[source]),
-                                     relative(single_g[source], double_g[source])))
-                rows.append(("data", relative(np.array(file["data"], dtype=np.float64), double_g["data"]),
-                             relative(single_g["data"], double_g["data"])))
-            bad = [row for row in rows if not row[1] <= max(1e-4, 2 * row[2])]
-            worst = max(rows, key=lambda row: row[1] / max(1e-4, 2 * row[2]) if np.isfinite(row[1]) else 1e30)
-            print(f"{name:20s} {'training' if training else 'evaluation':10s} output {rows[0][1]:.1e} (PyTorch float32 {rows[0][2]:.1e}), "
-                  f"worst '{worst[0]}' {worst[1]:.1e} ({worst[2]:.1e}) of {len(rows)}: {'ok' if not bad else 'FAILED'}", flush=True)
-            for row in bad[:5]:
-                print(f"    {row[0]}: {row[1]:.2e}, PyTorch float32 {row[2]:.2e}")
-            ok = ok and not bad
-    return ok
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    make = commands.add_parser("export")
-    make.add_argument("name")
-    make.add_argument("json")
-    make.add_argument("weights", nargs="?")
-    make.add_argument("--batch", type=int, default=1)
-    make.add_argument("--no-loss", action="store_true", help="logits alone, without a label input and a loss")
-    check = commands.add_parser("compare")
-    check.add_argument("names", nargs="*", help="default: all that are known to work")
-    check.add_argument("--run", default="build/tools/dlprim_run")
-    check.add_argument("-d", "--device", default="opencl")
-    check.add_argument("--batch", type=int, default=8)
-    check.add_argument("--engine", action="append", default=[])
+    parser.add_argument("name", help="torchvision's name, such as " + ", ".join(NETWORKS[:5]))
+    parser.add_argument("json")
+    parser.add_argument("weights", nargs="?")
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--no-loss", action="store_true", help="logits alone, without a label input and a loss")
     arguments = parser.parse_args()
-    if arguments.command == "export":
-        model = make_model(arguments.name)
-        net, weights = export(arguments.name, arguments.batch, not arguments.no_loss, True, model)
-        write_json(arguments.json, net)
-        if arguments.weights:
-            write_weights(arguments.weights, weights, model.state_dict())
-        return 0
-    results = [compare(name, arguments.run, arguments.device, arguments.batch, arguments.engine) for name in arguments.names or NETWORKS]
-    print(f"{sum(results)} of {len(results)} networks agree")
-    return 0 if all(results) else 1
+    model = make_model(arguments.name)
+    net, exporter = export(arguments.name, arguments.batch, not arguments.no_loss, True, model)
+    write_json(arguments.json, net)
+    if arguments.weights:
+        write_weights(arguments.weights, exporter.weights, model.state_dict())
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Compares networks' outputs and gradients with PyTorch in float64.
+
+    compare_networks.py [NAME ...] --run build/tools/dlprim_run -d opencl
+
+Each network runs with the same random weights, inputs and output gradients here and there: in inference (outputs
+alone), in evaluation and in training mode; dropout is 0. A tensor is within bounds where it differs by at most
+1e-4 of its largest magnitude, or twice the error of PyTorch's own float32 where that is larger.
+
+The plain comparison is with the network as it is. But a ReLU or a max pooling decides, and rounding turns a few
+decisions among millions: PyTorch's float32 and float64 take different ones, too. One turned decision in a deep
+layer moves gradients by far more than 1e-4, with nothing computed wrongly. Hence the matched comparison: the run
+also writes what each such operator returned (for a max pooling, what it read), and PyTorch evaluates the network
+in float64, and for the bound in float32, with the decisions that the run took. Each decision that is not
+float64's own must be marginal: the value decided on is within 1e-5 of the tensor's largest magnitude of where
+the other branch begins. A network agrees if it is within bounds plainly, or matched with marginal turns alone.
+
+Needs torch, torchvision, h5py.
+"""
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import h5py
+import numpy as np
+import torch
+import torch.fx
+import torch.nn.functional as F
+from torch import nn
+
+import torchvision_net
+from torchvision_net import torchvision
+
+MARGIN = 1e-5
+
+# Where a function's branches meet, with a predicate on recorded outputs: above that point or not.
+BRANCHES = {
+    "relu": [(0.0, lambda y: y > 0)],
+    "relu6": [(0.0, lambda y: y > 0), (6.0, lambda y: y >= 6)],
+    "hardswish": [(-3.0, lambda y: y != 0), (3.0, lambda y: y >= 3)],
+    "hardsigmoid": [(-3.0, lambda y: y > 0), (3.0, lambda y: y >= 1)],
+}
+# The functions from the branches that the run took.
+PIECES = {
+    "relu": lambda x, low: torch.where(low, x, 0.0),
+    "relu6": lambda x, low, high: torch.where(high, 6.0, torch.where(low, x, 0.0)),
+    "hardswish": lambda x, low, high: torch.where(high, x, torch.where(low, x * (x + 3) / 6, 0.0)),
+    "hardsigmoid": lambda x, low, high: torch.where(high, 1.0, torch.where(low, (x + 3) / 6, 0.0)),
+}
+
+
+class Turns:
+    """Decisions that differ from those of the precision at hand: how many, and how far from marginal."""
+
+    def __init__(self):
+        self.taken = self.turned = 0
+        self.worst, self.where = 0.0, ""
+
+    def add(self, name, turned, distance, scale):
+        """turned: mask; distance: how far each value is from the other branch."""
+        self.taken += turned.numel()
+        count = int(turned.sum())
+        if count == 0:
+            return
+        self.turned += count
+        worst = float((distance[turned].max() / scale))
+        if worst > self.worst:
+            self.worst, self.where = worst, name
+
+
+class Matched(torch.fx.Interpreter):
+    """The network with the decisions that a run recorded."""
+
+    def __init__(self, exporter, recorded, turns):
+        super().__init__(exporter.traced)
+        self.decisions, self.recorded, self.turns = exporter.decisions, recorded, turns
+
+    def run_node(self, node):
+        if node not in self.decisions:
+            return super().run_node(node)
+        kind, tensor, options = self.decisions[node]
+        x = self.env[node.args[0]]
+        seen = torch.from_numpy(self.recorded[tensor])
+        if kind == "max_pool":
+            return self.pool(node.name, x, seen, options)
+        taken = []
+        for point, above in BRANCHES[kind]:
+            taken.append(above(seen))
+            with torch.no_grad():
+                self.turns.add(node.name, taken[-1] != (x > point), (x - point).abs(), x.abs().max())
+        return PIECES[kind](x, *taken)
+
+    def pool(self, name, x, seen, options):
+        window = {key: options[name] for key, name in (("kernel_size", "kernel"), ("stride", "stride"), ("padding", "pad"))}
+        window.update(ceil_mode=options["ceil_mode"], return_indices=True)
+        _, at = F.max_pool2d(seen.to(x.dtype), **window)
+        y = x.flatten(2).gather(2, at.flatten(2)).view(at.shape)
+        with torch.no_grad():
+            best, own = F.max_pool2d(x, **window)
+            # Equal values (zeros behind a ReLU) are one decision, whichever place was taken.
+            self.turns.add(name, (at != own) & (best > y), best - y, x.abs().max())
+        return y
+
+
+def prepared_model(name):
+    model = torchvision_net.make_model(name)
+    for module in model.modules():
+        if isinstance(module, (nn.Dropout, nn.Dropout2d, torchvision.ops.StochasticDepth)):
+            module.p = 0.0
+        for key in ("dropout", "drop_rate"):  # for F.dropout
+            if isinstance(getattr(module, key, None), float):
+                setattr(module, key, 0.0)
+        if isinstance(module, nn.BatchNorm2d):  # statistics that differ from their start, so that evaluation tests them
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 1.5)
+    return model
+
+
+def torch_results(model, forward, x, dy, dtype):
+    """Output and gradients, by name; the model's state stays as it is."""
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    model.to(dtype)
+    x = x.to(dtype).clone().requires_grad_(True)
+    model.zero_grad(set_to_none=True)
+    y = forward(x)
+    y.backward(dy.to(dtype))
+    results = {name: p.grad.double().numpy() for name, p in model.named_parameters()}
+    results["data"], results["output"] = x.grad.double().numpy(), y.detach().double().numpy()
+    model.zero_grad(set_to_none=True)
+    model.float()
+    model.load_state_dict(state)
+    return results
+
+
+def relative(value, reference):
+    scale = np.abs(reference).max()
+    return float(np.abs(value - reference).max() / (scale if scale > 0 else 1.0))
+
+
+class Comparison:
+    """Errors of one run against one reference; `single` computes PyTorch's float32 results, when they are needed."""
+
+    def __init__(self, ours, reference, single):
+        self.errors = {name: relative(value, reference[name]) for name, value in ours.items()}
+        self.bounds = dict.fromkeys(ours, 1e-4)
+        if any(not error <= 1e-4 for error in self.errors.values()):
+            for name, value in single().items():
+                if name in ours:
+                    self.bounds[name] = max(1e-4, 2 * relative(value, reference[name]))
+        self.bad = [name for name in ours if not self.errors[name] <= self.bounds[name]]
+
+    def __str__(self):
+        worst = max(self.errors, key=lambda name: self.errors[name] / self.bounds[name] if np.isfinite(self.errors[name]) else 1e30)
+        text = f"output {self.errors['output']:.1e}, worst {self.errors[worst]:.1e} of {self.bounds[worst]:.1e} ('{worst}')"
+        return text + (f", {len(self.bad)} of {len(self.errors)} out of bounds" if self.bad else "")
+
+
+def read(path):
+    with h5py.File(path) as file:
+        names = []
+        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+        return {name: np.array(file[name]) for name in names}
+
+
+class Network:
+    """One network's files, in a folder, and its comparisons."""
+
+    def __init__(self, name, folder, arguments):
+        self.name, self.folder, self.arguments = name, pathlib.Path(folder), arguments
+        self.model = prepared_model(name)
+        batch, size = arguments.batch, torchvision_net.image_size(name)
+        net, self.exporter = torchvision_net.export(name, batch, False, False, self.model)
+        self.output = net["outputs"][0]
+        self.recorded = sorted({tensor for _, tensor, _ in self.exporter.decisions.values()} - {self.output, "data"})
+        torchvision_net.write_json(self.folder / "plain.json", net)
+        torchvision_net.write_json(self.folder / "net.json", dict(net, outputs=[self.output] + self.recorded))
+        torchvision_net.write_weights(self.folder / "weights.h5", self.exporter.weights, self.model.state_dict())
+        generator = torch.Generator().manual_seed(2)
+        self.x = torch.randn(batch, 3, size, size, generator=generator)
+        self.dy = torch.randn(batch, 1000, generator=generator) / 100
+        with h5py.File(self.folder / "in.h5", "w") as file:
+            file["data"] = self.x.numpy()
+        with h5py.File(self.folder / "dy.h5", "w") as file:
+            file[self.output] = self.dy.numpy()
+
+    def run(self, net, *more):
+        command = [self.arguments.run, net, "-d", self.arguments.device, "--weights", "weights.h5", "--inputs", "in.h5",
+                   "--outputs", "out.h5", *more]
+        for engine in self.arguments.engine:
+            command += ["--engine", engine]
+        subprocess.run(command, check=True, cwd=self.folder)
+        return read(self.folder / "out.h5")
+
+    def inference(self):
+        self.model.eval()
+        y = self.run("plain.json")[self.output]
+        with torch.no_grad():
+            single = self.model(self.x).double().numpy()
+            self.model.double()
+            reference = self.model(self.x.double()).numpy()
+            self.model.float()
+        result = Comparison({"output": y}, {"output": reference}, lambda: {"output": single})
+        print(f"{self.name:20s} inference   {result}: {'FAILED' if result.bad else 'ok'}", flush=True)
+        return not result.bad
+
+    def gradients(self, training):
+        self.model.train(training)
+        self.exporter.traced.train(training)
+        recorded = self.run("net.json", "--output-grads", "dy.h5", "--grads", "g.h5", *(["--train"] if training else []))
+        recorded["data"] = self.x.numpy()
+        gradients = read(self.folder / "g.h5")
+        trained = dict(self.model.named_parameters())
+        ours = {source: gradients[name] for name, source in self.exporter.weights.items() if source in trained}
+        ours.update(data=gradients["data"], output=recorded[self.output])
+
+        def reference(dtype, turns=None):
+            forward = self.model if turns is None else Matched(self.exporter, recorded, turns).run
+            return torch_results(self.model, forward, self.x, self.dy, dtype)
+
+        plain = Comparison(ours, reference(torch.float64), lambda: reference(torch.float32))
+        turns = Turns()
+        matched = Comparison(ours, reference(torch.float64, turns), lambda: reference(torch.float32, Turns()))
+        marginal = turns.worst <= MARGIN
+        ok = not plain.bad or (not matched.bad and marginal)
+        print(f"{self.name:20s} {'training  ' if training else 'evaluation'}  plain {plain}; matched {matched}; {turns.turned} of "
+              f"{turns.taken} decisions turned" + (f", margin {turns.worst:.1e} ('{turns.where}')" if turns.turned else "") +
+              f": {'ok' if ok else 'FAILED'}{'' if not plain.bad or not ok else ', matched'}", flush=True)
+        for name in [] if ok else matched.bad[:5]:
+            print(f"    {name}: {matched.errors[name]:.2e}, bound {matched.bounds[name]:.2e}")
+        return ok
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=torchvision_net.NETWORKS, help="default: all that are known to work")
+    parser.add_argument("--run", default="build/tools/dlprim_run")
+    parser.add_argument("-d", "--device", default="opencl")
+    parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--mode", choices=["inference", "evaluation", "training"], action="append", help="default: all three")
+    parser.add_argument("--engine", action="append", default=[], help="NODE=ENGINE or TYPE=ENGINE, as dlprim_run takes it")
+    arguments = parser.parse_args()
+    arguments.run = str(pathlib.Path(arguments.run).resolve())
+    modes = arguments.mode or ["inference", "evaluation", "training"]
+    agree = 0
+    for name in arguments.names:
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                network = Network(name, folder, arguments)
+                results = [network.inference() if mode == "inference" else network.gradients(mode == "training") for mode in modes]
+            agree += all(results)
+        except (NotImplementedError, subprocess.CalledProcessError, KeyError) as error:
+            print(f"{name:20s} FAILED: {error}", flush=True)
+    print(f"{agree} of {len(arguments.names)} networks agree")
+    return 0 if agree == len(arguments.names) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
