@@ -83,7 +83,7 @@ class Matched(torch.fx.Interpreter):
             return super().run_node(node)
         kind, tensor, options = self.decisions[node]
         x = self.env[node.args[0]]
-        seen = torch.from_numpy(self.recorded[tensor])
+        seen = torch.from_numpy(self.recorded[tensor]).to(x.device)
         if kind == "max_pool":
             return self.pool(node.name, x, seen, options)
         taken = []
@@ -119,18 +119,18 @@ def prepared_model(name):
     return model
 
 
-def torch_results(model, forward, x, dy, dtype):
+def torch_results(model, forward, x, dy, dtype, device):
     """Output and gradients, by name; the model's state stays as it is."""
     state = {key: value.clone() for key, value in model.state_dict().items()}
-    model.to(dtype)
-    x = x.to(dtype).clone().requires_grad_(True)
+    model.to(device, dtype)
+    x = x.to(device, dtype, copy=True).requires_grad_(True)
     model.zero_grad(set_to_none=True)
     y = forward(x)
-    y.backward(dy.to(dtype))
-    results = {name: p.grad.double().numpy() for name, p in model.named_parameters()}
-    results["data"], results["output"] = x.grad.double().numpy(), y.detach().double().numpy()
+    y.backward(dy.to(device, dtype))
+    results = {name: p.grad.double().cpu().numpy() for name, p in model.named_parameters()}
+    results["data"], results["output"] = x.grad.double().cpu().numpy(), y.detach().double().cpu().numpy()
     model.zero_grad(set_to_none=True)
-    model.float()
+    model.to("cpu", torch.float32)
     model.load_state_dict(state)
     return results
 
@@ -197,11 +197,12 @@ class Network:
     def inference(self):
         self.model.eval()
         y = self.run("plain.json")[self.output]
+        x = self.x.to(self.arguments.torch_device)
         with torch.no_grad():
-            single = self.model(self.x).double().numpy()
-            self.model.double()
-            reference = self.model(self.x.double()).numpy()
-            self.model.float()
+            self.model.to(x.device)
+            single = self.model(x).double().cpu().numpy()
+            reference = self.model.double()(x.double()).cpu().numpy()
+            self.model.to("cpu", torch.float32)
         result = Comparison({"output": y}, {"output": reference}, lambda: {"output": single})
         print(f"{self.name:20s} inference   {result}: {'FAILED' if result.bad else 'ok'}", flush=True)
         return not result.bad
@@ -218,7 +219,7 @@ class Network:
 
         def reference(dtype, turns=None):
             forward = self.model if turns is None else Matched(self.exporter, recorded, turns).run
-            return torch_results(self.model, forward, self.x, self.dy, dtype)
+            return torch_results(self.model, forward, self.x, self.dy, dtype, self.arguments.torch_device)
 
         plain = Comparison(ours, reference(torch.float64), lambda: reference(torch.float32))
         turns = Turns()
@@ -238,11 +239,13 @@ def main():
     parser.add_argument("names", nargs="*", default=torchvision_net.NETWORKS, help="default: all that are known to work")
     parser.add_argument("--run", default="build/tools/dlprim_run")
     parser.add_argument("-d", "--device", default="opencl")
+    parser.add_argument("--torch-device", default="cpu", help="where PyTorch computes: cpu or cuda")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--mode", choices=["inference", "evaluation", "training"], action="append", help="default: all three")
     parser.add_argument("--engine", action="append", default=[], help="NODE=ENGINE or TYPE=ENGINE, as dlprim_run takes it")
     arguments = parser.parse_args()
     arguments.run = str(pathlib.Path(arguments.run).resolve())
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     modes = arguments.mode or ["inference", "evaluation", "training"]
     agree = 0
     for name in arguments.names:
