@@ -82,7 +82,8 @@ def main():
     parser.add_argument("-i", "--iterations", type=int, default=10)
     parser.add_argument("-w", "--warmup", type=int, default=3)
     arguments = parser.parse_args()
-    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
+    for variable in ("OMP_NUM_THREADS", "POCL_MAX_PTHREAD_COUNT", "DLPRIM_THREADS"):
+        os.environ[variable] = str(arguments.threads)
     versions = {peer: installed(peer) for peer in arguments.peers.split(",") if peer}
     peers = [peer for peer, version in versions.items() if version]
     if "torch" in peers:

@@ -38,7 +38,8 @@ int main(int argc, char** argv) try {
     std::vector<std::int32_t> labels(64);
     for (int step = 1; step <= 500; ++step) {
         for (int i = 0; i < 64; ++i) {
-            const float x = points[2 * i] = uniform(random), y = points[2 * i + 1] = uniform(random);
+            const float x = points[2 * i] = uniform(random),
+                        y = points[2 * i + 1] = uniform(random);
             labels[i] = x * x + y * y < 0.5f;
         }
         net.set_input("data", points.data(), points.size() * sizeof(float));
