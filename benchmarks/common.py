@@ -102,8 +102,7 @@ class Table:
     def print(self, head):
         print(head + "\n")
         peers = self.columns[1:]
-        print("| net | " + " | ".join(f"{column}, ms" for column in self.columns) + " | " +
-              " | ".join(f"dlprim / {peer}" for peer in peers) + " |")
+        print("| net | " + " | ".join([f"{column}, ms" for column in self.columns] + [f"dlprim / {peer}" for peer in peers]) + " |")
         print("|---|" + "---:|" * (len(self.columns) + len(peers)))
         for label, times in self.rows:
             ours = times.get(self.columns[0])

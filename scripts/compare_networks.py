@@ -36,12 +36,12 @@ from torchvision_net import torchvision
 
 MARGIN = 1e-5
 
-# Where a function's branches meet, with a predicate on recorded outputs: above that point or not.
+# Where a function's branches meet, with a predicate on recorded outputs (and x): above that point or not.
 BRANCHES = {
-    "relu": [(0.0, lambda y: y > 0)],
-    "relu6": [(0.0, lambda y: y > 0), (6.0, lambda y: y >= 6)],
-    "hardswish": [(-3.0, lambda y: y != 0), (3.0, lambda y: y >= 3)],
-    "hardsigmoid": [(-3.0, lambda y: y > 0), (3.0, lambda y: y >= 1)],
+    "relu": [(0.0, lambda y, x: y > 0)],
+    "relu6": [(0.0, lambda y, x: y > 0), (6.0, lambda y, x: y >= 6)],
+    "hardswish": [(-3.0, lambda y, x: (y != 0) | (x > -1.5)), (3.0, lambda y, x: y >= 3)],
+    "hardsigmoid": [(-3.0, lambda y, x: y > 0), (3.0, lambda y, x: y >= 1)],
 }
 # The functions from the branches that the run took.
 PIECES = {
@@ -88,7 +88,7 @@ class Matched(torch.fx.Interpreter):
             return self.pool(node.name, x, seen, options)
         taken = []
         for point, above in BRANCHES[kind]:
-            taken.append(above(seen))
+            taken.append(above(seen, x.detach()))
             with torch.no_grad():
                 self.turns.add(node.name, taken[-1] != (x > point), (x - point).abs(), x.abs().max())
         return PIECES[kind](x, *taken)
