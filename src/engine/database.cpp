@@ -2,10 +2,280 @@
 // Tuning databases: JSON files of rows, the user's before the shipped one.
 #include "engine/database.hpp"
 
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "engine/embedded_databases.hpp"
+
+#include <dlprim/error.hpp>
+#include <dlprim/log.hpp>
+#include <dlprim/version.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 namespace dlprim {
 
-std::optional<TuningRow> lookup_tuning(ContextImpl&, const Problem&) { return std::nullopt; }
+namespace {
 
-void store_tuning(ContextImpl&, const Problem&, const TuningRow&) {}
+using nlohmann::json;
+
+constexpr std::uintmax_t max_file_bytes = 64u << 20;
+
+/// Held while a database is read, changed and written, against other processes. Where the file system
+/// has no locks the last writer wins.
+class FileLock {
+  public:
+    explicit FileLock(const std::filesystem::path& path)
+        : file_(::open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+        if (file_ >= 0) (void)::flock(file_, LOCK_EX);
+    }
+    ~FileLock() {
+        if (file_ >= 0) ::close(file_);
+    }
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+
+  private:
+    int file_;
+};
+
+DatabaseRow parse_row(const json& item) {
+    DatabaseRow row;
+    row.device = item.at("device").get<std::string>();
+    row.platform = item.at("platform").get<std::string>();
+    row.driver = item.at("driver").get<std::string>();
+    row.problem = item.at("problem").get<std::string>();
+    row.source = item.at("source").get<std::string>();
+    row.row.engine = item.at("engine").get<std::string>();
+    row.row.seconds = item.at("seconds").get<double>();
+    for (const auto& [name, value] : item.at("tuning").items()) row.row.tuning[name] = value.get<std::int64_t>();
+    return row;
+}
+
+std::optional<std::filesystem::path> user_path() {
+    if (auto path = env("DLPRIM_TUNING")) return std::filesystem::path(*path);
+    if (env("DLPRIM_CACHE").value_or("1") == "0") return std::nullopt;
+    if (auto folder = cache_dir()) return *folder / "tuning.json";
+    return std::nullopt;
+}
+
+/// The rows known to this process, by device and problem.
+class Knowledge {
+  public:
+    static Knowledge& instance() {
+        static Knowledge* knowledge = new Knowledge;
+        return *knowledge;
+    }
+
+    std::vector<TuningRow> find(const DeviceInfo& device, const std::string& problem) {
+        const std::lock_guard lock(mutex_);
+        load();
+        for (const bool hint : {false, true})
+            for (const Index* index : {&user_, &shipped_}) {
+                std::vector<TuningRow> rows = select(*index, device, problem, hint);
+                if (!rows.empty()) return rows;
+            }
+        return {};
+    }
+
+    void add(const std::vector<DatabaseRow>& rows) {
+        const std::lock_guard lock(mutex_);
+        load();
+        for (const DatabaseRow& row : rows) {
+            auto& known = user_[key(row.device, row.problem)];
+            std::erase_if(known, [&](const DatabaseRow& old) {
+                return old.platform == row.platform && old.driver == row.driver;
+            });
+        }
+        insert(user_, rows);
+        const auto path = user_path();
+        if (!path) return;
+        try {
+            update_database(*path, rows);
+        } catch (const Error& error) {
+            log(LogLevel::warning, cat("tuning database: ", error.what()));
+        }
+    }
+
+  private:
+    using Index = std::map<std::string, std::vector<DatabaseRow>>;
+
+    static std::string key(const std::string& device, const std::string& problem) { return device + '\n' + problem; }
+
+    static void insert(Index& index, const std::vector<DatabaseRow>& rows) {
+        for (const DatabaseRow& row : rows) index[key(row.device, row.problem)].push_back(row);
+    }
+
+    void load() {
+        if (loaded_) return;
+        loaded_ = true;
+        insert(shipped_, shipped_database());
+        if (const auto path = user_path()) insert(user_, load_database(*path));
+    }
+
+    /// Hashes are of the process's kernels, which do not change while it runs.
+    bool is_fresh(const DatabaseRow& row) {
+        auto found = hashes_.find(row.row.engine);
+        if (found == hashes_.end()) {
+            const Engine* engine = EngineRegistry::instance().find(row.row.engine);
+            found = hashes_.emplace(row.row.engine, engine == nullptr ? std::string() : source_hash(*engine)).first;
+        }
+        return !found->second.empty() && found->second == row.source;
+    }
+
+    std::vector<TuningRow> select(const Index& index, const DeviceInfo& device, const std::string& problem, bool hint) {
+        std::vector<TuningRow> rows;
+        const auto found = index.find(key(device.name, problem));
+        if (found == index.end()) return rows;
+        for (const DatabaseRow& row : found->second) {
+            if ((row.driver == device.driver) == hint || row.platform != device.platform || !is_fresh(row)) continue;
+            const auto same = std::find_if(rows.begin(), rows.end(),
+                                           [&](const TuningRow& other) { return other.engine == row.row.engine; });
+            if (same != rows.end()) {  // hints of several drivers: the fastest
+                if (row.row.seconds < same->seconds) *same = row.row;
+            } else {
+                rows.push_back(row.row);
+            }
+        }
+        for (TuningRow& row : rows) row.hint = hint;
+        std::sort(rows.begin(), rows.end(), [](const TuningRow& a, const TuningRow& b) {
+            return std::tie(a.seconds, a.engine) < std::tie(b.seconds, b.engine);
+        });
+        return rows;
+    }
+
+    std::mutex mutex_;
+    bool loaded_ = false;
+    Index user_, shipped_;
+    std::map<std::string, std::string> hashes_;  ///< by engine
+};
+
+/// Rows of a device made smaller by DLPRIM_TRAITS would be those of another device.
+bool is_as_itself() { return !env("DLPRIM_TRAITS"); }
+
+}  // namespace
+
+std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem) {
+    if (!is_as_itself()) return {};
+    return Knowledge::instance().find(context.info(), problem.key(false));
+}
+
+std::optional<TuningRow> lookup_tuning(ContextImpl& context, const Problem& problem) {
+    std::vector<TuningRow> rows = lookup_tunings(context, problem);
+    if (rows.empty()) return std::nullopt;
+    return std::move(rows.front());
+}
+
+void store_tunings(ContextImpl& context, const Problem& problem, const std::vector<TuningRow>& rows) {
+    if (!is_as_itself()) return;
+    std::vector<DatabaseRow> all;
+    for (const TuningRow& row : rows) {
+        const Engine* engine = EngineRegistry::instance().find(row.engine);
+        require(engine != nullptr, "there is no engine '", row.engine, "'");
+        const DeviceInfo& device = context.info();
+        all.push_back({device.name, device.platform, device.driver, problem.key(false), source_hash(*engine), row});
+    }
+    Knowledge::instance().add(all);
+}
+
+void store_tuning(ContextImpl& context, const Problem& problem, const TuningRow& row) {
+    store_tunings(context, problem, {row});
+}
+
+std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what) {
+    try {
+        const json root = json::parse(text);
+        require(root.at("format").get<int>() == 1, what, ": format ", root.at("format").get<int>(), ", not 1");
+        std::vector<DatabaseRow> rows;
+        for (const json& item : root.at("rows")) rows.push_back(parse_row(item));
+        return rows;
+    } catch (const json::exception& error) {
+        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", error.what());
+    }
+}
+
+std::string print_database(const std::vector<DatabaseRow>& rows) {
+    // One line a row, so that two versions of a shipped file can be compared.
+    std::string text = "{\"format\": 1, \"rows\": [";
+    const char* separator = "\n";
+    for (const DatabaseRow& row : rows) {
+        const json item = {{"device", row.device},   {"platform", row.platform}, {"driver", row.driver},
+                           {"problem", row.problem}, {"engine", row.row.engine}, {"tuning", json(row.row.tuning)},
+                           {"seconds", row.row.seconds}, {"source", row.source}};
+        text += separator + item.dump(-1, ' ', false, json::error_handler_t::replace);
+        separator = ",\n";
+    }
+    return text + "\n]}\n";
+}
+
+std::vector<DatabaseRow> load_database(const std::filesystem::path& path) {
+    std::error_code code;
+    if (!std::filesystem::exists(path, code)) return {};
+    try {
+        require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(), "' is too large");
+        return parse_database(read_file(path), cat("'", path.string(), "'"));
+    } catch (const Error& error) {
+        log(LogLevel::warning, cat("tuning database: ", error.what(), "; it is ignored"));
+        return {};
+    }
+}
+
+void update_database(const std::filesystem::path& path, const std::vector<DatabaseRow>& rows) {
+    std::error_code code;
+    if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), code);
+    const FileLock lock(path);
+    std::vector<DatabaseRow> all = load_database(path);
+    const auto place = [](const DatabaseRow& row) {
+        return std::tie(row.device, row.platform, row.driver, row.problem);
+    };
+    std::erase_if(all, [&](const DatabaseRow& old) {
+        return std::any_of(rows.begin(), rows.end(), [&](const DatabaseRow& row) { return place(row) == place(old); });
+    });
+    all.insert(all.end(), rows.begin(), rows.end());
+    std::sort(all.begin(), all.end(), [&](const DatabaseRow& a, const DatabaseRow& b) {
+        return std::tuple_cat(place(a), std::tie(a.row.engine)) < std::tuple_cat(place(b), std::tie(b.row.engine));
+    });
+    write_file_atomically(path, print_database(all));
+}
+
+const std::vector<DatabaseRow>& shipped_database() {
+    static const std::vector<DatabaseRow>* rows = [] {
+        auto* all = new std::vector<DatabaseRow>;
+        for (const EmbeddedDatabase* entry = embedded_databases; entry->path != nullptr; ++entry)
+            for (DatabaseRow& row : parse_database(entry->text, cat("databases/", entry->path)))
+                all->push_back(std::move(row));
+        return all;
+    }();
+    return *rows;
+}
+
+std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows) {
+    std::vector<std::string> wrong;
+    for (const DatabaseRow& row : rows) {
+        const Engine* engine = EngineRegistry::instance().find(row.row.engine);
+        if (engine == nullptr)
+            wrong.push_back(cat(row.problem, ": there is no engine '", row.row.engine, "'"));
+        else if (const std::string hash = source_hash(*engine); hash != row.source)
+            wrong.push_back(cat(row.problem, ": ", row.row.engine, " was measured with source ", row.source,
+                                "; it is ", hash, " now. Tune again"));
+    }
+    return wrong;
+}
+
+std::string source_hash(const Engine& engine) {
+    std::string text;
+    for (const std::string& path : engine.sources()) text += kernel_source(path);
+    if (text.empty()) text = cat(engine.name(), " of ", DLPRIM_VERSION);
+    return hash_hex(text);
+}
 
 }  // namespace dlprim

@@ -1,0 +1,15 @@
+# dlprim_embed_databases(OUTPUT): turns databases/*.json into one C++ file holding them as a table of raw
+# strings, at configure time; a change of one of them configures anew.
+function(dlprim_embed_databases output)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/databases/*.json)
+    list(SORT files)
+    set(text "// Generated from databases/. Do not edit.\n#include \"engine/embedded_databases.hpp\"\n\nnamespace dlprim {\nconst EmbeddedDatabase embedded_databases[] = {\n")
+    foreach(file IN LISTS files)
+        get_filename_component(name ${file} NAME)
+        file(READ ${file} body)
+        string(APPEND text "{\"${name}\", R\"dlprim_db(${body})dlprim_db\"},\n")
+        set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    endforeach()
+    string(APPEND text "{nullptr, nullptr}};\n}  // namespace dlprim\n")
+    file(GENERATE OUTPUT ${output} CONTENT "${text}")
+endfunction()

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Tuning databases: files that are kept, damaged, shared by processes; rows that are stale.
+#include "base/env.hpp"
+#include "engine/database.hpp"
+#include "graph/operator.hpp"
+#include "support/catch.hpp"
+
+#include <cstdlib>
+#include <fstream>
+
+#include <unistd.h>
+
+using namespace dlprim;
+
+namespace {
+
+std::filesystem::path fresh_file(const std::string& name) {
+    const auto folder = std::filesystem::temp_directory_path() / ("dlprim_database_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder);
+    std::filesystem::remove(folder / name);
+    return folder / name;
+}
+
+const Engine& some_engine() {
+    register_all_operators();
+    return *EngineRegistry::instance().of("MatMul", true).at(0);
+}
+
+DatabaseRow row(const std::string& problem, double seconds) {
+    return {"device", "platform", "driver", problem, source_hash(some_engine()),
+            {std::string(some_engine().name()), {{"tile", 4}}, seconds, false}};
+}
+
+}  // namespace
+
+TEST_CASE("A database keeps rows that others wrote and replaces its own") {
+    const auto path = fresh_file("rows.json");
+    CHECK(load_database(path).empty());
+    update_database(path, {row("a", 1), row("b", 2)});
+    update_database(path, {row("b", 3)});
+    const auto rows = load_database(path);
+    REQUIRE(rows.size() == 2);
+    CHECK(rows[0].problem == "a");
+    CHECK(rows[1].row.seconds == 3);
+    CHECK(rows[1].row.tuning == Tuning{{"tile", 4}});
+    CHECK(parse_database(print_database(rows), "text").size() == 2);
+}
+
+TEST_CASE("A damaged database is ignored and replaced") {
+    const auto path = fresh_file("damaged.json");
+    for (const char* text : {"", "{", "[]", "{\"format\": 2, \"rows\": []}", "{\"format\": 1, \"rows\": [7]}",
+                             "{\"format\": 1, \"rows\": [{\"device\": 3}]}"}) {
+        INFO(text);
+        std::ofstream(path) << text;
+        CHECK(load_database(path).empty());
+        CHECK_THROWS_AS(parse_database(text, "text"), Error);
+    }
+    update_database(path, {row("a", 1)});
+    CHECK(load_database(path).size() == 1);
+}
+
+TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
+    const auto path = fresh_file("user.json");
+    setenv("DLPRIM_TUNING", path.c_str(), 1);
+    const Context context("cpu");
+    const Engine& engine = some_engine();
+    Problem problem;
+    problem.op = "MatMul";
+    const auto by_other = [&](const std::string& driver, const std::string& name, const std::string& source) {
+        DatabaseRow other = row(problem.key(false), 0.25);
+        other.device = name;
+        other.platform = context.info().platform;
+        other.driver = driver;
+        other.source = source;
+        return other;
+    };
+    Problem hinted = problem;
+    hinted.epilogue.resize(1);
+    DatabaseRow hint = by_other("another driver", context.info().name, source_hash(engine));
+    hint.problem = hinted.key(false);
+    update_database(path, {by_other(context.info().driver, context.info().name, "another source"),
+                           by_other(context.info().driver, "another device", source_hash(engine)), hint});
+    CHECK_FALSE(lookup_tuning(context.impl(), problem).has_value());
+    REQUIRE(lookup_tuning(context.impl(), hinted).has_value());
+    CHECK(lookup_tuning(context.impl(), hinted)->hint);
+
+    store_tuning(context.impl(), hinted, {std::string(engine.name()), {{"tile", 8}}, 0.5, false});
+    const auto found = lookup_tuning(context.impl(), hinted);
+    REQUIRE(found.has_value());
+    CHECK_FALSE(found->hint);
+    CHECK(found->tuning == Tuning{{"tile", 8}});
+    CHECK(load_database(path).size() == 4);
+}
+
+TEST_CASE("Rows shipped with the library are of today's sources") {
+    register_all_operators();
+    for (const std::string& line : stale_rows(shipped_database())) {
+        INFO(line);
+        CHECK(false);
+    }
+    // The check can fail.
+    DatabaseRow stale = row("a", 1);
+    stale.source[0] = stale.source[0] == '0' ? '1' : '0';
+    CHECK(stale_rows({row("a", 1)}).empty());
+    CHECK(stale_rows({stale}).size() == 1);
+    stale.row.engine = "none.such";
+    CHECK(stale_rows({stale}).size() == 1);
+}
