@@ -27,6 +27,10 @@ Attrs attrs_of(const Json& options) {
             attrs.set(name, value.get<std::int64_t>());
         else if (value.is_number())
             attrs.set(name, value.get<double>());
+        else if (value.is_string())
+            attrs.set(name, value.get<std::string>());
+        else
+            FAIL("the case's option '" << name << "' is of a kind this test does not read");
     }
     return attrs;
 }
