@@ -16,7 +16,7 @@ class InterpolationBackward : public Operator {
     bool internal() const override { return true; }
     const Schema& schema() const override {
         static const Schema schema{
-            {"mode", OptionKind::text, std::string("nearest"),
+            {"method", OptionKind::text, std::string("nearest"),
              "as of Interpolation, like the rest"},
             {"scale_y", OptionKind::number, -1.0, ""},
             {"scale_x", OptionKind::number, -1.0, ""},
@@ -36,7 +36,7 @@ class InterpolationBackward : public Operator {
 
 const Schema& Interpolation::schema() const {
     static const Schema schema{
-        {"mode", OptionKind::text, std::string("nearest"), "nearest, nearest-exact or bilinear"},
+        {"method", OptionKind::text, std::string("nearest"), "nearest, nearest-exact or bilinear"},
         {"scale_y", OptionKind::number, -1.0,
          "output height over input height; the size rounds down"},
         {"scale_x", OptionKind::number, -1.0,

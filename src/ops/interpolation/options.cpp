@@ -10,7 +10,7 @@
 namespace dlprim::interpolation {
 
 Options::Options(const Attrs& attrs) {
-    const std::string& name = attrs.text("mode");
+    const std::string& name = attrs.text("method");
     if (name == "nearest")
         mode = Mode::nearest;
     else if (name == "nearest-exact")
@@ -18,10 +18,10 @@ Options::Options(const Attrs& attrs) {
     else if (name == "bilinear")
         mode = Mode::bilinear;
     else
-        fail(ErrorKind::invalid_argument, "mode '", name,
+        fail(ErrorKind::invalid_argument, "method '", name,
              "' is not one of nearest, nearest-exact, bilinear");
     align_corners = attrs.boolean("align_corners");
-    require(!align_corners || mode == Mode::bilinear, "align_corners goes with mode bilinear only");
+    require(!align_corners || mode == Mode::bilinear, "align_corners goes with method bilinear only");
     const auto scale = [&](const char* option) -> std::optional<double> {
         const double value = attrs.number(option);
         if (value == -1) return {};

@@ -19,7 +19,7 @@ struct Source {
 /// Where output `o` of one dimension reads.
 Source source(const Attrs& attrs, const char* scale_option, std::int64_t o, std::int64_t in,
               std::int64_t out) {
-    const std::string mode = attrs.text("mode");
+    const std::string mode = attrs.text("method");
     const double given = attrs.number(scale_option);
     const double step = given > 0 ? 1.0 / given : double(in) / double(out);
     if (mode == "nearest") {
@@ -53,7 +53,7 @@ void visit(const Attrs& attrs, const Shape& x, const Shape& y, F&& f) {
                     return static_cast<std::size_t>((p * x[2] + row) * x[3] + column);
                 };
                 f(at(r.a, c.a), to, (1 - r.share_of_b) * (1 - c.share_of_b));
-                if (attrs.text("mode") != "bilinear") continue;
+                if (attrs.text("method") != "bilinear") continue;
                 f(at(r.a, c.b), to, (1 - r.share_of_b) * c.share_of_b);
                 f(at(r.b, c.a), to, r.share_of_b * (1 - c.share_of_b));
                 f(at(r.b, c.b), to, r.share_of_b * c.share_of_b);

@@ -151,7 +151,7 @@ TEST_CASE("random Interpolation") {
     each([](Random& r) {
         const std::int64_t mode = r.pick(0, 2);
         const char* const names[] = {"nearest", "nearest-exact", "bilinear"};
-        Attrs attrs{{"mode", std::string(names[mode])}};
+        Attrs attrs{{"method", std::string(names[mode])}};
         const Ints sizes{r.pick(1, 2), r.channels(), r.pick(1, 13), r.pick(1, 13)};
         if (r.coin()) {
             attrs.set("out_h", r.pick(1, 30)).set("out_w", r.pick(1, 30));
