@@ -9,6 +9,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim::ops {
@@ -16,6 +17,9 @@ namespace dlprim::ops {
 struct CallOptions {
     bool training = false;            ///< training-mode semantics
     std::string engine;               ///< forced engine, or empty
+    /// Forced engines by type, of the operator, of what it is made of and of what its gradient is made
+    /// of: type, engine. Where one does not apply, another runs.
+    std::vector<std::pair<std::string, std::string>> engines;
     std::vector<Tensor> out;          ///< write here instead of into new tensors
     std::uint64_t seed = 1, step = 0; ///< for random operators
 };

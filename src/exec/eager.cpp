@@ -60,6 +60,7 @@ struct Call {
 std::string key_of(const Call& call) {
     std::string key = cat(call.type, call.backward ? " backward " : " ", call.how.training ? "training " : "", call.how.engine,
                           " {", call.options.str(), "}");
+    for (const auto& [what, engine] : call.how.engines) key += cat(' ', what, '=', engine);
     for (const auto& list : {call.inputs, call.params}) {
         key += " |";
         for (const Tensor& tensor : list) key += cat(' ', name_of(tensor.dtype()), tensor.shape().str());
@@ -120,6 +121,7 @@ std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, Bloc
 
     PlanOptions options;
     options.external_params = true;
+    options.engines = call.how.engines;
     auto entry = std::make_unique<Entry>();
     entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store, true);
     const Plan& plan = entry->executor->plan();
@@ -237,6 +239,13 @@ std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, 
                                    std::span<const Tensor> params, std::span<const Tensor> output_gradients,
                                    const ops::CallOptions& call) {
     return run({type, options, inputs, params, output_gradients, call, true});
+}
+
+const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                       std::span<const Tensor> params, std::span<const Tensor> output_gradients,
+                       const ops::CallOptions& call) {
+    const Call wanted{type, options, inputs, params, output_gradients, call, !output_gradients.empty()};
+    return find_entry(context_of(wanted), wanted).executor->plan();
 }
 
 }  // namespace dlprim

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/attrs.hpp"
+#include "plan/plan.hpp"
 
 #include <dlprim/ops.hpp>
 
@@ -19,5 +20,11 @@ std::vector<Tensor> eager_call(std::string_view type, const Attrs& options, std:
 std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
                                    std::span<const Tensor> params, std::span<const Tensor> output_gradients,
                                    const ops::CallOptions& call);
+
+/// The plan that such a call runs; `output_gradients` empty: of eager_call. For tests and reports; valid
+/// until the next call.
+const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+                       std::span<const Tensor> params, std::span<const Tensor> output_gradients,
+                       const ops::CallOptions& call);
 
 }  // namespace dlprim

@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes the golden files: what PyTorch computes in float64 for the cases marked "golden".
+
+    python3 tests/golden/make_golden.py [FILE ...]      e.g. conv2d
+
+For every tests/cases/<op>.json with such cases, tests/golden/<op>.h5 gets a group a case with inputs,
+parameters, outputs, gradients of the outputs and of all float operands, and updated states. The data
+lies in the files, so that the tests need neither PyTorch nor the same random numbers.
+Needs torch, numpy and h5py.
+"""
+import json
+import pathlib
+import sys
+import zlib
+
+import h5py
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE.parent / "cases"
+FLOATS = ("float", "float32", "double", "float64", "half", "float16", "bfloat16")
+
+
+def is_float(spec):
+    return spec.get("dtype", "float") in FLOATS
+
+
+def make(spec, shape, random):
+    """Values that float32 and shorter types hold exactly, and that compress well."""
+    count = int(np.prod(shape)) if shape else 1
+    fill = spec.get("fill", "normal")
+    if fill == "labels":
+        values = random.integers(0, spec.get("classes", 2), count)
+    elif fill == "distinct":
+        values = random.permutation(count) / 8 - count // 16
+    elif fill == "equal":
+        values = np.full(count, 0.75)
+    elif fill == "positive":
+        values = np.round(random.uniform(0.1, 2, count) * 64 + 1) / 64
+    elif fill == "uniform":
+        low, high = spec.get("min", -1), spec.get("max", 1)
+        values = np.clip(np.round(random.uniform(low, high, count) * 64) / 64, low, high)
+    else:
+        values = np.round(random.normal(0, 1, count) * 64) / 64
+    if not is_float(spec) and fill != "labels":
+        values = np.trunc(values * 8)
+    if spec.get("dtype") in TYPES:
+        values = torch.tensor(np.asarray(values, dtype=np.float64)).to(TYPES[spec["dtype"]]).double().numpy()
+    return np.asarray(values, dtype=np.float64).reshape(shape)
+
+
+def activate(name, x, o):
+    alpha = o.get("negative_slope", o.get("alpha"))
+    beta = o.get("beta")
+    get = lambda value, default: default if value is None else value
+    return {
+        "identity": lambda: x * 1, "relu": lambda: F.relu(x), "relu6": lambda: F.relu6(x),
+        "sigmoid": lambda: torch.sigmoid(x), "tanh": lambda: torch.tanh(x), "gelu": lambda: F.gelu(x),
+        "gelu_tanh": lambda: F.gelu(x, approximate="tanh"), "silu": lambda: F.silu(x),
+        "hardswish": lambda: F.hardswish(x), # F.hardsigmoid's gradient has float32's 1/6 even in float64.
+        "hardsigmoid": lambda: torch.where((x > -3) & (x < 3), x / 6 + 0.5, (x >= 3).double()),
+        "hardtanh": lambda: F.hardtanh(x, get(alpha, -1.0), get(beta, 1.0)),
+        "leaky_relu": lambda: F.leaky_relu(x, get(alpha, 0.01)), "elu": lambda: F.elu(x, get(alpha, 1.0)),
+        "selu": lambda: F.selu(x), "celu": lambda: F.celu(x, get(alpha, 1.0)),
+        "softplus": lambda: F.softplus(x, get(alpha, 1.0), get(beta, 20.0)), "softsign": lambda: F.softsign(x),
+        "mish": lambda: F.mish(x), "logsigmoid": lambda: F.logsigmoid(x), "tanhshrink": lambda: F.tanhshrink(x),
+        "softshrink": lambda: F.softshrink(x, get(alpha, 0.5)), "hardshrink": lambda: F.hardshrink(x, get(alpha, 0.5)),
+        "threshold": lambda: F.threshold(x, get(alpha, 0.0), get(beta, 0.0)), "exp": lambda: torch.exp(x),
+        "log": lambda: torch.log(x), "sqrt": lambda: torch.sqrt(x), "square": lambda: x * x,
+        "abs": lambda: torch.abs(x), "neg": lambda: -x,
+    }[name]()
+
+
+def pair(value):
+    return tuple(value) if isinstance(value, list) else (value, value)
+
+
+def spatial(values):
+    return [int(v) for v in values.shape[2:]]
+
+
+def convolution(o, x, p):
+    pad = o.get("pad", 0)
+    if isinstance(pad, list) and len(pad) == 4:
+        x, pad = F.pad(x[0], (pad[1], pad[3], pad[0], pad[2])), 0
+    else:
+        x = x[0]
+    bias = p[1] if len(p) > 1 else None
+    y = F.conv2d(x, p[0], bias, pair(o.get("stride", 1)), pair(pad), pair(o.get("dilate", 1)), o.get("groups", 1))
+    return activate(o.get("activation", "identity"), y, {})
+
+
+def transposed(o, x, p):
+    bias = p[1] if len(p) > 1 else None
+    y = F.conv_transpose2d(x[0], p[0], bias, pair(o.get("stride", 1)), pair(o.get("pad", 0)),
+                           pair(o.get("output_pad", 0)), o.get("groups", 1), pair(o.get("dilate", 1)))
+    return activate(o.get("activation", "identity"), y, {})
+
+
+def pooling(o, x, p):
+    kernel, stride, pad = pair(o["kernel"]), pair(o.get("stride", 1)), pair(o.get("pad", 0))
+    ceil = bool(o.get("ceil_mode", False))
+    if o.get("mode", "max") == "max":
+        return F.max_pool2d(x[0], kernel, stride, pad, ceil_mode=ceil)
+    return F.avg_pool2d(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)))
+
+
+def batch_norm(o, x, p, training):
+    mean, variance = p[0].detach().clone(), p[1].detach().clone()
+    scale, offset = (p[2], p[3]) if len(p) > 2 else (None, None)
+    batch = training and not o.get("use_global_stats", False)
+    y = F.batch_norm(x[0], mean, variance, scale, offset, batch, o.get("momentum", 0.1), o.get("eps", 1e-5))
+    return y, ({0: mean, 1: variance} if batch else {})
+
+
+def layer_norm(o, x, p):
+    shape = o.get("normalized_shape")
+    shape = [shape] if isinstance(shape, int) else shape
+    shape = shape or list(x[0].shape)[-o.get("dims", 1):]
+    return F.layer_norm(x[0], shape, p[0] if p else None, p[1] if len(p) > 1 else None, o.get("eps", 1e-5))
+
+
+def interpolation(o, x, p):
+    method = o.get("method", "nearest")
+    how = {"mode": method}
+    if method == "bilinear":
+        how["align_corners"] = bool(o.get("align_corners", False))
+    if o.get("scale_y", -1) > 0:
+        how["scale_factor"] = (o["scale_y"], o["scale_x"])
+    else:
+        how["size"] = (o["out_h"], o["out_w"])
+    return F.interpolate(x[0], **how)
+
+
+def elementwise(o, x, p):
+    a, b = x[0] * o.get("coef1", 1), x[1] * o.get("coef2", 1)
+    kind = o.get("operation", "sum")
+    y = a + b if kind == "sum" else a * b if kind == "prod" else torch.maximum(a, b)
+    return activate(o.get("activation", "identity"), y, {})
+
+
+def matmul(o, x, p):
+    turn = lambda t, flag: t.transpose(-1, -2) if flag and t.dim() > 1 else t
+    y = torch.matmul(turn(x[0], o.get("transpose_a")), turn(x[1], o.get("transpose_b"))) * o.get("alpha", 1.0)
+    return y + x[2] if len(x) > 2 else y
+
+
+def reduction(o, x, p):
+    rank = x[0].dim()
+    dims = o.get("dims")
+    dims = [dims] if isinstance(dims, int) else dims
+    if not dims:
+        start = o.get("start_axis", 0)
+        dims = list(range(start if start >= 0 else start + rank, rank))
+    v = {"sum": x[0], "mean": x[0], "sumsq": x[0] * x[0], "abssum": x[0].abs()}[o.get("method", "sum")]
+    keep = bool(o.get("keep_dim", True))
+    y = v.mean(dims, keep) if o.get("method") == "mean" else v.sum(dims, keep)
+    return y * o.get("output_scale", 1.0)
+
+
+def slice_(o, x, p):
+    dim, size = o.get("dim", 1), x[0].shape[o.get("dim", 1)]
+    end = o.get("end", -1)
+    index = [slice(None)] * x[0].dim()
+    index[dim] = slice(o.get("begin", 0), size if end == -1 else end)
+    return x[0][tuple(index)] * 1
+
+
+def squeeze(o, x, p):
+    if o.get("dims") and not o.get("all"):
+        return torch.squeeze(x[0], tuple(o["dims"])) * 1
+    return torch.squeeze(x[0]) * 1
+
+
+def reshape(o, x, p):
+    return x[0].reshape([x[0].shape[i] if d == 0 else d for i, d in enumerate(o["dims"])]) * 1
+
+
+def transpose(o, x, p):
+    if o.get("dims"):
+        return x[0].permute(o["dims"]) * 1
+    return x[0].transpose(o.get("dim0", 0), o.get("dim1", 1)) * 1
+
+
+def recurrent(kind):
+    def run(o, x, p):
+        net = kind(x[0].shape[-1], o["hidden_size"], o.get("num_layers", 1), bool(o.get("bias", True)),
+                   bool(o.get("batch_first", False)), bidirectional=bool(o.get("bidirectional", False))).double()
+        names = [name for name, _ in net.named_parameters()]
+        values = dict(zip(names, p))
+        states = None if len(x) == 1 else (x[1] if kind is torch.nn.GRU else (x[1], x[2]))
+        y, h = torch.func.functional_call(net, values, (x[0], states) if states is not None else (x[0],))
+        return [y] + (list(h) if isinstance(h, tuple) else [h])
+    return run
+
+
+def split_params(shapes):
+    return lambda o, x: shapes(o, x)
+
+
+def bias_of(o, shape):
+    return [shape] if o.get("bias", True) else []
+
+
+def conv_shapes(o, x):
+    kernel = list(pair(o["kernel"]))
+    return [[o["channels_out"], x[0][1] // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
+
+
+def transposed_shapes(o, x):
+    kernel = list(pair(o["kernel"]))
+    return [[x[0][1], o["channels_out"] // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
+
+
+def norm_shapes(o, x):
+    shape = o.get("normalized_shape")
+    shape = [shape] if isinstance(shape, int) else shape
+    shape = shape or x[0][-o.get("dims", 1):]
+    if not o.get("elementwise_affine", True):
+        return []
+    return [shape] + ([shape] if o.get("bias", True) else [])
+
+
+def recurrent_shapes(gates):
+    def shapes(o, x):
+        hidden, directions = o["hidden_size"], 2 if o.get("bidirectional") else 1
+        result = []
+        for layer in range(o.get("num_layers", 1)):
+            for _ in range(directions):
+                size = x[0][-1] if layer == 0 else hidden * directions
+                result += [[gates * hidden, size], [gates * hidden, hidden]]
+                result += [[gates * hidden]] * (2 if o.get("bias", True) else 0)
+        return result
+    return shapes
+
+
+def parts(o, x, p):
+    return [t * 1 for t in torch.chunk(x[0], o["parts"], o.get("dim", 1))]
+
+
+TYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64}
+# Programs in torch's words, by case.
+POINTWISE = {
+    "one_element": lambda x: x[0] * x[0] + 1,
+    "scalar_shape": lambda x: x[0] * 2.5,
+    "broadcast": lambda x: x[0] * x[1] + x[2],
+    "per_channel": lambda x: (x[0] - x[1]) * torch.rsqrt(x[2] + 1e-5) * x[3],
+    "several_outputs": lambda x: [torch.exp(-x[0] * x[0]) * x[1], torch.exp(-x[0] * x[0]) + x[1],
+                                  torch.sigmoid(x[0]) * torch.tanh(x[1])],
+    "functions": lambda x: [x[0].sin() * x[0].cos() + x[0].atan() + x[0].erf() + torch.expm1(x[0] / 4),
+                            (x[0].abs() + 0.1) ** 1.5 + x[0].asinh()],
+    "statistics": lambda x: [x[0].sum([0, 2, 3], True), (x[0] * x[0]).sum([0, 2, 3], True)],
+    "mean_and_copy": lambda x: [x[0].mean([2, 3], True), 2 * x[0]],
+    "no_keep_dim": lambda x: (x[0] * x[1]).sum([0, 2]),
+    "extremes": lambda x: [x[0].amax(1, True), x[0].amin(1, True)],
+    "products": lambda x: x[0].prod(1, True),
+    "two_axes_sets": lambda x: [x[0].sum(0, True), (x[0] * x[0]).sum(1, True), x[0] + 1],
+}
+NO_PARAMS = lambda o, x: []
+OPS = {  # type: (function of options, inputs, parameters; shapes of the parameters)
+    "Convolution2D": (convolution, conv_shapes),
+    "TransposedConvolution2D": (transposed, transposed_shapes),
+    "InnerProduct": (lambda o, x, p: activate(o.get("activation", "identity"),
+                                              F.linear(x[0].flatten(1), p[0], p[1] if len(p) > 1 else None), {}),
+                     lambda o, x: [[o["outputs"], int(np.prod(x[0][1:]))]] + bias_of(o, [o["outputs"]])),
+    "BatchNorm": (batch_norm, lambda o, x: [[x[0][1]]] * (4 if o.get("affine", True) else 2)),
+    "LayerNorm": (layer_norm, norm_shapes),
+    "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
+                  lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
+    "Pooling2D": (pooling, NO_PARAMS),
+    "GlobalPooling": (lambda o, x, p: F.adaptive_max_pool2d(x[0], 1) if o.get("mode", "max") == "max"
+                      else F.adaptive_avg_pool2d(x[0], 1), NO_PARAMS),
+    "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
+    "Elementwise": (elementwise, NO_PARAMS),
+    "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("axis", 1)), NO_PARAMS),
+    "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(x[0], x[1].long().flatten()).reshape(1), NO_PARAMS),
+    "NLLLoss": (lambda o, x, p: F.nll_loss(x[0], x[1].long(), reduction=o.get("reduce", "mean")), NO_PARAMS),
+    "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
+    "Concat": (lambda o, x, p: torch.cat(x, o.get("dim", 1)), NO_PARAMS),
+    "Split": (parts, NO_PARAMS),
+    "Slice": (slice_, NO_PARAMS),
+    "Flatten": (lambda o, x, p: x[0].flatten(1) * 1, NO_PARAMS),
+    "Reshape": (reshape, NO_PARAMS),
+    "Squeeze": (squeeze, NO_PARAMS),
+    "Transpose": (transpose, NO_PARAMS),
+    "Pad": (lambda o, x, p: F.pad(x[0], o["pads"], o.get("mode", "constant"),
+                                  *([o.get("value", 0.0)] if o.get("mode", "constant") == "constant" else [])), NO_PARAMS),
+    "Reduction": (reduction, NO_PARAMS),
+    "Threshold": (lambda o, x, p: (x[0] > o.get("threshold", 0)).double(), NO_PARAMS),
+    "Hardtanh": (lambda o, x, p: F.hardtanh(x[0], o.get("min_val", -1.0), o.get("max_val", 1.0)), NO_PARAMS),
+    "Abs": (lambda o, x, p: x[0].abs(), NO_PARAMS),
+    "Interpolation": (interpolation, NO_PARAMS),
+    "Dropout": (lambda o, x, p: x[0] * 1, NO_PARAMS),
+    "PReLU": (lambda o, x, p: F.prelu(x[0], p[0]), lambda o, x: [[o.get("num_parameters", 1)]]),
+    "Embedding": (lambda o, x, p: F.embedding(x[0].long(), p[0], o.get("padding_idx")),
+                  lambda o, x: [[o["num_embeddings"], o["embedding_dim"]]]),
+    "MatMul": (matmul, NO_PARAMS),
+    "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
+        x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),
+        scale=o.get("scale") or None), NO_PARAMS),
+    "LSTM": (recurrent(torch.nn.LSTM), recurrent_shapes(4)),
+    "GRU": (recurrent(torch.nn.GRU), recurrent_shapes(3)),
+    "Cast": (lambda o, x, p: x[0].to(TYPES[o["dtype"]]).double(), NO_PARAMS),
+}
+
+
+def wanted(case):
+    if case["type"] == "Pointwise":
+        return case["name"] in POINTWISE
+    if case["type"] == "Cast":  # PyTorch leaves floats out of an integer's range undefined
+        types = [case["options"]["dtype"]] + [spec.get("dtype", "float") for spec in case["inputs"]]
+        return all(name in TYPES for name in types) and not case.get("speed")
+    return case.get("golden", False)
+
+
+def run_case(case, group):
+    random = np.random.default_rng(zlib.crc32((case["type"] + case["name"]).encode()))
+    o, kind = case.get("options", {}), case["type"]
+    function, shapes = OPS.get(kind, (lambda o, x, p: POINTWISE[case["name"]](x), NO_PARAMS))
+    fills = case.get("params", [])
+    operands, floats = [], []
+    for spec in case["inputs"]:
+        operands.append(make(spec, spec["shape"], random))
+        floats.append(is_float(spec) and spec.get("fill") != "labels")
+    for i, shape in enumerate(shapes(o, [spec["shape"] for spec in case["inputs"]])):
+        operands.append(make(fills[i] if i < len(fills) else {}, shape, random))
+        floats.append(not (kind == "BatchNorm" and i < 2))
+    tensors = [torch.tensor(values, dtype=torch.float64, requires_grad=flag and case.get("gradient", True))
+               for values, flag in zip(operands, floats)]
+    inputs, params = tensors[:len(case["inputs"])], tensors[len(case["inputs"]):]
+    updated = {}
+    if kind == "BatchNorm":
+        outputs, updated = function(o, inputs, params, case.get("training", False))
+    else:
+        outputs = function(o, inputs, params)
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+
+    def store(name, values):
+        group.create_dataset(name, data=values, **({"compression": 9, "shuffle": True} if values.size > 100 else {}))
+
+    for i, values in enumerate(operands):
+        store(f"operand{i}", values)
+    for i, output in enumerate(outputs):
+        store(f"output{i}", output.detach().numpy())
+    for i, state in updated.items():
+        store(f"updated{len(inputs) + i}", state.numpy())
+    wanting = [t for t in tensors if t.requires_grad]
+    if not wanting or not any(output.requires_grad for output in outputs):
+        return
+    seeds = [make({}, list(output.shape), random) for output in outputs]
+    grads = torch.autograd.grad(outputs, wanting, [torch.tensor(s) for s in seeds], allow_unused=True)
+    for i, seed in enumerate(seeds):
+        store(f"output_gradient{i}", seed)
+    for t, grad in zip(wanting, grads):
+        index = next(i for i, other in enumerate(tensors) if other is t)
+        store(f"gradient{index}", np.zeros(t.shape) if grad is None else grad.numpy())
+
+
+def main():
+    names = sys.argv[1:] or sorted(path.stem for path in CASES.glob("*.json"))
+    torch.set_num_threads(1)
+    for name in names:
+        cases = [case for case in json.loads((CASES / f"{name}.json").read_text()) if wanted(case)]
+        if not cases:
+            continue
+        path = HERE / f"{name}.h5"
+        with h5py.File(path, "w", libver=("v110", "v110")) as file:
+            for case in cases:
+                try:
+                    run_case(case, file.create_group(case["type"] + "." + case["name"]))
+                except Exception as error:
+                    raise SystemExit(f"{name}: {case['name']}: {error}") from error
+        print(f"{path.name}: {len(cases)} cases, {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

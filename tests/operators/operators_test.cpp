@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// Every operator on every device by every engine against its oracle, over the table of cases and
+// over seeded random problems.
+//
+//   operators_test [--cases] [--random N] [--type TYPE] [--case NAME] [-v]
+//
+// Without --cases and --random: both, random problems as DLPRIM_TEST_RANDOM says (20 an operator).
+#include "support/cases.hpp"
+#include "support/check_case.hpp"
+#include "support/devices.hpp"
+#include "support/random_cases.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+struct Arguments {
+    bool cases = true, verbose = false;
+    int random = 20;
+    std::string type, name;
+};
+
+Arguments read_arguments(int count, char** words) {
+    Arguments arguments;
+    if (const char* given = std::getenv("DLPRIM_TEST_RANDOM")) arguments.random = std::atoi(given);
+    for (int i = 1; i < count; ++i) {
+        const std::string word = words[i];
+        const auto next = [&] { return i + 1 < count ? std::string(words[++i]) : std::string(); };
+        if (word == "--cases")
+            arguments.random = 0;
+        else if (word == "--random") {
+            arguments.cases = false;
+            arguments.random = std::atoi(next().c_str());
+        } else if (word == "--type")
+            arguments.type = next();
+        else if (word == "--case")
+            arguments.name = next();
+        else if (word == "-v")
+            arguments.verbose = true;
+        else {
+            std::cerr << "usage: operators_test [--cases] [--random N] [--type TYPE] [--case NAME] "
+                         "[-v]\n";
+            std::exit(2);
+        }
+    }
+    return arguments;
+}
+
+/// All cases to run: the table's, then random ones of each type.
+std::vector<Case> collect(const Arguments& arguments, std::vector<std::string>& failures) {
+    std::vector<Case> all;
+    const std::vector<Case> table = load_cases(DLPRIM_CASES);
+    for (const std::string& type : OperatorRegistry::instance().types()) {
+        if (!arguments.type.empty() && type != arguments.type) continue;
+        const auto before = all.size();
+        bool known = false;
+        for (const Case& one : table) {
+            known = known || one.type == type;
+            if (one.type == type && !one.speed && arguments.cases) all.push_back(one);
+        }
+        if (!known) failures.push_back(type + " has no cases in tests/cases");
+        if (arguments.random > 0 && !has_random_cases(type))
+            failures.push_back(type + " has no random problems");
+        for (int i = 0; i < arguments.random && has_random_cases(type); ++i) {
+            try {
+                all.push_back(random_case(type, static_cast<unsigned>(i)));
+            } catch (const std::exception& error) {
+                failures.push_back(type + ": random problem " + std::to_string(i) + ": " +
+                                   error.what());
+            }
+        }
+        if (arguments.name.empty()) continue;
+        all.erase(std::remove_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
+                                 [&](const Case& one) { return one.name != arguments.name; }),
+                  all.end());
+    }
+    return all;
+}
+
+void report_unused(const Context& device, Tally& tally) {
+    for (const std::string& name : EngineRegistry::instance().names()) {
+        const Engine* engine = EngineRegistry::instance().find(name);
+        if (engine->on_host() != device.traits().host || tally.tried.count(engine)) continue;
+        if (tally.for_others.count(engine))
+            ++tally.skips["engine " + name + " is for devices of another kind"];
+        else
+            tally.failures.push_back("engine " + name + " applied in no case");
+    }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+    const Arguments arguments = read_arguments(count, words);
+    if (test_devices().empty()) {
+        std::cout << "no such device here\n";
+        return skipped_status;
+    }
+    std::vector<std::string> failures;
+    const std::vector<Case> cases = collect(arguments, failures);
+    for (const std::string& failure : failures) std::cout << "FAILED " << failure << '\n';
+    for (const Context& device : test_devices()) {
+        Tally tally;
+        std::string type;
+        auto start = std::chrono::steady_clock::now();
+        const auto seconds = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+            const int before = tally.runs;
+            const auto failed = tally.failures.size();
+            start = std::chrono::steady_clock::now();
+            check_case(device, cases[i], static_cast<unsigned>(i) + 100, tally);
+            if (arguments.verbose)
+                std::cout << cases[i].title() << ": " << tally.runs - before << " runs, "
+                          << seconds() << " s" << std::endl;
+            for (std::size_t k = failed; k < tally.failures.size(); ++k)
+                std::cout << "FAILED " << device.info().name << ": " << tally.failures[k]
+                          << "\n    options " << cases[i].options << ", inputs" <<
+                    [&] {
+                        std::string text;
+                        for (const CaseTensor& input : cases[i].inputs)
+                            text += ' ' + input.shape.str();
+                        return text;
+                    }() << std::endl;
+        }
+        const bool whole =
+            arguments.cases && arguments.type.empty() && std::getenv("DLPRIM_TRAITS") == nullptr;
+        const auto failed = tally.failures.size();
+        if (whole) report_unused(device, tally);
+        for (std::size_t k = failed; k < tally.failures.size(); ++k)
+            std::cout << "FAILED " << device.info().name << ": " << tally.failures[k] << '\n';
+        for (const auto& [reason, times] : tally.skips)
+            std::cout << "skipped " << times << ": " << reason << '\n';
+        std::cout << device.info().name << ": " << tally.cases << " cases, " << tally.runs
+                  << " runs, " << tally.tried.size() << " engines, " << tally.failures.size()
+                  << " failures\n";
+        failures.insert(failures.end(), tally.failures.begin(), tally.failures.end());
+    }
+    return failures.empty() ? 0 : 1;
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: MIT
+// Running a case and comparing.
+#include "support/check_case.hpp"
+
+#include "exec/eager.hpp"
+#include "formats/json_net.hpp"
+#include "plan/choose.hpp"
+
+#include <dlprim/ops.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <sstream>
+
+namespace dlprim::testing {
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// The oracle's answers.
+struct Expected {
+    std::vector<HostArray> outputs, output_gradients, gradients;
+    std::vector<std::pair<int, HostArray>> updated;
+};
+
+constexpr std::uint64_t call_seed = 5, call_step = 3;
+
+Expected ask_oracle(const Case& one, const CaseData& data, unsigned seed) {
+    const Operator& op = OperatorRegistry::instance().get(one.type);
+    std::vector<HostArray> operands = data.inputs;
+    operands.insert(operands.end(), data.params.begin(), data.params.end());
+    std::vector<TensorSpec> specs;
+    for (const HostArray& operand : operands) specs.push_back({operand.shape, operand.dtype});
+    Expected expected;
+    const std::vector<TensorSpec> made = op.infer(data.attrs, specs);
+    OracleCall call{data.attrs, one.training, operands, std::vector<HostArray>(made.size()),
+                    {},         call_seed,    call_step};
+    op.oracle(call);
+    expected.updated = call.updated;
+    expected.outputs = call.outputs;
+    if (!one.gradient) return expected;
+    std::mt19937 random(seed + 1);
+    for (const TensorSpec& output : made) {
+        CaseTensor tensor;
+        tensor.shape = output.shape;
+        tensor.dtype = output.dtype;
+        expected.output_gradients.push_back(make_data(tensor, random));
+    }
+    OracleBackwardCall back{data.attrs,
+                            one.training,
+                            operands,
+                            call.outputs,
+                            expected.output_gradients,
+                            std::vector<HostArray>(operands.size()),
+                            call_seed,
+                            call_step};
+    op.oracle_backward(back);
+    expected.gradients = back.input_gradients;
+    return expected;
+}
+
+Tensor upload(const Context& device, const HostArray& array) {
+    Tensor tensor(device, array.shape, array.dtype);
+    Bytes bytes(array.data.size() * size_of(array.dtype));
+    convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
+    if (!bytes.empty()) tensor.copy_from_host(bytes.data(), bytes.size());
+    return tensor;
+}
+
+std::vector<Tensor> upload(const Context& device, const std::vector<HostArray>& arrays) {
+    std::vector<Tensor> tensors;
+    for (const HostArray& array : arrays) tensors.push_back(upload(device, array));
+    return tensors;
+}
+
+Bytes download(const Tensor& tensor) {
+    Bytes bytes(tensor.bytes());
+    if (!bytes.empty()) tensor.copy_to_host(bytes.data(), bytes.size());
+    return bytes;
+}
+
+double tolerance(DType dtype, const Plan& plan) {
+    if (dtype == DType::f16) return 1e-3;
+    if (dtype == DType::bf16) return 8e-3;
+    if (is_integer(dtype) || dtype == DType::boolean) return 0;
+    for (const Step& step : plan.steps)
+        if (step.engine != nullptr &&
+            step.engine->name().find("winograd") != std::string_view::npos)
+            return 1e-4;
+    return 1e-5;
+}
+
+class Checker {
+  public:
+    Checker(const Context& device, const Case& one, unsigned seed, Tally& tally)
+        : device_(device),
+          one_(one),
+          tally_(tally),
+          data_(make_case_data(one, seed)),
+          expected_(ask_oracle(one, data_, seed)),
+          inputs_(upload(device, data_.inputs)),
+          output_gradients_(upload(device, expected_.output_gradients)) {}
+
+    void direction(bool backward) {
+        // A plan is valid until the next call, so all is read off it first.
+        std::map<std::string, std::string> forced;  // engine -> type
+        {
+            const Plan& plan = compare(backward, {});
+            std::set<const Engine*> chosen;
+            for (const Step& step : plan.steps)
+                if (step.engine != nullptr) chosen.insert(step.engine);
+            for (const Node& node : plan.graph.nodes) {
+                if (node.removed || node.op->is_view()) continue;
+                const Problem problem = problem_of(plan.graph, node, {});
+                for (const Engine* engine :
+                     EngineRegistry::instance().of(problem.op, device_.traits().host)) {
+                    if (applies_elsewhere(*engine, problem)) tally_.for_others.insert(engine);
+                    if (!chosen.count(engine) && engine->is_applicable(device_.traits(), problem))
+                        forced.emplace(engine->name(), problem.op);
+                }
+            }
+        }
+        for (const auto& [engine, type] : forced) compare(backward, {{type, engine}});
+    }
+
+  private:
+    /// Whether a device unlike this one would use the engine.
+    bool applies_elsewhere(const Engine& engine, const Problem& problem) const {
+        if (device_.traits().host) return false;
+        Traits other = device_.traits();
+        other.wide_vectors = !other.wide_vectors;
+        other.vector_width = other.wide_vectors ? 8 : 1;
+        other.max_work_group = 1024;
+        other.local_bytes = 65536;
+        other.fp16 = other.fp64 = true;
+        return static_cast<bool>(engine.is_applicable(other, problem));
+    }
+
+    const Plan& compare(bool backward, std::vector<std::pair<std::string, std::string>> engines) {
+        ops::CallOptions how;
+        how.training = one_.training;
+        how.seed = call_seed;
+        how.step = call_step;
+        how.engines = std::move(engines);
+        const std::string forced = how.engines.empty() ? "" : " by " + how.engines[0].second;
+        where_ = one_.title() + (backward ? " backward" : " forward") + forced;
+        std::vector<Bytes> first;
+        for (int round = 0; round < 2; ++round) {
+            // Parameters anew: a training forward changes them.
+            params_ = upload(device_, data_.params);
+            std::vector<Tensor> results =
+                backward ? ops::backward(one_.type, one_.options, inputs_, params_,
+                                         output_gradients_, how)
+                         : ops::call(one_.type, one_.options, inputs_, params_, how);
+            if (!backward) results.insert(results.end(), params_.begin(), params_.end());
+            std::vector<Bytes> bytes;
+            for (const Tensor& tensor : results)
+                bytes.push_back(tensor.defined() ? download(tensor) : Bytes{});
+            ++tally_.runs;
+            if (round == 0) {
+                first = std::move(bytes);
+                results_ = std::move(results);
+            } else if (bytes != first) {
+                fail("two runs differ");
+            }
+        }
+        const Plan& plan = eager_plan(one_.type, parse_options_json(one_.options), inputs_, params_,
+                                      backward ? output_gradients_ : std::vector<Tensor>{}, how);
+        bool used = how.engines.empty();
+        for (const auto* steps : {&plan.steps, &plan.setup}) {
+            for (const Step& step : *steps) {
+                if (step.engine == nullptr) continue;
+                tally_.tried.insert(step.engine);
+                used = used || step.engine->name() == how.engines[0].second;
+            }
+        }
+        if (!used) fail("the engine applies, but was not used when forced");
+        if (backward)
+            compare_gradients(first, plan);
+        else
+            compare_outputs(first, plan);
+        return plan;
+    }
+
+    void compare_outputs(const std::vector<Bytes>& found, const Plan& plan) {
+        const std::size_t outputs = expected_.outputs.size();
+        if (found.size() != outputs + params_.size())
+            return fail("made another number of outputs than the oracle");
+        for (std::size_t i = 0; i < outputs; ++i)
+            compare_one("output", i, found[i], results_[i].shape(), results_[i].dtype(),
+                        expected_.outputs[i], plan);
+        for (std::size_t i = 0; i < params_.size(); ++i) {
+            const HostArray* wanted = &data_.params[i];
+            for (const auto& [index, contents] : expected_.updated)
+                if (static_cast<std::size_t>(index) == inputs_.size() + i) wanted = &contents;
+            compare_one("parameter after", i, found[outputs + i], params_[i].shape(),
+                        params_[i].dtype(), *wanted, plan);
+        }
+    }
+
+    void compare_gradients(const std::vector<Bytes>& found, const Plan& plan) {
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            const HostArray& wanted = expected_.gradients[i];
+            const bool made = results_[i].defined();
+            const std::size_t operands = data_.inputs.size() + data_.params.size();
+            if (i >= operands) return fail("made too many gradients");
+            if (made && wanted.data.empty() && wanted.shape.numel() != 0)
+                continue;  // of a state: nobody asks
+            if (!made && !wanted.data.empty()) {
+                std::ostringstream text;
+                text << "no gradient of operand " << i << ", the oracle has one";
+                fail(text.str());
+                continue;
+            }
+            if (made)
+                compare_one("gradient", i, found[i], results_[i].shape(), results_[i].dtype(),
+                            wanted, plan);
+        }
+    }
+
+    void compare_one(const char* what, std::size_t index, const Bytes& bytes, const Shape& shape,
+                     DType dtype, const HostArray& wanted, const Plan& plan) {
+        std::ostringstream text;
+        text << what << ' ' << index;
+        if (shape != wanted.shape) {
+            text << " has shape " << shape.str() << ", the oracle's " << wanted.shape.str();
+            return fail(text.str());
+        }
+        std::vector<double> values(static_cast<std::size_t>(shape.numel()));
+        convert(bytes.data(), dtype, values.data(), DType::f64, values.size());
+        HostArray rounded = wanted;
+        if (!is_float(dtype)) {  // what the oracle holds in double, as this type
+            Bytes typed(rounded.data.size() * size_of(dtype));
+            convert(rounded.data.data(), DType::f64, typed.data(), dtype, rounded.data.size());
+            convert(typed.data(), dtype, rounded.data.data(), DType::f64, rounded.data.size());
+        }
+        const double error = relative_error(values, rounded.data, smallest_norm(plan));
+        if (error <= tolerance(dtype, plan)) return;
+        text << " is off by " << error;
+        for (std::size_t i = 0, shown = 0; i < values.size() && shown < 3; ++i) {
+            if (std::abs(values[i] - rounded.data[i]) <= 1e-5 * std::abs(rounded.data[i])) continue;
+            text << (shown == 0 ? ": " : ", ") << '[' << i << "] " << values[i] << " for "
+                 << rounded.data[i];
+            ++shown;
+        }
+        fail(text.str());
+    }
+
+    /// What counts as zero: where terms of the size of the output gradients cancel, as in the
+    /// gradient of a softmax that is all but certain, float cannot come closer than its own
+    /// rounding of them.
+    double smallest_norm(const Plan& plan) const {
+        double squares = 0;
+        if (!plan.graph.gradients.empty())
+            for (const HostArray& gradient : expected_.output_gradients)
+                for (double v : gradient.data) squares += v * v;
+        return std::max(1e-6, 1e-3 * std::sqrt(squares));
+    }
+
+    void fail(const std::string& what) { tally_.failures.push_back(where_ + ": " + what); }
+
+    Context device_;
+    const Case& one_;
+    Tally& tally_;
+    CaseData data_;
+    Expected expected_;
+    std::vector<Tensor> inputs_, params_, results_, output_gradients_;
+    std::string where_;
+};
+
+}  // namespace
+
+void check_case(const Context& device, const Case& one, unsigned seed, Tally& tally) {
+    ++tally.cases;
+    try {
+        Checker checker(device, one, seed, tally);
+        checker.direction(false);
+        if (one.gradient) checker.direction(true);
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::unsupported)
+            ++tally.skips[one.type + ": " + error.what()];
+        else
+            tally.failures.push_back(one.title() + ": " + error.what());
+    } catch (const std::exception& error) {
+        tally.failures.push_back(one.title() + ": " + error.what());
+    }
+}
+
+}  // namespace dlprim::testing

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Seeded random problems: valid options and small shapes of any operator.
+#pragma once
+
+#include "support/cases.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace dlprim::testing {
+
+bool has_random_cases(std::string_view type);
+
+/// The problem of that number; the same on every machine. Throws std::runtime_error where the
+/// generator made nothing that the operator accepts.
+Case random_case(const std::string& type, unsigned number);
+
+}  // namespace dlprim::testing
