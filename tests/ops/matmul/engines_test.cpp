@@ -258,7 +258,7 @@ TEST_CASE("engines agree with the oracle for every tuning") {
 TEST_CASE("an epilogue of matrix products is applied") {
     const std::vector<Context> devices = contexts();
     for (const bool transpose_b : {false, true})
-        for (const char* activation : {"relu", "sigmoid", "leaky_relu", "gelu", "hardswish"}) {
+        for (const char* activation : {"leaky_relu", "sigmoid"}) {
             const Attrs attrs{{"transpose_b", transpose_b}, {"bias", true}};
             Example e(
                 "MatMul", attrs,
