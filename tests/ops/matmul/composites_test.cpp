@@ -25,6 +25,8 @@ Attrs attrs_of(const Json& options) {
             attrs.set(name, value.get<bool>());
         else if (value.is_number_integer())
             attrs.set(name, value.get<std::int64_t>());
+        else if (value.is_string())
+            attrs.set(name, value.get<std::string>());
         else if (value.is_number())
             attrs.set(name, value.get<double>());
         else if (value.is_string())
