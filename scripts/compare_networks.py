@@ -19,6 +19,7 @@ the other branch begins. A network agrees if it is within bounds plainly, or mat
 Needs torch, torchvision, h5py.
 """
 import argparse
+import copy
 import pathlib
 import subprocess
 import sys
@@ -33,8 +34,6 @@ from torch import nn
 
 import torchvision_net
 from torchvision_net import torchvision
-
-MARGIN = 1e-5
 
 # Where a function's branches meet, with a predicate on recorded outputs (and x): above that point or not.
 BRANCHES = {
@@ -121,7 +120,7 @@ def prepared_model(name):
 
 def torch_results(model, forward, x, dy, dtype, device):
     """Output and gradients, by name; the model's state stays as it is."""
-    state = {key: value.clone() for key, value in model.state_dict().items()}
+    state = copy.deepcopy(model.state_dict())
     model.to(device, dtype)
     x = x.to(device, dtype, copy=True).requires_grad_(True)
     model.zero_grad(set_to_none=True)
@@ -231,7 +230,7 @@ class Network:
         plain = Comparison(ours, reference(torch.float64), lambda: reference(torch.float32))
         turns = Turns()
         matched = Comparison(ours, reference(torch.float64, turns), lambda: reference(torch.float32, Turns()))
-        marginal = turns.worst <= MARGIN
+        marginal = turns.worst <= self.arguments.margin
         ok = not plain.bad or (not matched.bad and marginal)
         print(f"{self.name:20s} {'training  ' if training else 'evaluation'}  plain {plain}; matched {matched}; {turns.turned} of "
               f"{turns.taken} decisions turned" + (f", margin {turns.worst:.1e} ('{turns.where}')" if turns.turned else "") +
@@ -247,6 +246,7 @@ def main():
     parser.add_argument("--run", default="build/tools/dlprim_run")
     parser.add_argument("-d", "--device", default="opencl")
     parser.add_argument("--torch-device", default="cpu", help="where PyTorch computes: cpu or cuda")
+    parser.add_argument("--margin", type=float, default=1e-5, help="what is marginal, in shares of the largest magnitude")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--mode", choices=["inference", "evaluation", "training"], action="append", help="default: all three")
     parser.add_argument("--engine", action="append", default=[], help="NODE=ENGINE or TYPE=ENGINE, as dlprim_run takes it")
