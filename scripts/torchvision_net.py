@@ -16,15 +16,17 @@ import h5py
 import torch
 import torch.fx
 
-# torchvision built for another PyTorch lacks its compiled operators; classification needs none of them, but the
-# import declares shapes for two.
-_library = torch.library.Library("torchvision", "DEF")
 try:
+    import torchvision
+except RuntimeError:
+    # Built for another PyTorch, torchvision lacks its compiled operators. Classification needs none of them, but the
+    # import declares shapes for two: those are declared here, and the import is tried again.
+    for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+        del sys.modules[name]
+    _library = torch.library.Library("torchvision", "DEF")
     _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-except RuntimeError:
-    pass
-import torchvision  # noqa: E402
+    import torchvision
 from torch import nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 

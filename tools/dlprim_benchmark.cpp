@@ -92,11 +92,13 @@ class Benchmark {
 
     Net open() const {
         tools::check_precision(options_.precision);
+        if (options_.tune)
+            throw Error(ErrorKind::unsupported, "--tune is not offered by this version; engines are chosen by forced names, "
+                                                "databases of earlier tunings and estimates");
         NetOptions how;
         how.mode = training() ? Mode::training : Mode::inference;
         how.batch = options_.batch;
         how.engines = tools::parse_engines(options_.engines);
-        how.tune = options_.tune;
         how.progress = tools::terminal_progress();
         how.without_losses = !training();
         if (training()) how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();

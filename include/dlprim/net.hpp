@@ -34,7 +34,6 @@ struct NetOptions {
     bool fuse = true;
     /// Forced engines: node name or operator type, engine name.
     std::vector<std::pair<std::string, std::string>> engines;
-    bool tune = false;
     std::uint64_t seed = 1;                      ///< initialisation and dropout
     std::function<void(std::string_view what, int done, int total)> progress;
 };

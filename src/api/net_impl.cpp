@@ -103,7 +103,6 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
     PlanOptions plan_options;
     plan_options.fuse = options_.fuse;
     plan_options.engines = options_.engines;
-    plan_options.tune = options_.tune;
     plan_options.progress = options_.progress;
     std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);

@@ -23,7 +23,6 @@ struct PlanOptions {
     /// Forced engines: node name or operator type -> engine name.
     std::vector<std::pair<std::string, std::string>> engines;
     bool external_params = false;  ///< eager calls: parameters are bound at each run
-    bool tune = false;               ///< measure where the databases know nothing
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
 };
