@@ -134,6 +134,14 @@ class MemoryPlanner {
     }
 
     void work_in_place() {
+        // What the caller or the next step reads must outlive its last reader here.
+        std::vector<char> kept(schedule_.stored.size(), 0);
+        const auto keep = [&](ValueId value) {
+            kept[static_cast<std::size_t>(schedule_.root(schedule_.find(value, Layout::plain())))] = 1;
+        };
+        for (const auto& output : graph_.outputs) keep(output.first);
+        for (const auto& gradient : graph_.gradients) keep(gradient.second);
+        for (const auto& assignment : graph_.assignments) keep(assignment.source);
         for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
             const Item& item = schedule_.items[i];
             if (item.kind != Item::Kind::node) continue;
@@ -146,13 +154,15 @@ class MemoryPlanner {
                 const bool free = source.place.kind == Place::Kind::none && source.last == static_cast<int>(i);
                 const bool alike = source.bytes == stored(made).bytes &&
                                    stored(item.reads[static_cast<std::size_t>(input)]).layout == stored(made).layout;
+                if (kept[static_cast<std::size_t>(from)]) continue;
                 const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
                 // An input that setup makes is kept for the next run.
-                const bool kept = i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
-                if (!free || !alike || twice || kept || stored(made).alias >= 0 || schedule_.root(made) == from) continue;
+                const bool made_once = i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
+                if (!free || !alike || twice || made_once || stored(made).alias >= 0 || schedule_.root(made) == from) continue;
                 taken.push_back(from);
                 source.last = std::max(source.last, stored(made).last);
                 stored(made).alias = from;
+                if (kept[static_cast<std::size_t>(made)]) kept[static_cast<std::size_t>(from)] = 1;
             }
         }
     }
