@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Philox4x32-10 on the host: counter-based random numbers, the same as kernels/common/philox.clh makes.
+// Philox4x32-10 on the host: counter-based random numbers, the same as generated kernels make.
 // J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 

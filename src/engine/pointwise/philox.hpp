@@ -4,6 +4,8 @@
 // step, id); the first word of the result gives 24 bits of a number in [0, 1).
 #pragma once
 
+#include "base/philox.hpp"
+
 #include <array>
 #include <cstdint>
 
@@ -11,17 +13,7 @@ namespace dlprim::pointwise {
 
 inline std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                                std::uint32_t key0, std::uint32_t key1) {
-    for (int round = 0; round < 10; ++round) {
-        const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * counter[0];
-        const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * counter[2];
-        counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key0,
-                   static_cast<std::uint32_t>(product1),
-                   static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key1,
-                   static_cast<std::uint32_t>(product0)};
-        key0 += 0x9E3779B9u;
-        key1 += 0xBB67AE85u;
-    }
-    return counter;
+    return philox(counter, {key0, key1});
 }
 
 inline float uniform(std::uint64_t seed, std::uint64_t step, std::uint64_t id,
