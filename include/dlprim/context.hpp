@@ -28,7 +28,8 @@ struct DeviceInfo {
 };
 
 /// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
-/// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8".
+/// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
+/// or "wgmma=0".
 struct Traits {
     bool host = false;          ///< the host itself, no OpenCL
     bool wide_vectors = false;  ///< a CPU: one work-item with wide vectors beats a work-group with barriers
@@ -43,6 +44,7 @@ struct Traits {
     std::uint64_t base_align_bytes = 128;  ///< alignment that offsets inside a slab keep
     bool fp64 = false;
     bool fp16 = false;                  ///< half arithmetic
+    bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device is opened)
     bool unified_memory = false;        ///< host and device share memory
     double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
     double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second

@@ -9,6 +9,8 @@
 #include "runtime/memory.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
+#include "runtime/ptx_target.hpp"
+#include "runtime/wgmma_probe.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -68,6 +70,8 @@ class OpenCLContext : public PooledContext {
     void* cl_context_handle() const override { return context_; }
     void* cl_device_handle() const override { return device_; }
     void drain() noexcept { queue_->drain(); }
+    /// Settles the traits that only running something shows.
+    void probe() { traits_.wgmma = traits_.wgmma && wgmma_works(*this); }
 
   protected:
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
@@ -197,6 +201,14 @@ OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,
             cat("kernel cache: the binary of '", source.name, "' does not load, it is rebuilt"));
     }
     auto program = std::make_shared<OpenCLProgram>(from_source(source), source);
+    if (wants_ptx_target(source.source)) {
+        const auto ptx = with_ptx_target(binary_of(program->handle()));
+        const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
+        if (made == nullptr)
+            fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that ",
+                 info_.name, " or its driver does not take");
+        program = std::make_shared<OpenCLProgram>(made, source);
+    }
     if (disk_.enabled()) {
         const std::string binary = binary_of(program->handle());
         if (!binary.empty()) disk_.save(key, binary);
@@ -300,7 +312,9 @@ bool opencl_gone() noexcept {
 }
 
 std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device) {
-    return std::make_shared<OpenCLContext>(device);
+    const auto context = std::make_shared<OpenCLContext>(device);
+    context->probe();
+    return context;
 }
 
 }  // namespace dlprim

@@ -66,6 +66,9 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extens
         traits.gbytes_per_s =
             traits.unified_memory ? 50 : std::clamp(traits.compute_units * 30.0, 100.0, 4000.0);
         traits.launch_us = 5;
+        // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV of cl_nv_device_attribute_query.
+        if (extensions.find("cl_nv_device_attribute_query") != std::string::npos)
+            traits.wgmma = device_value<cl_uint>(device, 0x4000) == 9;
     }
     return traits;
 }

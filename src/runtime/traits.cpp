@@ -14,8 +14,9 @@ void lower_traits(Traits& traits) {
     const auto text = env("DLPRIM_TRAITS");
     if (!text) return;
     static const std::vector<std::string> keys = {
-        "max_work_group",   "local_kib",     "max_alloc_mib", "global_mib", "vector_width",
-        "vector_registers", "compute_units", "fp64",          "fp16",       "wide_vectors"};
+        "max_work_group", "local_kib",        "max_alloc_mib", "global_mib",
+        "vector_width",   "vector_registers", "compute_units", "fp64",
+        "fp16",           "wide_vectors",     "wgmma"};
     for (const std::string& item : split(*text, ',')) {
         const std::size_t equals = item.find('=');
         const std::string key = item.substr(0, equals);
@@ -45,6 +46,7 @@ void lower_traits(Traits& traits) {
         if (key == "compute_units") lower(traits.compute_units, 1);
         if (key == "fp64") lower_flag(traits.fp64);
         if (key == "fp16") lower_flag(traits.fp16);
+        if (key == "wgmma") lower_flag(traits.wgmma);
         if (key == "wide_vectors") lower_flag(traits.wide_vectors);
         if (key == "local_kib") {
             value <<= 10;

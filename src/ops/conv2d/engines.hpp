@@ -13,6 +13,8 @@ void add_blocked_filter_engines(EngineRegistry& registry);       ///< blocked_fi
 void add_blocked_depthwise_engines(EngineRegistry& registry);    ///< blocked_depthwise.cpp
 void add_implicit_gemm_engines(EngineRegistry& registry);        ///< implicit_gemm.cpp
 void add_implicit_gemm_filter_engine(EngineRegistry& registry);  ///< implicit_gemm_filter.cpp
+void add_wgmma_split_engines(EngineRegistry& registry);          ///< wgmma_split.cpp
+void add_wgmma_split_filter_engine(EngineRegistry& registry);    ///< wgmma_split_filter.cpp
 void add_depthwise_engines(EngineRegistry& registry);            ///< depthwise.cpp
 void add_reference_engines(EngineRegistry& registry);            ///< reference.cpp
 

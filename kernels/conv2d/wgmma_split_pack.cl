@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Weights as conv2d.wgmma_split reads them, at `packed`, in bytes:
+//   unscale   a float a row (rows: output channels, rounded up to tiles of `tile` rows)
+//   table     two ints a k: distance in the image, and bits of a pixel's mask that must be set (y, and x in the
+//             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
+//   planes    for each tile and step the upper halves, then the lower: rows of 64 halves, swizzled (wgmma.clh)
+// A work-group a row, and one for each 64 entries of the table behind them. Local memory: 256 bytes.
+#include "common/split_half.clh"
+
+kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
+    global const float* weight, ulong weight_offset, global uchar* packed, ulong packed_offset, int rows,
+    int group_out, int depth, int block, int steps, int tile, int kernel_h, int kernel_w, int weight_w, int h0, int h_step,
+    int w0, int w_step, long weight_out, long weight_in, int plane, int row_pitch, int dilate_h, int dilate_w,
+    long table_at, long planes_at) {
+    local uint largest[64];
+    const int id = get_local_id(0), group = get_group_id(0), taps = kernel_h * kernel_w;
+    packed += packed_offset;
+#define PLACE(k)                                                                       \
+    const int tap = (k) / block % taps, c = (k) / block / taps * block + (k) % block;
+    if (group >= rows) {
+        const int k = (group - rows) * 64 + id;
+        int2 entry = (int2)(0, 15 | 31 << 8);
+        if (k < depth) {
+            PLACE(k)
+            const int ky = tap / kernel_w, kx = tap - ky * kernel_w;
+            entry = (int2)(c * plane + ky * dilate_h * row_pitch + kx * dilate_w, ky | (16 + kx) << 8);
+        }
+        ((global int2*)(packed + table_at))[k] = entry;
+        return;
+    }
+    const int live = group < group_out;
+    weight += weight_offset + (live ? group * weight_out : 0);
+    uint most = 0;
+#define WEIGHT(k, v)                                                                              \
+    float v = 0;                                                                                  \
+    if (live && (k) < depth) {                                                                    \
+        PLACE(k)                                                                                  \
+        const int ky = tap / kernel_w, kx = tap - ky * kernel_w;                                  \
+        v = weight[c * weight_in + (h0 + ky * h_step) * weight_w + w0 + kx * w_step];             \
+    }
+    for (int k = id; k < depth; k += 64) {
+        WEIGHT(k, v)
+        most = max(most, as_uint(v) & 0x7fffffffu);
+    }
+    largest[id] = most;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = 0; i < 64; ++i) most = max(most, largest[i]);
+    const float scale = SPLIT_SCALE(most);
+    if (id == 0) ((global float*)packed)[group] = SPLIT_UNSCALE(most);
+    const int row = group % tile;
+    global uchar* planes = packed + planes_at + (long)(group / tile) * steps * tile * 256;
+    for (int chunk = id; chunk < steps * 8; chunk += 64) {
+        uint upper[4], lower[4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            WEIGHT(chunk * 8 + 2 * i, a)
+            WEIGHT(chunk * 8 + 2 * i + 1, b)
+            a *= scale;
+            b *= scale;
+            const float ua = split_upper(a), ub = split_upper(b);
+            upper[i] = split_pack(ua, ub);
+            lower[i] = split_pack(a - ua, b - ub);
+        }
+        global uchar* to = planes + (long)(chunk / 8) * tile * 256 + row * 128 + ((chunk % 8 ^ (row & 7)) << 4);
+        *(global uint4*)to = (uint4)(upper[0], upper[1], upper[2], upper[3]);
+        *(global uint4*)(to + tile * 128) = (uint4)(lower[0], lower[1], lower[2], lower[3]);
+    }
+}

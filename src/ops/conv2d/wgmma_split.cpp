@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: MIT
+// conv2d.wgmma_split and conv2d_backward_data.wgmma_split: convolution and its data gradient in
+// exact float on tensor cores over plain images (kernels/conv2d/wgmma_split.cl). A data gradient
+// with a stride is one product for each phase of the stride. Small problems split their sums.
+#include "ops/conv2d/wgmma_split.hpp"
+
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/implicit_gemm.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/wgmma_split.cl";
+constexpr const char* pack_path = "conv2d/wgmma_split_pack.cl";
+
+// Where things are in a job's packed weights, in bytes; see wgmma_split_pack.cl.
+struct Packed {
+    std::int64_t depth, steps, rows;
+    std::int64_t table_at, planes_at, bytes;
+
+    Packed(const DenseJob& job, std::int64_t wm)
+        : depth(job.group_in * job.kernel_h * job.kernel_w),
+          steps(ceil_div(depth, wgmma_depth)),
+          rows(ceil_div(job.group_out, 64 * wm) * 64 * wm),
+          table_at(rows * 4),
+          planes_at(table_at + steps * wgmma_depth * 8),
+          bytes(planes_at + rows * steps * wgmma_depth * 4) {}
+};
+
+WgmmaSize size_of(const DenseJob& job) {
+    return {job.group_out, job.n * job.out_h * job.out_w,
+            ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth)};
+}
+
+// Whether a step of K has one tap: channels fill it, or there is but one.
+bool blocked(const DenseJob& job) {
+    return job.group_in % wgmma_depth == 0 || job.kernel_h * job.kernel_w == 1;
+}
+
+double output_bytes(const Problem& problem) {
+    return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
+}
+
+class WgmmaSplit : public Engine {
+  public:
+    explicit WgmmaSplit(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.wgmma_split" : "conv2d.wgmma_split";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {source_path, pack_path, split_sum_source, "common/wgmma.clh",
+                "common/split_half.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        return wgmma_split_verdict(device, problem);
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.outputs.assign(1, Layout::plain());
+        const std::int64_t wm = rows_of(device, problem);
+        std::string tag = cat("conv2d.wgmma_split:", wm, ';');
+        std::int64_t bytes = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            bytes += Packed(job, wm).bytes;
+            tag +=
+                cat(job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h', job.kernel_h, '@',
+                    job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, 'x',
+                    job.x_h, ',', job.x_w, 'd', job.dilate_h, ',', job.dilate_w, ';');
+        }
+        choice.inputs[1] = Layout::packed(tag, static_cast<std::uint64_t>(bytes));
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const std::int64_t splits = tuning.at("splits");
+        return splits <= 1
+                   ? 0
+                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const std::int64_t wm = rows_of(device, problem);
+        double seconds = 0;
+        for (const DenseJob& job : jobs(problem))
+            seconds += wgmma_seconds(device, size_of(job), wm, tuning.at("splits")) +
+                       device.launch_us * 1e-6;
+        if (tuning.at("splits") > 1)
+            seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
+                           (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
+                       device.launch_us * 1e-6;
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        // The tile of the packed weights is settled; the job with most work decides the parts.
+        const std::int64_t wm = rows_of(device, problem);
+        Tuning best = choose_wgmma(device, largest(problem), output_bytes(problem), 64e6);
+        best["wm"] = wm;
+        return best;
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return wgmma_tune_space(default_tuning(device, problem));
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const std::int64_t wm = rows_of(context.traits(), problem);
+        std::int64_t at = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
+            at += Packed(job, wm).bytes;
+        }
+        if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const std::int64_t wm = rows_of(context.traits(), problem);
+        const auto program = context.build({pack_path, kernel_source(pack_path), ""});
+        std::int64_t at = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            const Packed packed(job, wm);
+            NDRange range;
+            range.global[0] = static_cast<std::size_t>((packed.rows + packed.steps) * 64);
+            range.local[0] = 64;
+            range.local[1] = range.local[2] = 1;
+            KernelCall call(program, "wgmma_split_pack", range);
+            call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at), 1);
+            const std::pair<const char*, std::int64_t> sizes[] = {
+                {"rows", packed.rows},
+                {"group_out", job.group_out},
+                {"depth", packed.depth},
+                {"block", blocked(job) && job.kernel_h * job.kernel_w > 1 ? wgmma_depth : 1},
+                {"steps", packed.steps},
+                {"tile", 64 * wm},
+                {"kernel_h", job.kernel_h},
+                {"kernel_w", job.kernel_w},
+                {"weight_w", job.weight_w},
+                {"h0", job.h0},
+                {"h_step", job.h_step},
+                {"w0", job.w0},
+                {"w_step", job.w_step},
+                {"plane", job.x_h * job.x_w},
+                {"row_pitch", job.x_w},
+                {"dilate_h", job.dilate_h},
+                {"dilate_w", job.dilate_w}};
+            for (const auto& [parameter, value] : sizes)
+                call.scalar(parameter, static_cast<std::int32_t>(value));
+            call.scalar("weight_out", job.weight_out).scalar("weight_in", job.weight_in);
+            call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
+            call.check();
+            launch->add(std::move(call));
+            at += packed.bytes;
+        }
+        return launch;
+    }
+
+  private:
+    std::vector<DenseJob> jobs(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        if (backward_) return backward_data_jobs(g);
+        return {forward_job(g)};
+    }
+
+    WgmmaSize largest(const Problem& problem) const {
+        WgmmaSize size{1, 1, 1};
+        double most = -1;
+        for (const DenseJob& job : jobs(problem)) {
+            const WgmmaSize s = size_of(job);
+            const double work =
+                static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
+            if (work > most) {
+                most = work;
+                size = s;
+            }
+        }
+        return size;
+    }
+
+    std::int64_t rows_of(const Traits& device, const Problem& problem) const {
+        return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6).at("wm");
+    }
+
+    void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                  std::int64_t splits, std::int64_t wm, const DenseJob& job,
+                  std::int64_t weight_bytes) const {
+        const Packed packed(job, wm);
+        const WgmmaSize size = size_of(job);
+        const bool split = splits > 1;
+        const std::string options = define("WM", wm) +
+                                    define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+                                    define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
+                                    define("BLOCKED", blocked(job));
+        const auto program = context.build(
+            {source_path,
+             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+             options});
+        NDRange range;
+        range.global[0] =
+            static_cast<std::size_t>(size.tiles_m(wm) * size.tiles_n() * splits * wgmma_items);
+        range.local[0] = static_cast<std::size_t>(wgmma_items);
+        range.local[1] = range.local[2] = 1;
+        KernelCall call(program, "wgmma_split", range);
+        const int result = static_cast<int>(problem.inputs.size());
+        const bool bias = !backward_ && !split && has_bias(problem);
+        call.tensor("x", 0).tensor_at("w", 1, static_cast<std::uint64_t>(weight_bytes), 1);
+        call.tensor("bias", bias ? 2 : 1).tensor("y", split ? result + 1 : result);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"has_bias", bias},
+            {"pixels", size.columns},
+            {"channels_in", job.group_in},
+            {"channels_out", job.group_out},
+            {"x_h", job.x_h},
+            {"x_w", job.x_w},
+            {"y_h", job.y_h},
+            {"y_w", job.y_w},
+            {"out_h", job.out_h},
+            {"out_w", job.out_w},
+            {"row0", job.row0},
+            {"column0", job.column0},
+            {"row_step", job.row_step},
+            {"column_step", job.column_step},
+            {"stride_h", job.stride_h},
+            {"stride_w", job.stride_w},
+            {"pad_h", job.pad_h},
+            {"pad_w", job.pad_w},
+            {"dilate_h", job.dilate_h},
+            {"dilate_w", job.dilate_w},
+            {"steps", size.steps},
+            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
+            {"tiles_m", size.tiles_m(wm)},
+            {"tiles_n", size.tiles_n()}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
+        call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+        if (!split) bind_epilogue(call, problem.epilogue);
+        call.check();
+        launch.add(std::move(call));
+    }
+
+    bool backward_;
+};
+
+}  // namespace
+
+std::int64_t WgmmaSize::tiles_m(std::int64_t wm) const {
+    return ceil_div(rows, 64 * wm);
+}
+std::int64_t WgmmaSize::tiles_n() const {
+    return ceil_div(columns, wgmma_columns);
+}
+
+Verdict wgmma_split_verdict(const Traits& device, const Problem& problem) {
+    if (!device.wgmma)
+        return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
+    if (const Verdict verdict = index_verdict(problem); !verdict) return verdict;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands)
+            if (operand.shape.numel() >= (std::int64_t(1) << 31) - 65536)
+                return Verdict::no("it counts the elements of a tensor in 32 bits");
+    const Geometry g = Geometry::of(problem);
+    if (g.groups != 1) return Verdict::no("it takes one group");
+    if (g.kh > 15 || g.kw > 15) return Verdict::no("it takes kernels of at most 15 x 15");
+    return Verdict::yes();
+}
+
+double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
+                     std::int64_t splits) {
+    // A step of a tile as measured on an H200: 64 x 128 tiles come two to a compute unit.
+    const double step = wm == 2 ? 1.25e-6 : 0.75e-6;
+    const double groups =
+        static_cast<double>(size.tiles_m(wm) * size.tiles_n()) * static_cast<double>(splits);
+    const double each = groups / std::max(device.compute_units, 1);
+    const double resident = wm == 2 ? 1 : 2;
+    const double rounds = std::max(resident, std::ceil(each / resident) * resident);
+    return rounds * step * (static_cast<double>(ceil_div(size.steps, splits)) + 3.0);
+}
+
+double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
+                           std::int64_t splits, double part_bytes) {
+    double seconds = wgmma_seconds(device, size, wm, splits);
+    if (splits > 1)
+        seconds += 2.0 * part_bytes * static_cast<double>(splits) /
+                       (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
+                   device.launch_us * 1e-6;
+    return seconds;
+}
+
+Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
+                    double limit_bytes) {
+    Tuning best{{"wm", 1}, {"splits", 1}};
+    double best_seconds = 1e300;
+    for (std::int64_t wm = 1; wm <= 2; ++wm) {
+        for (std::int64_t splits = 1; splits <= 512;
+             splits += std::max<std::int64_t>(1, splits / 4)) {
+            if (splits > 1 &&
+                (size.steps / splits < 2 || part_bytes * static_cast<double>(splits) > limit_bytes))
+                break;
+            const double seconds = wgmma_split_seconds(device, size, wm, splits, part_bytes);
+            if (seconds < best_seconds * 0.999) {
+                best_seconds = seconds;
+                best = {{"wm", wm}, {"splits", splits}};
+            }
+        }
+    }
+    return best;
+}
+
+TuneSpace wgmma_tune_space(const Tuning& standard) {
+    const std::int64_t splits = standard.at("splits");
+    TuneSpace space{{"wm", {standard.at("wm")}}, {"splits", {splits, splits * 2}}};
+    if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
+    return space;
+}
+
+void add_wgmma_split_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<WgmmaSplit>(false));
+    registry.add(std::make_unique<WgmmaSplit>(true));
+}
+
+}  // namespace dlprim::conv2d

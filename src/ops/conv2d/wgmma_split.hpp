@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// What the wgmma_split engines share: which problems they take, and the model of their speed.
+//
+// They compute in float by products of halves on NVIDIA's warpgroup matrix instructions
+// (kernels/common/split_half.clh, kernels/common/wgmma.clh).
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::conv2d {
+
+/// Columns of a work-group's tile, work-items of a work-group, K of a step.
+constexpr std::int64_t wgmma_columns = 128, wgmma_items = 256, wgmma_depth = 64;
+
+/// No, with the reason, unless the device has the instructions and the problem one group, sizes
+/// that 32 bits count and a kernel within 15 x 15.
+Verdict wgmma_split_verdict(const Traits& device, const Problem& problem);
+
+/// The product of one launch.
+struct WgmmaSize {
+    std::int64_t rows, columns, steps;
+    std::int64_t tiles_m(std::int64_t wm) const;
+    std::int64_t tiles_n() const;
+};
+/// Seconds of the multiplication, with 64 * wm rows a tile and K in so many parts.
+double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
+                     std::int64_t splits);
+/// With writing and adding parts of `part_bytes` each.
+double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
+                           std::int64_t splits, double part_bytes);
+/// {"wm", "splits"}: the cheapest by the model.
+Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
+                    double limit_bytes);
+TuneSpace wgmma_tune_space(const Tuning& standard);
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// conv2d_backward_filter.wgmma_split: the filter gradient in exact float on tensor cores over plain
+// images (kernels/conv2d/wgmma_split_filter.cl), its long sums split over work-groups into the
+// workspace and added in order.
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/implicit_gemm.hpp"
+#include "ops/conv2d/wgmma_split.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/wgmma_split_filter.cl";
+
+// Images of a 1x1 convolution are one row.
+Geometry flattened(const Problem& problem) {
+    Geometry g = Geometry::of(problem);
+    if (g.pointwise()) {
+        g.w = g.ow = g.h * g.w;
+        g.h = g.oh = 1;
+    }
+    return g;
+}
+
+WgmmaSize size_of(const Geometry& g) {
+    return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth)};
+}
+
+double output_bytes(const Problem& problem) {
+    return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
+}
+
+class WgmmaSplitFilter : public Engine {
+  public:
+    std::string_view name() const override { return "conv2d_backward_filter.wgmma_split"; }
+    std::string_view op() const override { return backward_filter_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {source_path, split_sum_source, "common/wgmma.clh", "common/split_half.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        return wgmma_split_verdict(device, problem);
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const std::int64_t splits = parts(problem, tuning).count;
+        return splits <= 1
+                   ? 0
+                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        // Both sides are made while multiplying, which takes longer than weights at hand.
+        const double seconds =
+            1.5 * wgmma_split_seconds(device, size_of(Geometry::of(problem)), tuning.at("wm"),
+                                      parts(problem, tuning).count, output_bytes(problem)) +
+            device.launch_us * 1e-6;
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        return choose_wgmma(device, size_of(Geometry::of(problem)), output_bytes(problem), 256e6);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        TuneSpace space = wgmma_tune_space(default_tuning(device, problem));
+        space["wm"] = {1, 2};
+        return space;
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Geometry g = flattened(problem);
+        const WgmmaSize size = size_of(g);
+        const std::int64_t wm = tuning.at("wm");
+        const Parts part = parts(problem, tuning);
+        const bool split = part.count > 1;
+        const std::string options = define("WM", wm) + define("KERNEL_H", g.kh) +
+                                    define("KERNEL_W", g.kw) + define("TAP_OUTER", g.in % 16 == 0);
+        const auto program = context.build(
+            {source_path,
+             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+             options});
+        NDRange range;
+        range.global[0] =
+            static_cast<std::size_t>(size.tiles_m(wm) * size.tiles_n() * part.count * wgmma_items);
+        range.local[0] = static_cast<std::size_t>(wgmma_items);
+        range.local[1] = range.local[2] = 1;
+        KernelCall call(program, "wgmma_split_filter", range);
+        const int result = static_cast<int>(problem.inputs.size());
+        call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
+        const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},
+                                                              {"channels_in", g.in},
+                                                              {"channels_out", g.out},
+                                                              {"h", g.h},
+                                                              {"w", g.w},
+                                                              {"oh", g.oh},
+                                                              {"ow", g.ow},
+                                                              {"sh", g.sh},
+                                                              {"sw", g.sw},
+                                                              {"pt", g.pt},
+                                                              {"pl", g.pl},
+                                                              {"dh", g.dh},
+                                                              {"dw", g.dw},
+                                                              {"steps", size.steps},
+                                                              {"steps_part", part.steps},
+                                                              {"tiles_m", size.tiles_m(wm)},
+                                                              {"tiles_n", size.tiles_n()}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+        if (!split) bind_epilogue(call, problem.epilogue);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        if (split) add_split_sum(*launch, context, problem, part.count);
+        return launch;
+    }
+
+  private:
+    struct Parts {
+        std::int64_t count, steps;
+    };
+    static Parts parts(const Problem& problem, const Tuning& tuning) {
+        const std::int64_t steps = size_of(Geometry::of(problem)).steps;
+        const std::int64_t splits = std::max<std::int64_t>(tuning.at("splits"), 1);
+        const std::int64_t each = std::max<std::int64_t>(1, ceil_div(steps, splits));
+        return {std::max<std::int64_t>(1, ceil_div(steps, each)), each};
+    }
+};
+
+}  // namespace
+
+void add_wgmma_split_filter_engine(EngineRegistry& registry) {
+    registry.add(std::make_unique<WgmmaSplitFilter>());
+}
+
+}  // namespace dlprim::conv2d
