@@ -111,7 +111,8 @@ class Net {
     void prepare();   ///< plans, compiles, allocates; forward() does it where it has not been done
     void forward();   ///< enqueues; asynchronous
     void backward();  ///< enqueues; evaluation and training modes
-    /// New batch size or shapes: plans are cached by shapes, parameters stay.
+    /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans are cached
+    /// by shapes, parameters stay.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 

@@ -149,7 +149,10 @@ void Net::params_changed() { impl_->params_changed(); }
 void Net::prepare() { impl_->built(); }
 void Net::forward() { impl_->forward(); }
 void Net::backward() { impl_->backward(); }
-void Net::reshape(std::int64_t batch) { impl_->reshape(batch, {}); }
+void Net::reshape(std::int64_t batch) {
+    require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");
+    impl_->reshape(batch, {});
+}
 void Net::reshape(const std::map<std::string, Shape>& input_shapes) { impl_->reshape(0, input_shapes); }
 
 std::uint64_t Net::planned_peak_bytes() { return impl_->built().executor->plan().peak_bytes; }

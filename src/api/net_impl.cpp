@@ -10,6 +10,7 @@
 #include "train/update.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dlprim {
 
@@ -46,6 +47,7 @@ void drop_losses(Graph& graph) {
 
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
     : context_(context), description_(std::move(description)), options_(options) {
+    require(options.batch >= 0, "a batch of ", options.batch, " cannot be: it is at least 1, or 0 for what the network declares");
     for (const std::string& name : options.extra_outputs) {
         const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
         if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
@@ -82,7 +84,7 @@ std::string NetImpl::plan_key() const {
     return key;
 }
 
-std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
+std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     Graph graph = make_graph();
     auto built = std::make_unique<Built>();
     built->classes = label_inputs(graph);
@@ -108,20 +110,24 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
 
     const Plan& made = built->executor->plan();
+    constexpr std::string_view prefix = "@grad/";
     for (std::size_t i = 0; i < made.externals.size(); ++i) {
         const External& external = made.externals[i];
+        std::map<std::string, Tensor> Built::*list = &Built::inputs;
+        std::string name = external.name;
+        if (external.kind == External::Kind::output) {
+            list = &Built::outputs;
+        } else if (external.kind == External::Kind::gradient) {
+            list = &Built::gradients;
+        } else if (name.rfind(prefix, 0) == 0) {
+            list = &Built::output_gradients;
+            name = name.substr(prefix.size());
+        }
         const TensorSpec& spec = made.graph.spec(external.value);
-        const Tensor tensor(context_, spec.shape, spec.dtype);
+        Tensor& tensor = ((*built).*list)[name];
+        if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
+        if (!tensor.defined()) tensor = Tensor(context_, spec.shape, spec.dtype);
         built->executor->bind(static_cast<int>(i), tensor);
-        constexpr std::string_view prefix = "@grad/";
-        if (external.kind == External::Kind::output)
-            built->outputs[external.name] = tensor;
-        else if (external.kind == External::Kind::gradient)
-            built->gradients[external.name] = tensor;
-        else if (external.name.rfind(prefix, 0) == 0)
-            built->output_gradients[external.name.substr(prefix.size())] = tensor;
-        else
-            built->inputs[external.name] = tensor;
     }
     for (std::size_t i = 0; i < made.graph.values.size(); ++i) {
         const Value& value = made.graph.values[i];
@@ -135,7 +141,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built() {
         if (place.kind == Place::Kind::block && block != store_.end())
             built->gradients[value.name] = Tensor(context_, block->second, place.offset, value.spec.shape, value.spec.dtype);
     }
-    built->executor->set_scalar("@seed", static_cast<double>(options_.seed));
+    built->executor->set_integer("@seed", options_.seed);
     return built;
 }
 
@@ -151,16 +157,30 @@ NetImpl::Built& NetImpl::built() {
 
 void NetImpl::attach_solver(const SolverOptions& solver) {
     require(options_.mode == Mode::training, "a solver needs a net in training mode");
-    solver_ = solver;
-    current_ = nullptr;
-    plans_.clear();
-    built();
+    const std::optional<SolverOptions> before = std::exchange(solver_, solver);
+    const auto plan_anew = [&] {
+        current_ = nullptr;
+        plans_.clear();
+        store_.erase("states");  // another solver's mean something else
+    };
+    plan_anew();
+    try {
+        built();
+    } catch (...) {
+        solver_ = before;
+        plan_anew();
+        throw;
+    }
 }
 
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
     const NetOptions before = options_;
-    options_.batch = batch;
-    options_.input_shapes = shapes;
+    for (const auto& [name, shape] : shapes) options_.input_shapes[name] = shape;
+    if (batch > 0) {
+        options_.batch = batch;
+        for (auto& [name, shape] : options_.input_shapes)
+            if (shape.rank() > 0) shape = shape.with(0, batch);
+    }
     try {
         base_ = make_graph();
     } catch (...) {
@@ -178,7 +198,14 @@ Tensor NetImpl::param(const std::string& name) {
 }
 
 void NetImpl::params_changed() {
-    for (auto& [key, plan] : plans_) plan->executor->params_changed();
+    for (auto& [key, plan] : plans_)
+        if (plan) plan->executor->params_changed();
+}
+
+void NetImpl::set_seed(std::uint64_t seed) {
+    options_.seed = seed;
+    for (auto& [key, plan] : plans_)
+        if (plan) plan->executor->set_integer("@seed", seed);
 }
 
 void NetImpl::initialize(std::string_view method) {
@@ -193,13 +220,29 @@ void NetImpl::initialize(std::string_view method) {
 
 void NetImpl::forward() {
     Built& plan = built();
-    if (options_.mode == Mode::training) plan.executor->set_scalar("@step", static_cast<double>(step_count++));
-    plan.executor->run(Part::forward);
+    if (options_.mode == Mode::training) plan.executor->set_integer("@step", step_count++);
+    run(Part::forward);
+}
+
+void NetImpl::run(Part part) {
+    bool forward_first = false;
+    try {
+        return built().executor->run(part);
+    } catch (const EngineFailure& failure) {
+        forward_first = failure.rerun_forward;
+    }
+    std::unique_ptr<Built>& slot = plans_.at(plan_key());
+    std::unique_ptr<Built> made = make_built(slot.get());
+    made->executor->take_scalars(*slot->executor);
+    slot = std::move(made);
+    current_ = slot.get();
+    if (forward_first) run(Part::forward);
+    run(part);
 }
 
 void NetImpl::backward() {
     require(options_.mode != Mode::inference, "backward() needs a net in evaluation or training mode");
-    built().executor->run(Part::backward);
+    run(Part::backward);
 }
 
 }  // namespace dlprim

@@ -54,12 +54,15 @@ class NetImpl {
 
     Tensor param(const std::string& name);
     void params_changed();
+    /// The seed of dropout from the next forward on.
+    void set_seed(std::uint64_t seed);
     void mark_filled() { filled_ = true; }
     void initialize(std::string_view method);
 
     void forward();
     void backward();
-    void run(Part part) { built().executor->run(part); }
+    /// Where an engine fails at its first run, the net plans anew without it and goes on.
+    void run(Part part);
 
     std::uint64_t step_count = 0;  ///< training forwards done: keys dropout
 
@@ -67,7 +70,8 @@ class NetImpl {
 
   private:
     Graph make_graph() const;
-    std::unique_ptr<Built> make_built();
+    /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
+    std::unique_ptr<Built> make_built(const Built* before = nullptr);
     std::string plan_key() const;
 
     Context context_;

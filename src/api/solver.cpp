@@ -19,12 +19,17 @@ struct Solver::Impl {
 
 namespace {
 
+void check_rate(double rate) {
+    require(std::isfinite(rate) && rate >= 0, "learning rate ", rate, " makes no sense: it is a number of at least 0");
+}
+
 void check(const SolverOptions& o) {
-    require(std::isfinite(o.learning_rate) && o.learning_rate >= 0, "learning rate ", o.learning_rate, " must not be negative");
+    check_rate(o.learning_rate);
     require(o.momentum >= 0 && o.weight_decay >= 0 && o.epsilon > 0, "momentum and weight decay must not be negative, epsilon must be positive");
     require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "beta1 and beta2 must lie in [0, 1)");
     require(!o.nesterov || o.momentum > 0, "Nesterov's variant needs a momentum");
     require(o.accumulate >= 1, "accumulate must be at least 1");
+    require(o.clip_norm >= 0 && o.clip_value >= 0, "clip_norm and clip_value must not be negative; 0 does not clip");
 }
 
 }  // namespace
@@ -39,12 +44,17 @@ Solver::Solver(Net& net, const SolverOptions& options) : net_(net), impl_(std::m
 Solver::~Solver() = default;
 
 const SolverOptions& Solver::options() const { return impl_->options; }
-void Solver::set_learning_rate(double rate) { impl_->rate = rate; }
+
+void Solver::set_learning_rate(double rate) {
+    check_rate(rate);
+    impl_->rate = rate;
+}
+
 double Solver::learning_rate() const { return impl_->rate; }
 std::uint64_t Solver::steps() const { return impl_->updates; }
 
 void Solver::step() {
-    step_if([] { return true; });
+    step_if(nullptr);
 }
 
 bool Solver::step_if(const std::function<bool()>& proceed) {
@@ -54,8 +64,12 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     executor.set_scalar("@lr", impl_->rate);
     executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
     executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
+    if (proceed) executor.keep_states();
     net.forward();
-    if (!proceed()) return false;
+    if (proceed && !proceed()) {
+        net.built().executor->restore_states();  // running statistics
+        return false;
+    }
     net.backward();
     if (impl_->options.accumulate > 1) net.run(Part::accumulate);
     if (++impl_->batches < static_cast<std::uint64_t>(impl_->options.accumulate)) return true;
@@ -108,6 +122,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     };
     const std::uint64_t updates = integer("solver_updates"), batches = integer("solver_batches");
     const std::uint64_t random_step = integer("random_step");
+    const auto seed = file.attribute("", "random_seed"), learning_rate = file.attribute("", "learning_rate");
     const Executor& executor = *net.built().executor;
     const Graph& graph = executor.plan().graph;
     std::vector<std::pair<std::string, Tensor>> states;
@@ -131,6 +146,8 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     impl_->updates = updates;
     impl_->batches = batches;
     net.step_count = random_step;
+    if (seed && std::holds_alternative<std::int64_t>(*seed)) net.set_seed(static_cast<std::uint64_t>(std::get<std::int64_t>(*seed)));
+    if (learning_rate && std::holds_alternative<double>(*learning_rate)) impl_->rate = std::get<double>(*learning_rate);
 
     std::map<std::string, double> extra;
     if (const auto names = file.attribute("", "extra_names"); names && std::holds_alternative<std::string>(*names)) {

@@ -29,6 +29,7 @@ struct Entry {
         std::size_t index;
     };
     std::vector<Binding> bindings;
+    std::vector<TensorSpec> gradients;  ///< of outputs: what the call must bring
     std::size_t results = 0;
     bool uses_scalars = false;
 };
@@ -79,14 +80,19 @@ ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor,
     return id;
 }
 
+/// A binding of another shape or type than planned would be read past its end.
+void check_operand(const Call& call, const char* what, std::size_t index, const Tensor& tensor, const TensorSpec& wanted) {
+    require(tensor.shape() == wanted.shape && tensor.dtype() == wanted.dtype, call.type, ": ", what, ' ', index, " is ",
+            name_of(tensor.dtype()), ' ', tensor.shape().str(), ", wants ", name_of(wanted.dtype), ' ', wanted.shape.str());
+}
+
 void check_params(const Operator& op, const Attrs& attrs, const Call& call) {
     std::vector<TensorSpec> specs;
     for (const Tensor& tensor : call.inputs) specs.push_back({tensor.shape(), tensor.dtype()});
     const std::vector<ParamSpec> wanted = op.params(attrs, specs);
     require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(), " parameters, got ", call.params.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
-        require(wanted[i].spec.shape == call.params[i].shape(), call.type, ": parameter ", i, " has shape ",
-                call.params[i].shape().str(), ", wants ", wanted[i].spec.shape.str());
+        check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
 }
 
 std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, BlockStore& store) {
@@ -140,6 +146,7 @@ std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, Bloc
             case External::Kind::input: {
                 const std::size_t operand = operand_index(external.value);
                 binding.index = operand < operands.size() ? operand : next_gradient++;
+                if (operand == operands.size()) entry->gradients.push_back(plan.graph.spec(external.value));
                 break;
             }
             case External::Kind::parameter: binding.index = operand_index(external.value); break;
@@ -159,13 +166,19 @@ std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, Bloc
 const Context& context_of(const Call& call) {
     const Tensor* first = !call.inputs.empty() ? call.inputs.data() : call.params.data();
     require(!call.inputs.empty() || !call.params.empty(), call.type, " needs at least one tensor to know its device by");
-    for (const auto& list : {call.inputs, call.params, call.output_gradients}) {
+    for (const auto& list : {call.inputs, call.params, call.output_gradients, std::span<const Tensor>(call.how.out)}) {
         for (const Tensor& tensor : list) {
+            if (list.data() == call.how.out.data() && !tensor.defined()) continue;  // one to be made
             require(tensor.defined(), call.type, " got an empty tensor");
             require(tensor.context() == first->context(), call.type, " got tensors of different contexts");
         }
     }
     return first->context();
+}
+
+std::string own_key_of(const Call& call, std::string key) {
+    for (const Tensor& param : call.params) key += cat(" #", param.buffer()->id(), '+', param.byte_offset());
+    return key;
 }
 
 /// Entries are found by problem. One that keeps something derived from its parameters (packed weights)
@@ -174,9 +187,8 @@ Entry& find_entry(const Context& context, const Call& call) {
     constexpr std::size_t most = 4096;
     ContextCache& cache = cache_of(context);
     const std::string key = key_of(call);
-    std::string own_key = key;
-    for (const Tensor& param : call.params) own_key += cat(" #", param.buffer()->id(), '+', param.byte_offset());
-    for (const std::string* k : {&std::as_const(own_key), &key})
+    const std::string own_key = own_key_of(call, key);
+    for (const std::string* k : {&own_key, &key})
         if (const auto found = cache.entries.find(*k); found != cache.entries.end()) return *found->second;
     if (cache.entries.size() >= most) cache.entries.clear();
     std::unique_ptr<Entry> made = make_entry(context, call, cache.store);
@@ -184,11 +196,19 @@ Entry& find_entry(const Context& context, const Call& call) {
     return *(cache.entries[own ? own_key : key] = std::move(made));
 }
 
-std::vector<Tensor> run(const Call& call) {
-    const Context& context = context_of(call);
+std::vector<Tensor> run_once(const Context& context, const Call& call) {
     Entry& entry = find_entry(context, call);
 
-    std::vector<Tensor> results(entry.results), kept;
+    if (call.backward) {
+        require(call.output_gradients.size() == entry.gradients.size(), call.type, " takes the gradients of ",
+                entry.gradients.size(), " outputs, got ", call.output_gradients.size());
+        for (std::size_t i = 0; i < entry.gradients.size(); ++i)
+            check_operand(call, "output gradient", i, call.output_gradients[i], entry.gradients[i]);
+    }
+    require(call.how.out.size() <= entry.results, call.type, " makes ", entry.results, " tensors, `out` has ",
+            call.how.out.size());
+
+    std::vector<Tensor> results(entry.results);
     const auto operand = [&](std::size_t i) -> const Tensor& {
         if (i < call.inputs.size()) return call.inputs[i];
         i -= call.inputs.size();
@@ -200,7 +220,7 @@ std::vector<Tensor> run(const Call& call) {
         if (!binding.result) {
             const Tensor& tensor = operand(binding.index);
             require(tensor.contiguous(), call.type, " got a strided view of shape ", tensor.shape().str(),
-                    "; make it contiguous() first");
+                    "; copy it into a tensor of its own first");
             entry.executor->bind(static_cast<int>(i), tensor);
             continue;
         }
@@ -209,8 +229,8 @@ std::vector<Tensor> run(const Call& call) {
         const DType dtype = entry.output_dtypes[binding.index];
         if (binding.index < call.how.out.size() && call.how.out[binding.index].defined()) {
             result = call.how.out[binding.index];
-            require(result.shape() == shape && result.dtype() == dtype && result.contiguous(), call.type, ": out tensor ",
-                    binding.index, " has shape ", result.shape().str(), ", wants ", shape.str());
+            check_operand(call, "out tensor", binding.index, result, {shape, dtype});
+            require(result.contiguous(), call.type, ": out tensor ", binding.index, " is a strided view; results go to memory without gaps");
         } else {
             const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
             result = Tensor(context, context.impl().allocate_cached(bytes), 0, shape, dtype);
@@ -218,14 +238,29 @@ std::vector<Tensor> run(const Call& call) {
         entry.executor->bind(static_cast<int>(i), result);
     }
     if (entry.uses_scalars) {
-        entry.executor->set_scalar("@seed", static_cast<double>(call.how.seed));
-        entry.executor->set_scalar("@step", static_cast<double>(call.how.step));
+        entry.executor->set_integer("@seed", call.how.seed);
+        entry.executor->set_integer("@step", call.how.step);
     }
     entry.executor->check_params();
     entry.executor->run(Part::forward);
     if (call.backward) entry.executor->run(Part::backward);
     entry.executor->release_bindings();
     return results;
+}
+
+std::vector<Tensor> run(const Call& call) {
+    const Context& context = context_of(call);
+    for (;;) {
+        try {
+            return run_once(context, call);
+        } catch (const EngineFailure&) {
+            // Planned anew without the engine that failed.
+            ContextCache& cache = cache_of(context);
+            const std::string key = key_of(call);
+            cache.entries.erase(own_key_of(call, key));
+            cache.entries.erase(key);
+        }
+    }
 }
 
 }  // namespace

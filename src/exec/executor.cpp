@@ -3,11 +3,13 @@
 #include "exec/executor.hpp"
 
 #include "base/text.hpp"
+#include "engine/put_aside.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <tuple>
 
 namespace dlprim {
 
@@ -49,6 +51,56 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     }
     resolve_steps(plan_->setup, setup_bound_);
     resolve_steps(plan_->steps, step_bound_);
+    find_states();
+    has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const Step& step) { return step.part == Part::backward; });
+}
+
+void Executor::find_states() {
+    const Graph& graph = plan_->graph;
+    for (const Assignment& assignment : graph.assignments) {
+        const NodeId producer = graph.value(assignment.source).producer;
+        if (producer >= 0 && graph.nodes[static_cast<std::size_t>(producer)].part != Part::forward) continue;
+        const TensorSpec& spec = graph.spec(assignment.target);
+        states_.emplace_back(plan_->places[static_cast<std::size_t>(assignment.target)],
+                             static_cast<std::uint64_t>(spec.shape.numel()) * size_of(spec.dtype));
+    }
+    // Running statistics usually lie side by side: one copy for all.
+    std::sort(states_.begin(), states_.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.first.kind, a.first.index, a.first.offset) < std::tuple(b.first.kind, b.first.index, b.first.offset);
+    });
+    std::vector<std::pair<Place, std::uint64_t>> joined;
+    for (const auto& [place, bytes] : states_) {
+        if (!joined.empty() && place.kind == Place::Kind::block) {
+            auto& [last, last_bytes] = joined.back();
+            if (last.kind == place.kind && last.index == place.index && place.offset - last.offset <= last_bytes + 256) {
+                last_bytes = place.offset - last.offset + bytes;
+                continue;
+            }
+        }
+        joined.emplace_back(place, bytes);
+    }
+    states_ = std::move(joined);
+}
+
+void Executor::keep_states() {
+    std::uint64_t total = 0;
+    for (const auto& [place, bytes] : states_) total += (bytes + 255) / 256 * 256;
+    if (total == 0) return;
+    if (!kept_) kept_ = context_.impl().allocate_cached(total);
+    std::uint64_t at = 0;
+    for (const auto& [place, bytes] : states_) {
+        context_.impl().queue().copy(resolve(place), {kept_.get(), at}, bytes);
+        at += (bytes + 255) / 256 * 256;
+    }
+}
+
+void Executor::restore_states() {
+    if (!kept_) return;
+    std::uint64_t at = 0;
+    for (const auto& [place, bytes] : states_) {
+        context_.impl().queue().copy({kept_.get(), at}, resolve(place), bytes);
+        at += (bytes + 255) / 256 * 256;
+    }
 }
 
 BufferRef Executor::resolve(const Place& place) const {
@@ -80,17 +132,24 @@ void Executor::release_bindings() {
     for (Tensor& tensor : bound_) tensor = Tensor();
 }
 
-void Executor::set_scalar(const std::string& name, double value) {
+std::byte* Executor::slot(const std::string& name) {
     const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), name);
     require(found != std::end(scalar_names), "there is no scalar '", name, "'");
-    std::byte* slot = scalars_.data() + (found - std::begin(scalar_names)) * 8;
-    if (name == "@seed" || name == "@step") {
-        const auto integer = static_cast<std::int64_t>(value);
-        std::memcpy(slot, &integer, sizeof(integer));
-    } else {
-        const auto single = static_cast<float>(value);
-        std::memcpy(slot, &single, sizeof(single));
-    }
+    scalars_dirty_ = true;
+    return scalars_.data() + (found - std::begin(scalar_names)) * 8;
+}
+
+void Executor::set_scalar(const std::string& name, double value) {
+    const auto single = static_cast<float>(value);
+    std::memcpy(slot(name), &single, sizeof(single));
+}
+
+void Executor::set_integer(const std::string& name, std::uint64_t value) {
+    std::memcpy(slot(name), &value, sizeof(value));
+}
+
+void Executor::take_scalars(const Executor& other) {
+    scalars_ = other.scalars_;
     scalars_dirty_ = true;
 }
 
@@ -102,7 +161,10 @@ void Executor::prepare_run() {
     }
     scalars_dirty_ = false;
     if (setup_done_) return;
-    for (std::size_t i = 0; i < plan_->setup.size(); ++i) enqueue(plan_->setup[i], setup_bound_[i]);
+    for (std::size_t i = 0; i < plan_->setup.size(); ++i) {
+        running_ = &plan_->setup[i];
+        enqueue(plan_->setup[i], setup_bound_[i]);
+    }
     setup_done_ = true;
 }
 
@@ -138,11 +200,40 @@ void Executor::enqueue(const Step& step, Bound& bound) {
 }
 
 void Executor::run(Part part) {
+    bool& proven = proven_[static_cast<std::size_t>(part)];
+    const bool trial = !proven || (part == Part::forward && has_backward_ && !proven_[static_cast<std::size_t>(Part::backward)]);
+    if (part == Part::forward && trial) keep_states();
+    if (proven) return run_steps(part);
+    const bool whole = part <= Part::backward;
+    running_ = nullptr;
+    states_changed_ = false;
+    try {
+        run_steps(part);
+    } catch (const Error& error) {
+        if (running_ != nullptr && running_->engine != nullptr && (whole || !states_changed_))
+            launch_failed(*running_, part, error);
+        throw;
+    }
+    proven = true;
+}
+
+void Executor::run_steps(Part part) {
     prepare_run();
-    for (std::size_t i = 0; i < plan_->steps.size(); ++i)
-        if (plan_->steps[i].part == part) enqueue(plan_->steps[i], step_bound_[i]);
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+        if (plan_->steps[i].part != part) continue;
+        running_ = &plan_->steps[i];
+        enqueue(plan_->steps[i], step_bound_[i]);
+        states_changed_ = states_changed_ || part >= Part::accumulate;
+    }
     touch_written();
     context_.impl().queue().flush();
+}
+
+void Executor::launch_failed(const Step& step, Part part, const Error& error) {
+    const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ", step.engine->name(), ": ", error.what()));
+    if (part <= Part::backward) restore_states();
+    if (!put_aside(context_.impl(), step.put_aside_key, error.what())) throw named;
+    throw EngineFailure(named, part, part == Part::backward);
 }
 
 void Executor::run_profiled(Part part, std::vector<Timing>& timings) {

@@ -17,6 +17,16 @@ namespace dlprim {
 /// The persistent memory that the plans of one net share, by block name.
 using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
 
+/// A launch of an engine that the device refused when a part ran for the first time. The engine has been
+/// put aside: another plan does without it. States are as they were before the forward run.
+class EngineFailure : public Error {
+  public:
+    EngineFailure(const Error& error, Part failed, bool from_forward)
+        : Error(error.kind(), error.what()), part(failed), rerun_forward(from_forward) {}
+    Part part;
+    bool rerun_forward;  ///< what the part reads is lost with the plan: forward must run again first
+};
+
 class Executor {
   public:
     /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as they
@@ -36,6 +46,10 @@ class Executor {
     /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the next
     /// run as part of its commands, without a wait.
     void set_scalar(const std::string& name, double value);
+    /// "@seed" or "@step": every bit counts.
+    void set_integer(const std::string& name, std::uint64_t value);
+    /// Scalars as another executor has them.
+    void take_scalars(const Executor& other);
 
     /// Whether setup (packing, folding) has run for parameters as they are now bound and as they stand;
     /// eager calls ask it, whose parameters are bound anew each time.
@@ -43,8 +57,13 @@ class Executor {
     /// Parameters have changed: setup is run again before the next run.
     void params_changed() { setup_done_ = false; }
 
-    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due.
+    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due. Throws
+    /// EngineFailure.
     void run(Part part);
+    /// Keeps a copy of what the next forward changes (running statistics), for restore_states().
+    void keep_states();
+    /// Undoes what forward changed since keep_states().
+    void restore_states();
     /// When a step ran: of all its launches, from the first's start to the last's end.
     struct Timing {
         std::uint64_t start_ns = 0, end_ns = 0;
@@ -69,6 +88,10 @@ class Executor {
     BufferRef resolve(const Place& place) const;
     void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
     void prepare_run();
+    void run_steps(Part part);
+    [[noreturn]] void launch_failed(const Step& step, Part part, const Error& error);
+    void find_states();
+    std::byte* slot(const std::string& name);
     void enqueue(const Step& step, Bound& bound);
     void touch_written();
 
@@ -81,6 +104,13 @@ class Executor {
     int scalar_block_ = -1;
     bool scalars_dirty_ = true;
     bool setup_done_ = false;
+    /// Memory that forward changes and the next run reads, and where a copy of it is kept.
+    std::vector<std::pair<Place, std::uint64_t>> states_;
+    std::shared_ptr<Buffer> kept_;
+    const Step* running_ = nullptr;  ///< while run() is at it
+    bool states_changed_ = false;    ///< by the accumulate or update part so far
+    bool proven_[4] = {};            ///< by part: has run without failing
+    bool has_backward_ = false;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> setup_params_;  ///< buffer ids and versions
 };
 

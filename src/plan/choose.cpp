@@ -6,6 +6,7 @@
 
 #include "base/text.hpp"
 #include "engine/database.hpp"
+#include "engine/put_aside.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
@@ -135,21 +136,28 @@ class Chooser {
             }
         }
         std::string reasons;
+        bool failed = false;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
-            if (const Verdict verdict = engine->is_applicable(device_, problem))
+            const Verdict verdict = usable(context_, *engine, problem);
+            if (verdict) {
                 add_candidates(i, *engine, std::nullopt);
-            else
-                reasons += cat("; ", engine->name(), ": ", verdict.reason);
+                continue;
+            }
+            reasons += cat("; ", engine->name(), ": ", verdict.reason);
+            if (!is_put_aside(context_, *engine, problem)) continue;
+            failed = true;
+            notes_.push_back(cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
         if (candidates_[i].empty())
-            fail(ErrorKind::unsupported, where(node), "no engine on this device can run it", reasons);
+            fail(failed ? ErrorKind::build : ErrorKind::unsupported, where(node), "no engine on this device can run it",
+                 reasons);
     }
 
     Verdict applies(const Engine& engine, const Problem& problem) const {
         if (engine.op() != problem.op) return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
         if (engine.on_host() != device_.host)
             return Verdict::no(engine.on_host() ? "it runs on the host device only" : "it runs on OpenCL devices only");
-        return engine.is_applicable(device_, problem);
+        return usable(context_, engine, problem);
     }
 
     void add_candidates(std::size_t i, const Engine& engine, const std::optional<Tuning>& tuning) {
@@ -295,7 +303,8 @@ double conversion_seconds(const Traits& device, const Operand& operand, const La
     return bytes / (std::max(1.0, device.gbytes_per_s) * 0.5e9) + device.launch_us * 1e-6;
 }
 
-bool fused_node_pays(const Traits& device, const Graph& graph, const Node& node) {
+bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node) {
+    const Traits& device = context.traits();
     const Problem fused = problem_of(graph, node, {});
     Node without = node;
     without.epilogue.pop_back();
@@ -305,7 +314,7 @@ bool fused_node_pays(const Traits& device, const Graph& graph, const Node& node)
     double fused_seconds = never, alone_seconds = never;
     for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
         const auto best = [&](const Problem& problem, double& seconds) {
-            if (!engine->is_applicable(device, problem)) return;
+            if (!usable(context, *engine, problem)) return;
             const LayoutChoice layouts = engine->layouts(device, problem).front();
             const Tuning tuning = engine->default_tuning(device, problem);
             seconds = std::min(seconds, engine->estimate(device, with_layouts(problem, layouts), tuning));

@@ -27,7 +27,7 @@ std::vector<char> constant_values(const Graph& graph);
 
 /// Whether some engine of the device can run the node, and not at a price over doing without its last
 /// epilogue stage. The test that fuse_epilogues asks.
-bool fused_node_pays(const Traits& device, const Graph& graph, const Node& node);
+bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
 
 /// The choices, one a node. Throws Error naming the node and every engine's reason where none applies,
 /// and where a forced engine does not apply. `notes` gets remarks.

@@ -52,7 +52,10 @@ class MemoryPlanner {
 
     int block(const std::string& name, bool zeroed = false) {
         for (std::size_t i = 0; i < plan_.blocks.size(); ++i)
-            if (plan_.blocks[i].name == name) return static_cast<int>(i);
+            if (plan_.blocks[i].name == name) {
+                plan_.blocks[i].zeroed = plan_.blocks[i].zeroed || zeroed;
+                return static_cast<int>(i);
+            }
         plan_.blocks.push_back({name, 0, zeroed});
         return static_cast<int>(plan_.blocks.size()) - 1;
     }
@@ -93,12 +96,13 @@ class MemoryPlanner {
                     if (options_.external_params)
                         place = external(External::Kind::parameter, id, value.name);
                     else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
-                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes());
+                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes(), true);
                     else
                         place = in_block("fixed", bytes);
                     break;
                 case Role::block:
-                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes());
+                    // Solvers run over whole blocks, and norms add them up: gaps between parts hold zeros.
+                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes(), true);
                     break;
                 case Role::scalar: {
                     const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), value.name);

@@ -3,6 +3,7 @@
 #include "plan/plan.hpp"
 
 #include "base/text.hpp"
+#include "engine/put_aside.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "plan/choose.hpp"
@@ -26,11 +27,20 @@ class CopyLaunch : public Launch {
     std::uint64_t bytes_;
 };
 
+/// An engine that applies, but cannot be built.
+class EngineFailed : public Error {
+  public:
+    EngineFailed(const Error& error, std::string engine_key)
+        : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
+    std::string key;  ///< to put it aside by
+};
+
 /// Turns scheduled items into steps.
 class StepBuilder {
   public:
-    StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices, const Schedule& schedule)
-        : context_(context), graph_(graph), choices_(choices), schedule_(schedule) {}
+    StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices, const Schedule& schedule,
+                bool with_launches)
+        : context_(context), graph_(graph), choices_(choices), schedule_(schedule), with_launches_(with_launches) {}
 
     Step build(const Item& item) const {
         Step step;
@@ -72,13 +82,28 @@ class StepBuilder {
         for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
         for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));
         step.flops = node.op->flops(node.attrs, inputs, outputs);
-        step.launch = choice.engine->build(context_, choice.problem, choice.tuning);
+        build_launch(step, choice.problem, [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
+    }
+
+    /// step.engine makes the launch; where it cannot, others may.
+    template <typename Build>
+    void build_launch(Step& step, const Problem& problem, Build&& build) const {
+        step.put_aside_key = put_aside_key(*step.engine, problem);
+        if (!with_launches_) return;
+        try {
+            step.launch = build();
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::out_of_memory) throw;
+            throw EngineFailed(error, step.put_aside_key);
+        }
     }
 
     void build_pack(const Item& item, Step& step) const {
         const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
         step.engine = choice.engine;
-        step.launch = choice.engine->build_packing(context_, choice.problem, choice.tuning, item.packed_input);
+        build_launch(step, choice.problem, [&] {
+            return choice.engine->build_packing(context_, choice.problem, choice.tuning, item.packed_input);
+        });
     }
 
     void build_reorder(const Item& item, Step& step) const {
@@ -89,30 +114,36 @@ class StepBuilder {
         const TensorSpec& spec = graph_.spec(to.value);
         problem.inputs = {{spec.shape, spec.dtype, from.layout, false}};
         problem.outputs = {{spec.shape, spec.dtype, to.layout, false}};
+        std::string reasons;
         for (const Engine* engine : EngineRegistry::instance().of("Reorder", context_.is_host())) {
-            if (!engine->is_applicable(context_.traits(), problem)) continue;
+            const Verdict verdict = usable(context_, *engine, problem);
+            if (!verdict) {
+                reasons += cat("; ", engine->name(), ": ", verdict.reason);
+                continue;
+            }
             step.engine = engine;
-            step.launch = engine->build(context_, problem, engine->default_tuning(context_.traits(), problem));
+            build_launch(step, problem, [&] {
+                return engine->build(context_, problem, engine->default_tuning(context_.traits(), problem));
+            });
             return;
         }
-        fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ", to.layout.str());
+        fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ", to.layout.str(), reasons);
     }
 
     ContextImpl& context_;
     const Graph& graph_;
     const std::vector<Choice>& choices_;
     const Schedule& schedule_;
+    bool with_launches_;
 };
 
-}  // namespace
-
-std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options) {
-    ContextImpl& device = context.impl();
+/// One try. Throws EngineFailed.
+std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptions& options) {
     auto plan = std::make_unique<Plan>();
     expand_composites(graph);
     if (options.fuse) {
         fold_batch_norms(graph);
-        fuse_epilogues(graph, [&](const Graph& g, const Node& node) { return fused_node_pays(device.traits(), g, node); });
+        fuse_epilogues(graph, [&](const Graph& g, const Node& node) { return fused_node_pays(device, g, node); });
     }
     lower(graph);
     if (options.fuse) merge_pointwise(graph);
@@ -134,7 +165,7 @@ std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanO
         if (plain >= 0) plan->places[i] = schedule.stored[static_cast<std::size_t>(schedule.root(plain))].place;
     }
 
-    const StepBuilder builder(device, graph, choices, schedule);
+    const StepBuilder builder(device, graph, choices, schedule, options.build);
     const int total = static_cast<int>(schedule.items.size());
     for (int i = 0; i < total; ++i) {
         const Item& item = schedule.items[static_cast<std::size_t>(i)];
@@ -145,6 +176,18 @@ std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanO
     if (options.progress) options.progress("", total, total);
     plan->graph = std::move(graph);
     return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options) {
+    for (;;) {
+        try {
+            return try_plan(context.impl(), graph, options);
+        } catch (const EngineFailed& failed) {
+            if (!put_aside(context.impl(), failed.key, failed.what())) throw;
+        }
+    }
 }
 
 }  // namespace dlprim

@@ -25,6 +25,7 @@ struct PlanOptions {
     bool external_params = false;  ///< eager calls: parameters are bound at each run
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
+    bool build = true;  ///< false: steps get no launch; for looking at what would run
 };
 
 /// Where a value lives.
@@ -47,6 +48,7 @@ struct Step {
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
     const Engine* engine = nullptr;  ///< nullptr for copies
+    std::string put_aside_key;  ///< of the engine on its problem, should a launch fail
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
@@ -91,7 +93,8 @@ struct Plan {
     std::string memory;              ///< report: the largest values with first and last use
 };
 
-/// Throws Error: an engine forced on a node that does not apply (with its reason); no engine for a
+/// An engine whose kernels do not build is put aside (engine/put_aside.hpp), and the next one takes its place;
+/// the notes say so. Throws Error: an engine forced on a node that does not apply (with its reason); no engine for a
 /// node; out_of_memory with what is needed, by whom, what is there and the largest batch that fits.
 std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options = {});
 

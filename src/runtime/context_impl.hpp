@@ -10,7 +10,10 @@
 
 #include <dlprim/context.hpp>
 
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
 
 namespace dlprim {
 
@@ -22,6 +25,13 @@ class ContextImpl {
     const Traits& traits() const noexcept { return traits_; }
     bool is_host() const noexcept { return traits_.host; }
     Counters& counters() noexcept { return counters_; }
+
+    /// What has failed on this device, by what it was, and why (engine/put_aside.hpp).
+    struct Failures {
+        std::mutex mutex;
+        std::map<std::string, std::string> reasons;
+    };
+    Failures& failures() noexcept { return failures_; }
 
     /// New device memory, aligned to traits().base_align_bytes; a request of 0 bytes gets a minimal
     /// buffer. Throws Error(out_of_memory) with bytes asked for, the largest single allocation and the
@@ -53,6 +63,9 @@ class ContextImpl {
     DeviceInfo info_;
     Traits traits_;
     Counters counters_;
+
+  private:
+    Failures failures_;
 };
 
 }  // namespace dlprim

@@ -44,7 +44,7 @@ class UpdateBuilder {
         const double share = 1.0 / options_.accumulate;
         const ValueId sum = graph_.pointwise1("@solver/accumulate", "y0 = x0 + p0 * x1", {accumulated_, gradients_}, {share});
         assign(accumulated_, sum);
-        gradients_ = accumulated_;
+        gradients_ = sum;  // the state itself would be what it was before this step
     }
 
     void clear_accumulated() {

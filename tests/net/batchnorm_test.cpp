@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// BatchNorm over a training: running statistics beside their definition in double, and their use
+// outside training.
+#include "net/support.hpp"
+
+#include <cmath>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+constexpr std::size_t batch = 5, channels = 3, size = 4, pixels = size * size;
+constexpr double momentum = 0.2, eps = 1e-3;
+
+/// The BatchNorm reads the data itself, so that its statistics are known beforehand.
+const char* const network = R"({
+  "inputs": [{"name": "data", "shape": [5, 3, 4, 4]}, {"name": "target", "shape": [5, 2]}],
+  "outputs": ["normal", "y", "loss"],
+  "operators": [
+    {"name": "bn", "type": "BatchNorm", "inputs": ["data"], "outputs": ["normal"],
+     "options": {"momentum": 0.2, "eps": 1e-3}},
+    {"name": "y", "type": "InnerProduct", "inputs": ["normal"], "outputs": ["y"],
+     "options": {"outputs": 2}},
+    {"name": "mse", "type": "MSELoss", "inputs": ["y", "target"], "outputs": ["loss"]}]})";
+
+struct Statistics {
+    std::vector<double> mean, variance;  ///< unbiased
+};
+
+/// A mean far from 0, where sums of squares lose digits.
+std::vector<float> data_of(unsigned step) {
+    std::vector<float> data = random_floats(batch * channels * pixels, 7 + step);
+    for (std::size_t i = 0; i < data.size(); ++i)
+        data[i] = data[i] * 0.5f + static_cast<float>(i / pixels % channels) * 20 - 10;
+    return data;
+}
+
+Statistics statistics(const std::vector<float>& data) {
+    Statistics result;
+    constexpr double count = batch * pixels;
+    for (std::size_t c = 0; c < channels; ++c) {
+        double sum = 0, squares = 0;
+        const auto each = [&](auto&& visit) {
+            for (std::size_t n = 0; n < batch; ++n)
+                for (std::size_t p = 0; p < pixels; ++p)
+                    visit(static_cast<double>(data[(n * channels + c) * pixels + p]));
+        };
+        each([&](double x) { sum += x; });
+        const double mean = sum / count;
+        each([&](double x) { squares += (x - mean) * (x - mean); });
+        result.mean.push_back(mean);
+        result.variance.push_back(squares / (count - 1));
+    }
+    return result;
+}
+
+void feed(Net& net, unsigned step) {
+    set_floats(net, "data", data_of(step));
+    set_floats(net, "target", random_floats(batch * 2, 50 + step));
+}
+
+std::vector<double> normalized(Net& net, const std::vector<float>& data, const Statistics& with,
+                               bool unbiased) {
+    const auto scale = net.param("bn.2").to_floats(), offset = net.param("bn.3").to_floats();
+    constexpr double count = batch * pixels;
+    std::vector<double> y(data.size());
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        const std::size_t c = i / pixels % channels;
+        const double variance = with.variance[c] * (unbiased ? 1 : (count - 1) / count);
+        y[i] = (data[i] - with.mean[c]) / std::sqrt(variance + eps) * scale[c] + offset[c];
+    }
+    return y;
+}
+
+}  // namespace
+
+TEST_CASE("running statistics follow the batches, and evaluation uses them", "[batchnorm]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, network, training());
+        CHECK(net.changed_by_forward() == std::vector<std::string>{"bn.0", "bn.1"});
+        SolverOptions sgd;
+        sgd.kind = SolverOptions::Kind::sgd;
+        sgd.learning_rate = 0.01;
+        Solver solver(net, sgd);
+        CHECK(net.param("bn.0").to_floats() == std::vector<float>(channels, 0));
+        CHECK(net.param("bn.1").to_floats() == std::vector<float>(channels, 1));
+        Statistics running{std::vector<double>(channels, 0), std::vector<double>(channels, 1)};
+        for (unsigned step = 0; step < 10; ++step) {
+            feed(net, step);
+            const Statistics now = statistics(data_of(step));
+            const std::vector<double> expected = normalized(net, data_of(step), now, false);
+            solver.step();
+            check_close(net.output("normal").to_floats(), expected, 1e-5);
+            for (std::size_t c = 0; c < channels; ++c) {
+                running.mean[c] += momentum * (now.mean[c] - running.mean[c]);
+                running.variance[c] += momentum * (now.variance[c] - running.variance[c]);
+            }
+        }
+        check_close(net.param("bn.0").to_floats(), running.mean, 1e-5);
+        check_close(net.param("bn.1").to_floats(), running.variance, 1e-5);
+
+        for (const Mode mode : {Mode::inference, Mode::evaluation}) {
+            INFO("mode " << static_cast<int>(mode));
+            Net other = Net::from_json(device, network, with_mode(mode));
+            copy_params(net, other);
+            const auto before = all_bits(other);
+            feed(other, 77);
+            other.forward();
+            check_close(other.output("normal").to_floats(),
+                        normalized(other, data_of(77), running, true), 1e-5);
+            CHECK((all_bits(other) == before));
+        }
+    }
+}
+
+TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[batchnorm]") {
+    std::string json = network;
+    json.insert(json.find("\"momentum\""), "\"use_global_stats\": true, ");
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, json, training());
+        Solver solver(net, {});
+        const Statistics given{{1, 2, 3}, {4, 5, 6}};
+        net.param("bn.0").copy_from({1, 2, 3});
+        net.param("bn.1").copy_from({4, 5, 6});
+        net.params_changed();
+        feed(net, 0);
+        const auto expected = normalized(net, data_of(0), given, true);
+        solver.step();
+        check_close(net.output("normal").to_floats(), expected, 1e-5);
+        CHECK(net.param("bn.0").to_floats() == std::vector<float>{1, 2, 3});
+        CHECK(net.param("bn.1").to_floats() == std::vector<float>{4, 5, 6});
+        CHECK(net.changed_by_forward().empty());
+    }
+}

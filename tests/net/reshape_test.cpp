@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// A net under other batch sizes and shapes, and after its weights were written from outside.
+#include "net/support.hpp"
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+/// Forward of the batch of that number; for a batch size of 2 its first samples.
+std::vector<float> scores(Net& net, unsigned number = 0) {
+    const auto images = static_cast<std::size_t>(net.input_shape("data").numel());
+    auto data = random_floats(4 * 3 * 8 * 8, 100 + number);
+    data.resize(images);
+    set_floats(net, "data", data);
+    net.forward();
+    return net.output("scores").to_floats();
+}
+
+std::vector<float> first_half(std::vector<float> values) {
+    values.resize(values.size() / 2);
+    return values;
+}
+
+std::vector<double> doubles(const std::vector<float>& values) {
+    return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("another batch size and back gives the same bits", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        for (const Mode mode : {Mode::inference, Mode::evaluation}) {
+            Net net = Net::from_json(device, small_network, with_mode(mode));
+            const auto whole = scores(net);
+            const auto params = all_bits(net);
+            net.reshape(2);
+            CHECK(net.input_shape("data") == Shape{2, 3, 8, 8});
+            CHECK(net.input_shape("label") == Shape{2});
+            CHECK(net.output("scores").shape() == Shape{2, 5});
+            check_close(scores(net), doubles(first_half(whole)), 1e-5);
+            net.reshape(4);
+            CHECK((scores(net) == whole));
+            CHECK((all_bits(net) == params));
+        }
+    }
+}
+
+TEST_CASE("training goes on over batches of other sizes", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        // Momentum and running statistics carry over: the same as two nets that hand them on.
+        const auto train = [&](bool detour) {
+            Net net = Net::from_json(device, small_network, training());
+            Solver solver(net, {});
+            for (unsigned step = 0; step < 6; ++step) {
+                if (detour && step % 2 == 1) {
+                    net.reshape(7);  // planned, fed, and left without a step
+                    feed_small_network(net, 50 + step);
+                    net.prepare();
+                }
+                net.reshape(step < 3 ? 4 : 2);
+                feed_small_network(net, step);
+                solver.step();
+            }
+            CHECK(solver.steps() == 6);
+            return all_bits(net);
+        };
+        CHECK((train(true) == train(false)));
+    }
+}
+
+TEST_CASE("reshape keeps what it is not told", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        NetOptions options;
+        options.input_shapes["data"] = Shape{4, 3, 10, 10};
+        const char* const pooled = R"({
+          "inputs": [{"name": "data", "shape": [4, 3, 8, 8]}, {"name": "other", "shape": [4, 3]}],
+          "outputs": ["y"],
+          "operators": [
+            {"name": "pool", "type": "GlobalPooling", "inputs": ["data"], "outputs": ["pool"]},
+            {"name": "flat", "type": "Flatten", "inputs": ["pool"], "outputs": ["flat"]},
+            {"name": "sum", "type": "Elementwise", "inputs": ["flat", "other"],
+             "outputs": ["y"]}]})";
+        Net net = Net::from_json(device, pooled, options);
+        net.reshape(6);
+        CHECK(net.input_shape("data") == Shape{6, 3, 10, 10});
+        CHECK(net.input_shape("other") == Shape{6, 3});
+        net.reshape({{"data", Shape{6, 3, 5, 7}}});
+        CHECK(net.input_shape("data") == Shape{6, 3, 5, 7});
+        CHECK(net.input_shape("other") == Shape{6, 3});
+        net.forward();
+        CHECK(net.output("y").shape() == Shape{6, 3});
+
+        // What cannot be is refused, and the net stays as it was.
+        check_error(ErrorKind::invalid_argument, {"batch", "0"}, [&] { net.reshape(0); });
+        check_error(ErrorKind::invalid_argument, {"batch", "-3"}, [&] { net.reshape(-3); });
+        check_error(ErrorKind::invalid_argument, {"[6, 3]", "[6, 4]"}, [&] {
+            net.reshape({{"other", Shape{6, 4}}});
+        });
+        check_error(ErrorKind::invalid_argument, {"'dat'", "'data'"}, [&] {
+            net.reshape({{"dat", Shape{6, 4}}});
+        });
+        CHECK(net.input_shape("other") == Shape{6, 3});
+        net.forward();
+        CHECK(net.output("y").shape() == Shape{6, 3});
+    }
+}
+
+TEST_CASE("weights written from outside are seen after params_changed", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        for (const Mode mode : {Mode::inference, Mode::evaluation, Mode::training}) {
+            INFO("mode " << static_cast<int>(mode));
+            // Dropout would differ from step to step.
+            std::string json = small_network;
+            json.replace(json.find("\"type\": \"Dropout\""), 17, "\"type\": \"Abs\"");
+            Net net = Net::from_json(device, json, with_mode(mode));
+            const auto before = scores(net);
+            net.reshape(2);
+            scores(net);  // a second plan, with packed weights of its own
+            net.reshape(4);
+            std::map<std::string, std::vector<float>> values;
+            unsigned seed = 500;
+            for (const std::string& name : net.param_names()) {
+                const auto count = static_cast<std::size_t>(net.param_shape(name).numel());
+                values[name] = random_floats(count, ++seed, 0.5, 1.5);
+                net.param(name).copy_from(values[name]);
+            }
+            net.params_changed();
+            const auto after = scores(net);
+            CHECK((after != before));
+            // A net that had these weights from its start.
+            Net fresh = Net::from_json(device, json, with_mode(mode));
+            for (const auto& [name, data] : values) fresh.param(name).copy_from(data);
+            fresh.params_changed();
+            CHECK((scores(fresh) == after));
+            net.reshape(2);
+            fresh.reshape(2);
+            CHECK((scores(net) == scores(fresh)));
+        }
+    }
+}

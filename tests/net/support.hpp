@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// What the tests of networks share: a section a device, host data, bits, temporary folders.
+#pragma once
+
+#include "support/catch.hpp"
+#include "support/devices.hpp"
+
+#include <dlprim/dlprim.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::testing {
+
+/// Runs what follows in a section of its own on every device under test.
+#define ON_EVERY_DEVICE(device)                                           \
+    for (const dlprim::Context& device : dlprim::testing::test_devices()) \
+    DYNAMIC_SECTION("on " << device.info().id << " (" << device.info().name << ")")
+
+/// Throws Error of `kind` whose sentence holds each of the words.
+template <typename Call>
+void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& call) {
+    try {
+        call();
+    } catch (const Error& error) {
+        const std::string what = error.what();
+        INFO("the message: " << what);
+        CHECK(static_cast<int>(error.kind()) == static_cast<int>(kind));
+        for (const std::string& word : words) {
+            INFO("is to hold: " << word);
+            CHECK(what.find(word) != std::string::npos);
+        }
+        return;
+    }
+    FAIL_CHECK("nothing was thrown");
+}
+
+/// Numbers in [low, high), the same for a seed everywhere.
+std::vector<float> random_floats(std::size_t count, unsigned seed, double low = -1,
+                                 double high = 1);
+void set_floats(Net& net, const std::string& input, const std::vector<float>& values);
+void set_labels(Net& net, const std::string& input, const std::vector<std::int32_t>& values);
+
+using Bytes = std::vector<std::byte>;
+Bytes bits(const Tensor& tensor);
+/// Of every parameter, by name.
+std::map<std::string, Bytes> all_bits(Net& net);
+/// Gives every parameter of `to` the bits that it has in `from`.
+void copy_params(Net& from, Net& to);
+
+/// CHECKs elements within `relative` of the largest magnitude of `expected`.
+void check_close(const std::vector<float>& found, const std::vector<double>& expected,
+                 double relative);
+
+NetOptions training(std::uint64_t seed = 1);
+NetOptions with_mode(Mode mode);
+
+/// A folder that is gone with the object.
+class Folder {
+  public:
+    Folder();
+    ~Folder();
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    std::string file(const std::string& name) const { return (path_ / name).string(); }
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+/// Convolution, BatchNorm, pooling, dropout, two inner products: data [4, 3, 8, 8], label [4].
+extern const char* const small_network;
+/// Feeds small_network the batch of that number.
+void feed_small_network(Net& net, unsigned number);
+
+}  // namespace dlprim::testing

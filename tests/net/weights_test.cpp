@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+// Weights files: the same bits after saving and loading; what fails leaves file and net whole.
+#include "net/support.hpp"
+
+#include <fstream>
+
+#include <sys/resource.h>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// While it lives, no file may grow beyond so many bytes: a full disk, to those who write.
+class FileLimit {
+  public:
+    explicit FileLimit(rlim_t bytes) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        rlimit limit = before_;
+        limit.rlim_cur = bytes;
+        REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+    }
+    ~FileLimit() { setrlimit(RLIMIT_FSIZE, &before_); }
+    FileLimit(const FileLimit&) = delete;
+    FileLimit& operator=(const FileLimit&) = delete;
+
+  private:
+    rlimit before_{};
+};
+
+std::size_t files_in(const Folder& folder) {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+        count += entry.exists();
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("weights that are saved and loaded give the same bits", "[weights]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        Net net = Net::from_json(device, small_network, training());
+        Solver solver(net, {});
+        for (unsigned step = 0; step < 3; ++step) {
+            feed_small_network(net, step);
+            solver.step();
+        }
+        net.save_weights(folder.file("w.h5"));
+        for (const Mode mode : {Mode::inference, Mode::evaluation, Mode::training}) {
+            Net copied = Net::from_json(device, small_network, with_mode(mode));
+            copy_params(net, copied);
+            Net loaded = Net::from_json(device, small_network, with_mode(mode));
+            feed_small_network(loaded, 8);
+            loaded.forward();  // with other weights, packed
+            loaded.load_weights(folder.file("w.h5"));
+            CHECK((all_bits(loaded) == all_bits(net)));
+            if (mode == Mode::training) continue;
+            feed_small_network(copied, 9);
+            feed_small_network(loaded, 9);
+            copied.forward();
+            loaded.forward();
+            CHECK((bits(copied.output("scores")) == bits(loaded.output("scores"))));
+        }
+    }
+}
+
+TEST_CASE("weights go from device to device", "[weights]") {
+    const Folder folder;
+    std::map<std::string, Bytes> first;
+    for (const Context& device : test_devices()) {
+        INFO("on " << device.info().name);
+        Net net = Net::from_json(device, small_network);
+        if (first.empty()) {
+            net.initialize("he");
+            first = all_bits(net);
+            net.save_weights(folder.file("w.h5"));
+        }
+        net.load_weights(folder.file("w.h5"));
+        CHECK((all_bits(net) == first));
+        net.initialize("he");
+        CHECK((all_bits(net) == first));
+    }
+}
+
+TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("w.h5");
+        Net net = Net::from_json(device, small_network, training());
+        Solver solver(net, {});
+        feed_small_network(net, 0);
+        solver.step();
+        for (const bool checkpoint : {false, true}) {
+            INFO((checkpoint ? "a checkpoint" : "weights"));
+            const auto save = [&](const std::string& to) {
+                checkpoint ? solver.save_checkpoint(to) : net.save_weights(to);
+            };
+            save(path);
+            const std::string before = contents(path);
+            REQUIRE(before.size() > 1000);
+            solver.step();
+            {
+                const FileLimit full(8192);
+                check_error(ErrorKind::io, {"'" + path + "'"}, [&] { save(path); });
+            }
+            CHECK((contents(path) == before));
+            CHECK(files_in(folder) == 1);
+            check_error(ErrorKind::io, {"missing", "folder does not exist"},
+                        [&] { save(folder.file("missing/w.h5")); });
+            check_error(ErrorKind::io, {folder.path().string(), "folder"},
+                        [&] { save(folder.path().string()); });
+            // The net goes on, and the next save succeeds.
+            solver.step();
+            save(path);
+            CHECK((contents(path) != before));
+            CHECK(files_in(folder) == 1);
+        }
+    }
+}
+
+TEST_CASE("a file that does not fit changes nothing", "[weights]") {
+    std::string wider = small_network;
+    wider.replace(wider.find("\"outputs\": 20"), 13, "\"outputs\": 30");
+    std::string other = small_network;
+    other.replace(other.find("\"hidden\", \"type\""), 8, "\"middle\"");
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        Net net = Net::from_json(device, small_network);
+        Net::from_json(device, wider).save_weights(folder.file("wider.h5"));
+        Net::from_json(device, other).save_weights(folder.file("other.h5"));
+        std::ofstream(folder.file("text.h5")) << "no weights\n";
+        const auto before = all_bits(net);
+        check_error(ErrorKind::format, {"hidden.0", "[30, 128]", "[20, 128]"},
+                    [&] { net.load_weights(folder.file("wider.h5")); });
+        check_error(ErrorKind::not_found, {"hidden.0", "other.h5"},
+                    [&] { net.load_weights(folder.file("other.h5")); });
+        check_error(ErrorKind::not_found, {"none.h5"},
+                    [&] { net.load_weights(folder.file("none.h5")); });
+        check_error(ErrorKind::format, {"text.h5"},
+                    [&] { net.load_weights(folder.file("text.h5")); });
+        CHECK((all_bits(net) == before));
+        // Parameters that it lacks are initialised where that is asked for.
+        Net filled = Net::from_json(device, small_network);
+        filled.load_weights(folder.file("other.h5"), true);
+        CHECK((bits(filled.param("hidden.0")) == before.at("hidden.0")));
+        feed_small_network(net, 0);
+        net.forward();
+        CHECK(net.output("loss").to_floats().size() == 1);
+    }
+}
