@@ -13,7 +13,8 @@
 // local memory. Each pixel (column) has its own scale a step. Local memory: 256 BM + 512 * 128 bytes twice, and
 // about 4 KiB.
 //
-// Defines: WM; KERNEL_H, KERNEL_W; BLOCKED.
+// Defines: WM; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
+// CHANNEL_TAIL: channels do not fill the last step.
 #include "common/split_half.clh"
 #include "common/wgmma.clh"
 
@@ -49,7 +50,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int part = (int)get_group_id(0) / tiles_m / tiles_n;
     const int first = part * steps_part, last = min(steps, first + steps_part);
-    const int plane = x_h * x_w, out_plane = out_h * out_w, y_plane = y_h * y_w;
+    const int plane = PLANE, out_plane = out_h * out_w, y_plane = y_h * y_w;
     x += x_offset;
     w += w_offset;
 
@@ -91,12 +92,10 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         const int inside1 = mask[1] >> ky & mask[1] >> (16 + kx) & 1;                                 \
         global const float *from0 = x + (base[0] + far), *from1 = x + (base[1] + far);                \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                              \
-            const int live = channel + k0 + 4 * i < channels_in;                                      \
+            const int live = !CHANNEL_TAIL || channel + k0 + 4 * i < channels_in;                                      \
             next[2 * i] = next[2 * i + 1] = 0;                                                        \
-            if (inside0 && live) next[2 * i] = *from0;                                                \
-            if (inside1 && live) next[2 * i + 1] = *from1;                                            \
-            from0 += 4 * plane;                                                                       \
-            from1 += 4 * plane;                                                                       \
+            if (inside0 && live) next[2 * i] = from0[4 * i * PLANE];                                  \
+            if (inside1 && live) next[2 * i + 1] = from1[4 * i * PLANE];                              \
         }                                                                                             \
     }
 #else
@@ -120,11 +119,12 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 // these.
 #define KEEP(stage)                                                                             \
     {                                                                                           \
-        uint m0_ = 0, m1_ = 0;                                                                  \
+        float most0 = 0, most1 = 0;                                                             \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
-            m0_ = max(m0_, as_uint(next[2 * i]) & 0x7fffffffu);                                 \
-            m1_ = max(m1_, as_uint(next[2 * i + 1]) & 0x7fffffffu);                             \
+            most0 = fmax(most0, fabs(next[2 * i]));                                             \
+            most1 = fmax(most1, fabs(next[2 * i + 1]));                                         \
         }                                                                                       \
+        uint m0_ = as_uint(most0), m1_ = as_uint(most1);                                        \
         *(local uint2*)(largest + k0 * BN + column) = (uint2)(m0_, m1_);                        \
         barrier(CLK_LOCAL_MEM_FENCE);                                                           \
         _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                         \
@@ -140,10 +140,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         local uchar* to = tiles + (stage)*STAGE + 2 * A_PLANE + block * 8192;                   \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
             const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;                         \
-            const float ua = split_upper(a), ub = split_upper(b);                               \
             const int at = WGMMA_AT(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
-            *(local uint*)(to + at) = split_pack(ua, ub);                                       \
-            *(local uint*)(to + B_PLANE + at) = split_pack(a - ua, b - ub);                     \
+            uint upper, lower;                                                                  \
+            SPLIT_PAIR(a, b, upper, lower)                                                      \
+            *(local uint*)(to + at) = upper;                                                    \
+            *(local uint*)(to + B_PLANE + at) = lower;                                          \
         }                                                                                       \
     }
 

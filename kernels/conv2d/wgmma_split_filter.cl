@@ -5,11 +5,12 @@
 //   (channels are a multiple of 16) channels innermost, so that the 16 columns of a warp have one tap;
 //   K: output pixels of all images in steps of 64, in parts of `steps_part` steps (split_sum.cl adds them).
 //
-// A warp reads 64 pixels of a row of dy, or of a patch, at a time (halves 2 i and 2 i + 1 of a row are pixels i and
-// i + 32, on both sides); such a row has its own scale. While the tensor
-// cores multiply one step, the same work-items make the next. Local memory: 256 BM + 512 * 128 bytes twice.
+// A warp reads 64 pixels of its rows of dy, or of its patches, at a time (halves 2 i and 2 i + 1 of a row are pixels
+// i and i + 32, on both sides); its rows of a step have one scale. While the tensor cores multiply one step, the same
+// work-items make the next. Local memory: 256 BM + 512 * 128 bytes twice, and about 3 KiB.
 //
-// Defines: WM; KERNEL_H, KERNEL_W; TAP_OUTER.
+// Defines: WM; KERNEL_H, KERNEL_W; TAP_OUTER; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes;
+// ROW_TAIL: output channels do not fill tiles.
 #include "common/split_half.clh"
 #include "common/wgmma.clh"
 
@@ -27,6 +28,8 @@
 #define A_PLANE (BM * 128)
 #define B_PLANE (BN * 128)
 #define STAGE (2 * (A_PLANE + B_PLANE))
+#define PLANE (H * W)
+#define OUT_PLANE (OH * OW)
 #define A_ROWS (BM / 8)
 #define B_ROWS (BN / 8)
 
@@ -38,11 +41,10 @@ inline uint warp_max(uint v) {
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
     global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dweight,
-    ulong dweight_offset, int pixels, int channels_in, int channels_out, int h, int w, int oh, int ow, int sh, int sw,
-    int pt, int pl, int dh, int dw, int steps, int steps_part, int tiles_m, int tiles_n,
-    long part_stride EPILOGUE_PARAMETERS) {
+    ulong dweight_offset, int pixels, int channels_in, int channels_out, int pt, int pl, int dh, int dw, int steps,
+    int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
     local uchar tiles[2 * STAGE] __attribute__((aligned(1024)));
-    local float unscale_a[2 * BM], unscale_b[2 * BN] __attribute__((aligned(8)));
+    local float unscale_a[16], unscale_b[16];
 #if !TAP_OUTER
     local int2 patches[BN];
 #endif
@@ -53,47 +55,45 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
     const int m0 = (int)get_group_id(0) % tiles_m * BM, n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int part = (int)get_group_id(0) / tiles_m / tiles_n;
     const int first = part * steps_part, last = min(steps, first + steps_part);
-    const int plane = h * w, out_plane = oh * ow, columns = channels_in * (KERNEL_H * KERNEL_W);
+    const int columns = channels_in * (KERNEL_H * KERNEL_W);
     x += x_offset;
     dy += dy_offset;
 
 #if TAP_OUTER
     const int first_column = n0 + warp * B_ROWS, tap = first_column / channels_in, channel = first_column % channels_in;
     const int ky = tap / KERNEL_W, kx = 16 + tap % KERNEL_W, live_columns = first_column < columns;
-    const int patch = channel * plane + ky * dh * w + (kx - 16) * dw;
+    const int patch = channel * PLANE + ky * dh * W + (kx - 16) * dw;
 #else
     if (id < BN) {
         const int column = n0 + id, c = column / (KERNEL_H * KERNEL_W), tap = column - c * (KERNEL_H * KERNEL_W);
         const int ky = tap / KERNEL_W, kx = tap - ky * KERNEL_W;
-        patches[id] = column < columns ? (int2)(c * plane + ky * dh * w + kx * dw, ky | (16 + kx) << 8)
+        patches[id] = column < columns ? (int2)(c * PLANE + ky * dh * W + kx * dw, ky | (16 + kx) << 8)
                                        : (int2)(0, 15 | 31 << 8);
     }
 #endif
-#define FIND_SPOTS(t)                                                                                  \
-    if (id < 64) {                                                                                     \
-        const int pixel = (t)*64 + id, image = pixel / out_plane, inside = pixel - image * out_plane;  \
-        const int row = inside / ow, top = row * sh - pt, left = (inside - row * ow) * sw - pl;        \
-        uint mask = 0;                                                                                 \
-        if (pixel < pixels) {                                                                          \
-            for (int k = 0; k < KERNEL_H; ++k) mask |= ((uint)(top + k * dh) < (uint)h) << k;          \
-            for (int k = 0; k < KERNEL_W; ++k) mask |= ((uint)(left + k * dw) < (uint)w) << (16 + k);  \
-        }                                                                                              \
-        spots[((t)&1) * 64 + id] =                                                                     \
-            (int4)(pixel < pixels ? image * channels_out * out_plane + inside : -1,                    \
-                   image * channels_in * plane + top * w + left, (int)mask, 0);                        \
+#define FIND_SPOTS(t)                                                                                         \
+    if (id < 64) {                                                                                            \
+        const uint pixel = (t)*64 + id, image = pixel / OUT_PLANE, inside = pixel % OUT_PLANE;                \
+        const int top = (int)(inside / OW) * STRIDE_H - pt, left = (int)(inside % OW) * STRIDE_W - pl;        \
+        uint mask = 0;                                                                                        \
+        if (pixel < (uint)pixels) {                                                                           \
+            _Pragma("unroll") for (int k = 0; k < KERNEL_H; ++k) mask |= ((uint)(top + k * dh) < H) << k;     \
+            _Pragma("unroll") for (int k = 0; k < KERNEL_W; ++k) mask |= ((uint)(left + k * dw) < W) << (16 + k); \
+        }                                                                                                     \
+        spots[((t)&1) * 64 + id] = (int4)(pixel < (uint)pixels ? image * channels_out * OUT_PLANE + inside : -1, \
+                                          image * channels_in * PLANE + top * W + left, (int)mask, 0);        \
     }
-    float next[2 * (A_ROWS > B_ROWS ? A_ROWS : B_ROWS)], sum[SUMS], product[SUMS];
+
+    float next_a[2 * A_ROWS], next_b[2 * B_ROWS], sum[SUMS], product[SUMS];
 #define READ_A(t)                                                                                         \
     {                                                                                                     \
         const int s0 = spots[((t)&1) * 64 + lane].x, s1 = spots[((t)&1) * 64 + lane + 32].x;              \
-        global const float *from0 = dy + (s0 + (m0 + warp * A_ROWS) * out_plane), *from1 = from0 + (s1 - s0); \
+        global const float *from0 = dy + (s0 + (m0 + warp * A_ROWS) * OUT_PLANE), *from1 = from0 + (s1 - s0); \
         _Pragma("unroll") for (int i = 0; i < A_ROWS; ++i) {                                              \
-            const int live = m0 + warp * A_ROWS + i < channels_out;                                       \
-            next[2 * i] = next[2 * i + 1] = 0;                                                            \
-            if (live && s0 >= 0) next[2 * i] = *from0;                                                    \
-            if (live && s1 >= 0) next[2 * i + 1] = *from1;                                                \
-            from0 += out_plane;                                                                           \
-            from1 += out_plane;                                                                           \
+            const int live = !ROW_TAIL || m0 + warp * A_ROWS + i < channels_out;                                  \
+            next_a[2 * i] = next_a[2 * i + 1] = 0;                                                            \
+            if (live && s0 >= 0) next_a[2 * i] = from0[i * OUT_PLANE];                                      \
+            if (live && s1 >= 0) next_a[2 * i + 1] = from1[i * OUT_PLANE];                                  \
         }                                                                                                 \
     }
 #define INSIDE(s, ky, kx) ((uint)(s).z >> (ky) & (uint)(s).z >> (kx) & 1)
@@ -104,11 +104,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         const int inside0 = live_columns && INSIDE(s0, ky, kx), inside1 = live_columns && INSIDE(s1, ky, kx); \
         global const float *from0 = x + (s0.y + patch), *from1 = x + (s1.y + patch);                 \
         _Pragma("unroll") for (int i = 0; i < B_ROWS; ++i) {                                         \
-            next[2 * i] = next[2 * i + 1] = 0;                                                       \
-            if (inside0) next[2 * i] = *from0;                                                       \
-            if (inside1) next[2 * i + 1] = *from1;                                                   \
-            from0 += plane;                                                                          \
-            from1 += plane;                                                                          \
+            next_b[2 * i] = next_b[2 * i + 1] = 0;                                                       \
+            if (inside0) next_b[2 * i] = from0[i * PLANE];                                             \
+            if (inside1) next_b[2 * i + 1] = from1[i * PLANE];                                         \
         }                                                                                            \
     }
 #else
@@ -117,43 +115,49 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         const int4 s0 = spots[((t)&1) * 64 + lane], s1 = spots[((t)&1) * 64 + lane + 32];            \
         _Pragma("unroll") for (int i = 0; i < B_ROWS; ++i) {                                         \
             const int2 e = patches[warp * B_ROWS + i];                                               \
-            next[2 * i] = next[2 * i + 1] = 0;                                                       \
-            if (INSIDE(s0, e.y & 255, e.y >> 8)) next[2 * i] = x[s0.y + e.x];                        \
-            if (INSIDE(s1, e.y & 255, e.y >> 8)) next[2 * i + 1] = x[s1.y + e.x];                    \
+            next_b[2 * i] = next_b[2 * i + 1] = 0;                                                       \
+            if (INSIDE(s0, e.y & 255, e.y >> 8)) next_b[2 * i] = x[s0.y + e.x];                        \
+            if (INSIDE(s1, e.y & 255, e.y >> 8)) next_b[2 * i + 1] = x[s1.y + e.x];                    \
         }                                                                                            \
     }
 #endif
 // Rows of `next` to local memory as halves, upper plane and lower plane `apart` bytes behind.
-#define KEEP(rows, from, apart, unscales)                                              \
-    _Pragma("unroll") for (int i = 0; i < rows; ++i) {                                 \
-        const float a_ = next[2 * i], b_ = next[2 * i + 1];                            \
-        const uint most =                                                              \
-            warp_max(max(as_uint(a_) & 0x7fffffffu, as_uint(b_) & 0x7fffffffu));       \
-        const float scale = SPLIT_SCALE(most), a = a_ * scale, b = b_ * scale;         \
-        const float ua = split_upper(a), ub = split_upper(b);                          \
-        const int row = warp * rows + i;                                               \
-        local uchar* to = (from) + WGMMA_AT(row, lane >> 2) + (lane & 3) * 4;          \
-        *(local uint*)to = split_pack(ua, ub);                                         \
-        *(local uint*)(to + (apart)) = split_pack(a - ua, b - ub);                     \
-        if (lane == 0) (unscales)[row] = SPLIT_UNSCALE(most);                          \
+#define KEEP(next, rows, from, apart, unscales)                                                  \
+    {                                                                                      \
+        float most_ = 0;                                                                   \
+        _Pragma("unroll") for (int i = 0; i < 2 * (rows); ++i) most_ = fmax(most_, fabs(next[i])); \
+        const uint most = warp_max(as_uint(most_));                                        \
+        const float scale = SPLIT_SCALE(most);                                             \
+        if (lane == 0) (unscales)[warp] = SPLIT_UNSCALE(most);                             \
+        local uchar* to = (from) + warp * (rows)*128 + (lane & 3) * 4;                     \
+        _Pragma("unroll") for (int i = 0; i < (rows); ++i) {                               \
+            uint upper, lower;                                                             \
+            const float a = next[2 * i] * scale, b = next[2 * i + 1] * scale;              \
+            SPLIT_PAIR(a, b, upper, lower)                                                 \
+            *(local uint*)(to + WGMMA_AT(i, lane >> 2)) = upper;                           \
+            *(local uint*)(to + (apart) + WGMMA_AT(i, lane >> 2)) = lower;                 \
+        }                                                                                  \
     }
-#define KEEP_A(stage) KEEP(A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM)
-#define KEEP_B(stage) KEEP(B_ROWS, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*BN)
+#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8)
+#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*8)
 
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
-    // Stages and spots go by the step's parity.
+    // Stages and spots go by the step's parity; rows travel in registers for a whole step.
     FIND_SPOTS(first)
     barrier(CLK_LOCAL_MEM_FENCE);
     if (first < last) {
         READ_A(first)
-        KEEP_A(first & 1)
         READ_B(first)
-        KEEP_B(first & 1)
         FIND_SPOTS(first + 1)
-        WGMMA_FENCE
+        KEEP_A(first & 1)
+        KEEP_B(first & 1)
         barrier(CLK_LOCAL_MEM_FENCE);
         READ_A(first + 1)
+        READ_B(first + 1)
+        FIND_SPOTS(first + 2)
+        WGMMA_FENCE
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (int t = first; t < last; ++t) {
         const int stage = t & 1;
@@ -172,25 +176,26 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         WGMMA_COMMIT
         if (t + 1 < last) {
             KEEP_A(1 - stage)
-            READ_B(t + 1)
-            FIND_SPOTS(t + 2)
+            READ_A(t + 2)
             KEEP_B(1 - stage)
+            READ_B(t + 2)
+            FIND_SPOTS(t + 3)
             WGMMA_FENCE
         }
         WGMMA_WAIT(product)
-        const int row = (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2);
-        const float r0 = unscale_a[stage * BM + row], r1 = unscale_a[stage * BM + row + 8];
-        local const float* factors = unscale_b + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
+        // A warp makes the rows of A that it multiplies (WM 2), or half of them.
+        const float r0 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2)];
+        const float r1 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2 + 1)];
+        local const float* factors = unscale_b + stage * 8 + (WM == 2 ? 0 : warpgroup * 4);
 #pragma unroll
         for (int i = 0; i < SUMS / 4; ++i) {
-            const float2 f = *(local const float2*)(factors + 8 * i);
-            sum[4 * i] = fma(product[4 * i] * r0, f.x, sum[4 * i]);
-            sum[4 * i + 1] = fma(product[4 * i + 1] * r0, f.y, sum[4 * i + 1]);
-            sum[4 * i + 2] = fma(product[4 * i + 2] * r1, f.x, sum[4 * i + 2]);
-            sum[4 * i + 3] = fma(product[4 * i + 3] * r1, f.y, sum[4 * i + 3]);
+            const float f = factors[i / 2], f0 = f * r0, f1 = f * r1;
+            sum[4 * i] = fma(product[4 * i], f0, sum[4 * i]);
+            sum[4 * i + 1] = fma(product[4 * i + 1], f0, sum[4 * i + 1]);
+            sum[4 * i + 2] = fma(product[4 * i + 2], f1, sum[4 * i + 2]);
+            sum[4 * i + 3] = fma(product[4 * i + 3], f1, sum[4 * i + 3]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (t + 2 < last) READ_A(t + 2)
     }
 
     dweight += dweight_offset + (ulong)part * part_stride;

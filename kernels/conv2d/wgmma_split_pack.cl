@@ -57,9 +57,7 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
             WEIGHT(chunk * 8 + 2 * i + 1, b)
             a *= scale;
             b *= scale;
-            const float ua = split_upper(a), ub = split_upper(b);
-            upper[i] = split_pack(ua, ub);
-            lower[i] = split_pack(a - ua, b - ub);
+            SPLIT_PAIR(a, b, upper[i], lower[i])
         }
         global uchar* to = planes + (long)(chunk / 8) * tile * 256 + row * 128 + ((chunk % 8 ^ (row & 7)) << 4);
         *(global uint4*)to = (uint4)(upper[0], upper[1], upper[2], upper[3]);

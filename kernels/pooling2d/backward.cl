@@ -27,19 +27,32 @@ kernel void pool_backward(global const float* dy, ulong dy_offset, global const 
                           int iw, int oh, int ow, int lanes, int kh, int kw, int sh, int sw, int pt,
                           int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;
+#if SIZED
+// Divisions by constants are multiplications.
+#define ih IH
+#define iw IW
+#define oh OH
+#define ow OW
+#define lanes LANES
+#define kh KERNEL_H
+#define kw KERNEL_W
+#define sh STRIDE_H
+#define sw STRIDE_W
+#endif
     const long pixel = (long)lanes * V;
 #if ROWS
-    const long row = (long)get_global_id(0);
+    const COUNT_T row = (COUNT_T)get_global_id(0);
     for (int ix = 0; ix < iw; ++ix)
         for (int lane = 0; lane < lanes; ++lane)
 #else
-    const int lane = (int)(get_global_id(0) % (ulong)lanes);
-    const int ix = (int)(get_global_id(0) / (ulong)lanes % (ulong)iw);
-    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)iw);
+    const COUNT_T id = (COUNT_T)get_global_id(0);
+    const int lane = (int)(id % (COUNT_T)lanes);
+    const int ix = (int)(id / (COUNT_T)lanes % (COUNT_T)iw);
+    const COUNT_T row = id / (COUNT_T)lanes / (COUNT_T)iw;
 #endif
     {
-        const int iy = (int)(row % ih);
-        const long outer = row / ih;
+        const int iy = (int)(row % (COUNT_T)ih);
+        const long outer = (long)(row / (COUNT_T)ih);
         // Windows [y0, y1) x [x0, x1) hold (iy, ix).
         const int y0 = iy + pt < kh ? 0 : (iy + pt - kh) / sh + 1;
         const int y1 = min((iy + pt) / sh + 1, oh);
@@ -65,6 +78,6 @@ kernel void pool_backward(global const float* dy, ulong dy_offset, global const 
                 sum += select((FLOATS)0.0f, d, at == (INTS)own);
 #endif
             }
-        STORE(sum, dx + dx_offset + (ulong)((row * iw + ix) * pixel + (long)lane * V));
+        STORE(sum, dx + dx_offset + (ulong)(((long)row * iw + ix) * pixel + (long)lane * V));
     }
 }

@@ -10,6 +10,8 @@
 //          INCLUDE  1: the mean's divisor counts padding
 //          INDEX    1: idx gets the position of the maximum in its window
 //          INDEX_T  uchar or int
+//          COUNT_T  counts work-items: uint or ulong
+//          SIZED    1: sizes are the constants IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -31,24 +33,37 @@ kernel void pool(global const float* x, ulong x_offset, global float* y, ulong y
                  global INDEX_T* idx, ulong idx_offset, ulong count, int ih, int iw, int oh, int ow,
                  int lanes, int kh, int kw, int sh, int sw, int pt, int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;
+#if SIZED
+// Divisions by constants are multiplications.
+#define ih IH
+#define iw IW
+#define oh OH
+#define ow OW
+#define lanes LANES
+#define kh KERNEL_H
+#define kw KERNEL_W
+#define sh STRIDE_H
+#define sw STRIDE_W
+#endif
     const long pixel = (long)lanes * V;
 #if ROWS
-    const long row = (long)get_global_id(0);
+    const COUNT_T row = (COUNT_T)get_global_id(0);
     for (int ox = 0; ox < ow; ++ox)
         for (int lane = 0; lane < lanes; ++lane)
 #else
-    const int lane = (int)(get_global_id(0) % (ulong)lanes);
-    const int ox = (int)(get_global_id(0) / (ulong)lanes % (ulong)ow);
-    const long row = (long)(get_global_id(0) / (ulong)lanes / (ulong)ow);
+    const COUNT_T id = (COUNT_T)get_global_id(0);
+    const int lane = (int)(id % (COUNT_T)lanes);
+    const int ox = (int)(id / (COUNT_T)lanes % (COUNT_T)ow);
+    const COUNT_T row = id / (COUNT_T)lanes / (COUNT_T)ow;
 #endif
     {
-        const int oy = (int)(row % oh);
-        const long outer = row / oh;
+        const int oy = (int)(row % (COUNT_T)oh);
+        const long outer = (long)(row / (COUNT_T)oh);
         const int top = oy * sh - pt, left = ox * sw - pl;
         const int y0 = max(top, 0), y1 = min(top + kh, ih);
         const int x0 = max(left, 0), x1 = min(left + kw, iw);
         global const float* plane = x + x_offset + outer * ih * iw * pixel + (long)lane * V;
-        const ulong to = (ulong)((row * ow + ox) * pixel + (long)lane * V);
+        const ulong to = (ulong)(((long)row * ow + ox) * pixel + (long)lane * V);
 #if AVERAGE
         FLOATS sum = 0.0f;
         for (int i = y0; i < y1; ++i)

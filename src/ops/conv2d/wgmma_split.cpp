@@ -209,7 +209,9 @@ class WgmmaSplit : public Engine {
         const std::string options = define("WM", wm) +
                                     define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
                                     define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
-                                    define("BLOCKED", blocked(job));
+                                    define("BLOCKED", blocked(job)) +
+                                    define("CHANNEL_TAIL", job.group_in % wgmma_depth != 0) +
+                                    define("PLANE", job.x_h * job.x_w);
         const auto program = context.build(
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),

@@ -84,7 +84,10 @@ class WgmmaSplitFilter : public Engine {
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
         const std::string options = define("WM", wm) + define("KERNEL_H", g.kh) +
-                                    define("KERNEL_W", g.kw) + define("TAP_OUTER", g.in % 16 == 0);
+                                    define("KERNEL_W", g.kw) + define("TAP_OUTER", g.in % 16 == 0) +
+                                    define("ROW_TAIL", g.out % (64 * wm) != 0) + define("H", g.h) +
+                                    define("W", g.w) + define("OH", g.oh) + define("OW", g.ow) +
+                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw);
         const auto program = context.build(
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
@@ -100,12 +103,6 @@ class WgmmaSplitFilter : public Engine {
         const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},
                                                               {"channels_in", g.in},
                                                               {"channels_out", g.out},
-                                                              {"h", g.h},
-                                                              {"w", g.w},
-                                                              {"oh", g.oh},
-                                                              {"ow", g.ow},
-                                                              {"sh", g.sh},
-                                                              {"sw", g.sw},
                                                               {"pt", g.pt},
                                                               {"pl", g.pl},
                                                               {"dh", g.dh},

@@ -31,13 +31,21 @@ struct KernelShape {
     KernelCall call(ContextImpl& context, const char* file, const char* kernel, const Shape& shape,
                     const char* more) const {
         const bool bytes = options.index_type() == DType::u8;
-        const ProgramSource source{
-            file, kernel_source(file),
-            cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DAVERAGE=", options.average ? 1 : 0,
-                " -DINCLUDE=", options.count_include_pad ? 1 : 0,
-                " -DINDEX_T=", bytes ? "uchar" : "int", more)};
         const auto count =
             static_cast<std::size_t>(outer * shape[2] * (rows ? 1 : shape[3] * lanes));
+        std::string defines =
+            cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DAVERAGE=", options.average ? 1 : 0,
+                " -DINCLUDE=", options.count_include_pad ? 1 : 0,
+                " -DINDEX_T=", bytes ? "uchar" : "int",
+                " -DCOUNT_T=", count < (std::size_t(1) << 31) ? "uint" : "ulong",
+                " -DSIZED=", rows ? 0 : 1);
+        // A row is long enough not to mind divisions; compiling for every size takes CPUs longer.
+        if (!rows)
+            defines += cat(" -DIH=", input.shape[2], " -DIW=", input.shape[3],
+                           " -DOH=", output.shape[2], " -DOW=", output.shape[3], " -DLANES=", lanes,
+                           " -DKERNEL_H=", options.kernel[0], " -DKERNEL_W=", options.kernel[1],
+                           " -DSTRIDE_H=", options.stride[0], " -DSTRIDE_W=", options.stride[1]);
+        const ProgramSource source{file, kernel_source(file), cat(defines, more)};
         const auto group = static_cast<std::size_t>(
             rows ? 1 : std::clamp<std::uint64_t>(context.traits().max_work_group, 1, 256));
         KernelCall result(context.build(source), kernel,
