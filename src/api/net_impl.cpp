@@ -157,6 +157,10 @@ NetImpl::Built& NetImpl::built() {
 
 void NetImpl::attach_solver(const SolverOptions& solver) {
     require(options_.mode == Mode::training, "a solver needs a net in training mode");
+    for (const auto& [name, param] : params_)
+        if (param.value.trainable && param.value.spec.dtype != DType::f32)
+            fail(ErrorKind::unsupported, "parameter '", name, "' is ", name_of(param.value.spec.dtype),
+                 ", solvers train float parameters; frozen: true keeps its operator out of training");
     const std::optional<SolverOptions> before = std::exchange(solver_, solver);
     const auto plan_anew = [&] {
         current_ = nullptr;

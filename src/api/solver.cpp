@@ -101,6 +101,8 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
     Strings names;
     Doubles values;
     for (const auto& [name, value] : extra) {
+        require(!name.empty() && name.find(',') == std::string::npos, "a checkpoint's number cannot be called '", name,
+                "': names are not empty and hold no comma");
         names.push_back(name);
         values.push_back(value);
     }

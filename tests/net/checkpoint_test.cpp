@@ -37,30 +37,37 @@ void write_idx(const std::string& path, const std::vector<std::uint32_t>& sizes,
 }
 
 /// 40 images of 3 x 8 x 8 and their classes, a network, and a configuration whose rate follows a
-/// plateau.
+/// plateau. The test set has other classes, so that its loss rises and the rate falls.
 void write_training(const Folder& folder) {
-    std::vector<unsigned char> images, labels;
+    std::vector<unsigned char> images, labels, others;
     for (unsigned i = 0; i < 40; ++i) {
         labels.push_back(static_cast<unsigned char>(i % 5));
+        others.push_back(static_cast<unsigned char>((i + 1) % 5));
         for (unsigned p = 0; p < 3 * 64; ++p)
             images.push_back(static_cast<unsigned char>((i * 37 + p * (1 + i % 5) * 11) % 251));
     }
     write_idx(folder.file("images.idx"), {40, 3, 8, 8}, images);
     write_idx(folder.file("labels.idx"), {40}, labels);
+    write_idx(folder.file("others.idx"), {40}, others);
     std::ofstream(folder.file("net.json")) << small_network;
     std::ofstream(folder.file("train.json")) << R"({
       "net": "net.json", "batch": 8, "epochs": 5, "seed": 11,
       "data": {"type": "idx", "train": {"images": "images.idx", "labels": "labels.idx"},
-               "test": {"images": "images.idx", "labels": "labels.idx"}},
-      "solver": {"type": "sgd", "learning_rate": 0.3, "momentum": 0.9, "accumulate": 3},
+               "test": {"images": "images.idx", "labels": "others.idx"}},
+      "solver": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3},
       "schedule": {"type": "plateau", "patience": 0, "gamma": 0.7},
       "augmentation": {"flip": true, "crop_pad": 1},
       "checkpoints": {"every_epochs": 1, "keep": 10}})";
 }
 
-std::string contents(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+/// The second column of metrics.csv, a row an epoch.
+std::vector<double> rates_of(const std::string& path) {
+    std::ifstream file(path);
+    std::vector<double> rates;
+    std::string line;
+    std::getline(file, line);
+    while (std::getline(file, line)) rates.push_back(std::stod(line.substr(line.find(',') + 1)));
+    return rates;
 }
 
 std::map<std::string, std::vector<std::byte>> tensors_of(const std::string& path) {
@@ -145,23 +152,26 @@ TEST_CASE("a resumed training has the bits of one that went on", "[checkpoint]")
         const TrainResult whole = train(device, call);
         CHECK(whole.epochs == 5);
 
-        // As if it had been stopped after two epochs.
+        // As if it had been stopped after three epochs.
         call.out = folder.file("resumed");
         std::filesystem::create_directories(call.out);
-        call.resume = folder.file("whole/checkpoint_2.h5");
+        call.resume = folder.file("whole/checkpoint_3.h5");
         int epochs = 0;
         call.progress = [&](const TrainProgress& progress) { epochs += progress.epoch_done; };
         const TrainResult resumed = train(device, call);
-        CHECK(epochs == 3);
+        CHECK(epochs == 2);
         CHECK((tensors_of(resumed.model) == tensors_of(whole.model)));
         CHECK((tensors_of(folder.file("whole/checkpoint_5.h5")) ==
                tensors_of(folder.file("resumed/checkpoint_5.h5"))));
         CHECK(resumed.train_loss == whole.train_loss);
         CHECK(resumed.test_loss == whole.test_loss);
-        // The rate fell on the way, so that the schedule had a state to keep.
-        const std::string metrics = contents(folder.file("whole/metrics.csv"));
-        INFO(metrics);
-        CHECK(metrics.find("\n1,0.3,") != std::string::npos);
-        CHECK(metrics.find("\n5,0.3,") == std::string::npos);
+        // The rate fell before the checkpoint and behind it: the schedule had a state to keep.
+        const std::vector<double> rates = rates_of(folder.file("whole/metrics.csv"));
+        REQUIRE(rates.size() == 5);
+        CHECK(rates[0] == 0.05);
+        CHECK(rates[3] < rates[0]);
+        CHECK(rates[4] < rates[3]);
+        CHECK(rates_of(folder.file("resumed/metrics.csv")) ==
+              std::vector<double>(rates.begin() + 3, rates.end()));
     }
 }

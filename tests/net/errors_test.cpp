@@ -113,7 +113,21 @@ TEST_CASE("a solver refuses constants that make no sense", "[errors]") {
         refused("accumulate", [](SolverOptions& o) { o.accumulate = 0; });
         refused("clip", [](SolverOptions& o) { o.clip_norm = nan; });
         refused("clip", [](SolverOptions& o) { o.clip_value = -1; });
+        // Parameters that no solver trains are refused rather than left as they are.
+        Net mixed = Net::from_json(device, R"({
+          "inputs": [{"name": "data", "shape": [2, 3]}], "outputs": ["p", "loss"],
+          "operators": [
+            {"name": "p", "type": "Parameter", "inputs": [], "outputs": ["p"],
+             "options": {"shape": [3], "dtype": "half"}},
+            {"name": "sum", "type": "Reduction", "inputs": ["data"], "outputs": ["loss"]}]})",
+                                   training());
+        check_error(ErrorKind::unsupported, {"'p.0'", "half"},
+                    [&] { const Solver none(mixed, {}); });
+
         Solver solver(net, {});
+        check_error(invalid, {"'a,b'", "comma"}, [&] {
+            solver.save_checkpoint("unused.h5", {{"a,b", 1}});
+        });
         check_error(invalid, {"learning rate"}, [&] { solver.set_learning_rate(nan); });
         check_error(invalid, {"learning rate"}, [&] { solver.set_learning_rate(-0.1); });
         CHECK(solver.learning_rate() == 1e-3);
@@ -255,6 +269,12 @@ TEST_CASE("a batch that does not fit leaves the net to smaller ones", "[errors]"
         check_error(ErrorKind::out_of_memory, {"MiB"}, [&] { net.prepare(); });
         CHECK(net.input_shape("data")[0] > 2);
         net.reshape(2);
+        // A solver that cannot be planned is not there afterwards.
+        Net small = Net::from_json(device, small_network, training());
+        small.reshape(std::int64_t{1} << 40);
+        CHECK_THROWS_AS(Solver(small, {}), Error);
+        small.reshape(4);
+        for (const NodeReport& node : small.nodes()) CHECK(node.part != "update");
         CHECK((bits(net.output("y")) == before));
         net.forward();
         CHECK((bits(net.output("y")) == before));

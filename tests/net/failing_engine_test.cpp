@@ -86,6 +86,19 @@ class Act {
     Act& operator=(const Act&) = delete;
 };
 
+/// The library's warnings while it lives.
+struct Warnings {
+    Warnings() {
+        set_log([this](LogLevel level, std::string_view line) {
+            if (level == LogLevel::warning) lines.emplace_back(line);
+        });
+    }
+    ~Warnings() { set_log({}); }
+    Warnings(const Warnings&) = delete;
+    Warnings& operator=(const Warnings&) = delete;
+    std::vector<std::string> lines;
+};
+
 /// Bits of all parameters after some training steps, the last loss last.
 std::map<std::string, Bytes> trained(Net& net, Solver& solver) {
     for (unsigned step = 0; step < 3; ++step) {
@@ -120,21 +133,18 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                 // What fails is remembered by the context.
                 const Context device(shared.info().id);
                 const Act act(convolution, filter);
-                std::vector<std::string> log;
-                set_log([&](LogLevel level, std::string_view line) {
-                    if (level == LogLevel::warning) log.emplace_back(line);
-                });
+                const Warnings warnings;
                 Net net = Net::from_json(device, small_network, training());
                 Solver solver(net, {});
                 Tensor input = net.input("data"), output = net.output("loss");
                 CHECK((trained(net, solver) == expected));
-                set_log({});
                 CHECK(script.builds > 0);
                 // Tensors that the program holds are still the net's.
                 CHECK(input.buffer() == net.input("data").buffer());
                 CHECK((bits(output) == expected.at("loss")));
 
-                const std::string notes = join(net.notes(), "\n"), logged = join(log, "\n");
+                const std::string notes = join(net.notes(), "\n"),
+                                  logged = join(warnings.lines, "\n");
                 INFO("notes: " << notes << "\nlog: " << logged);
                 if (convolution != Failing::no) {
                     CHECK(notes.find("[Convolution2D 'conv'] engine conv2d.broken") !=

@@ -3,6 +3,8 @@
 #include "net/support.hpp"
 #include "net/two_layers.hpp"
 
+#include <limits>
+
 using namespace dlprim;
 using namespace dlprim::testing;
 
@@ -182,6 +184,41 @@ TEST_CASE("frozen layers keep every bit", "[gradients]") {
     }
 }
 
+TEST_CASE("what no loss depends on has a gradient of zeros, and is only decayed", "[gradients]") {
+    ON_EVERY_DEVICE(device) {
+        // "second" and its parameters reach no loss.
+        Net net = Net::from_json(device, three_losses(R"({"name": "distance", "loss_weight": 1},
+                                                         "scores")"),
+                                 training());
+        SolverOptions sgd;
+        sgd.kind = SolverOptions::Kind::sgd;
+        Solver solver(net, sgd);
+        feed_three(net);
+        const auto before = all_bits(net);
+        solver.step();
+        CHECK(net.gradient("second.0").to_floats() == std::vector<float>(15, 0));
+        CHECK(net.gradient("second.1").to_floats() == std::vector<float>(3, 0));
+        CHECK((bits(net.param("second.0")) == before.at("second.0")));
+        CHECK((bits(net.param("first.0")) != before.at("first.0")));
+    }
+}
+
+TEST_CASE("a network with nothing to train can be stepped", "[gradients]") {
+    std::string json = three_losses(R"("loss_class")");
+    for (std::size_t at = 0; (at = json.find("\"type\"", at)) != std::string::npos; at += 30)
+        json.insert(at, "\"frozen\": true, ");
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, json, training());
+        Solver solver(net, {});
+        feed_three(net);
+        const auto before = all_bits(net);
+        solver.step();
+        CHECK(solver.steps() == 1);
+        CHECK((all_bits(net) == before));
+        CHECK(net.output("loss_class").to_floats().at(0) > 0);
+    }
+}
+
 TEST_CASE("an update that the program calls off leaves everything as it was", "[gradients]") {
     ON_EVERY_DEVICE(device) {
         Net net = Net::from_json(device, small_network, training());
@@ -196,5 +233,13 @@ TEST_CASE("an update that the program calls off leaves everything as it was", "[
         CHECK((all_bits(net) == before));
         CHECK(solver.step_if([] { return true; }));
         CHECK((all_bits(net) != before));
+        // Nor does the search for one change anything.
+        const auto stepped = all_bits(net);
+        CHECK(net.first_nan().empty());
+        std::vector<float> poison(4 * 3 * 8 * 8, 0.5f);
+        poison[5] = std::numeric_limits<float>::quiet_NaN();
+        set_floats(net, "data", poison);
+        CHECK(net.first_nan() == "conv");
+        CHECK((all_bits(net) == stepped));
     }
 }

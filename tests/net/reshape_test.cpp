@@ -103,6 +103,9 @@ TEST_CASE("reshape keeps what it is not told", "[reshape]") {
         CHECK(net.input_shape("other") == Shape{6, 3});
         net.forward();
         CHECK(net.output("y").shape() == Shape{6, 3});
+        net.reshape(3);
+        net.forward();
+        CHECK(net.output("y").shape() == Shape{3, 3});
     }
 }
 
