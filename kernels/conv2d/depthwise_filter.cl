@@ -4,7 +4,8 @@
 // dy (counted over all images); work-items walk over pixels, then add up in a fixed order, in two steps. Part p goes to
 // dweight + p * part_stride (split_sum.cl adds the parts).
 //
-// Defines: KERNEL_H, KERNEL_W; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.
+// Defines: KERNEL_H, KERNEL_W, STRIDE_W, DILATE_W; OUTPUTS: neighbours of a row of dy that a work-item takes at a
+// time, with the SPAN pixels of a row of x that they meet in registers; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define PIECES 8
@@ -13,7 +14,7 @@
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filter(
     global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dweight,
     ulong dweight_offset, int batch, int lines, int out, int group_in, int group_out, int in, int h, int w, int oh,
-    int ow, int sh, int sw, int pt, int pl, int dh, int dw, long part_stride EPILOGUE_PARAMETERS) {
+    int ow, int sh, int pt, int pl, int dh, long part_stride EPILOGUE_PARAMETERS) {
     local float sums[TAPS * ROW], pieces[TAPS * PIECES];
     const int id = get_local_id(0);
     const int filter = (int)(get_group_id(0) % (size_t)(out * group_in));
@@ -25,20 +26,29 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filte
     float sum[TAPS];
 #pragma unroll
     for (int t = 0; t < TAPS; ++t) sum[t] = 0.0f;
-    const int pixels = (last - first) * ow;
-    for (int p = id; p < pixels; p += THREADS) {
-        const int line = p / ow, ox = p - line * ow;
+    const int strips = (ow + OUTPUTS - 1) / OUTPUTS, items = (last - first) * strips;
+    for (int p = id; p < items; p += THREADS) {
+        const int line = p / strips, ox = (p - line * strips) * OUTPUTS;
         const int image = (first + line) / oh, oy = first + line - image * oh;
-        const float d = dy[(ulong)image * out * ((ulong)oh * ow) + oy * ow + ox];
-        global const float* from = x + (ulong)image * in * ((ulong)h * w);
-        const int top = oy * sh - pt, left = ox * sw - pl;
+        global const float* of = dy + (ulong)image * out * ((ulong)oh * ow) + oy * ow + ox;
+        float d[OUTPUTS];
 #pragma unroll
-        for (int ky = 0; ky < KERNEL_H; ++ky)
+        for (int e = 0; e < OUTPUTS; ++e) d[e] = ox + e < ow ? of[e] : 0.0f;
+        const int top = oy * sh - pt, left = ox * STRIDE_W - pl;
 #pragma unroll
-            for (int kx = 0; kx < KERNEL_W; ++kx) {
-                const int iy = top + ky * dh, ix = left + kx * dw;
-                if ((uint)iy < (uint)h && (uint)ix < (uint)w) sum[ky * KERNEL_W + kx] += d * from[iy * w + ix];
-            }
+        for (int ky = 0; ky < KERNEL_H; ++ky) {
+            const int iy = top + ky * dh;
+            if ((uint)iy >= (uint)h) continue;
+            global const float* from = x + (ulong)image * in * ((ulong)h * w) + iy * w;
+            float v[SPAN];
+#pragma unroll
+            for (int i = 0; i < SPAN; ++i) v[i] = (uint)(left + i) < (uint)w ? from[left + i] : 0.0f;
+#pragma unroll
+            for (int kx = 0; kx < KERNEL_W; ++kx)
+#pragma unroll
+                for (int e = 0; e < OUTPUTS; ++e)
+                    sum[ky * KERNEL_W + kx] += d[e] * v[e * STRIDE_W + kx * DILATE_W];
+        }
     }
     dweight += dweight_offset + (ulong)part * part_stride;
 #pragma unroll

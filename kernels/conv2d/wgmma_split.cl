@@ -175,9 +175,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         WGMMA_BEGIN
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), k == 0, "1");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(2048 * k), 0, "1");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), 0, "1");
+            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), k == 0, "0, 1");
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(2048 * k), 0, "0, 1");
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), 0, "0, 1");
         }
         WGMMA_COMMIT
         if (t + 1 < last) {

@@ -169,9 +169,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         WGMMA_BEGIN
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), k == 0, "0");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(32 * k), 0, "0");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), 0, "0");
+            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), k == 0, "0, 0");
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(32 * k), 0, "0, 0");
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), 0, "0, 0");
         }
         WGMMA_COMMIT
         if (t + 1 < last) {

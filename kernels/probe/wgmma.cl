@@ -26,9 +26,9 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global float*
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
         WGMMA_64(rows, WGMMA_ROWS(from) + WGMMA_STEP(32 * k), WGMMA_ROWS(from + 8192) + WGMMA_STEP(32 * k), k == 0,
-                 "0");
+                 "0, 0");
         WGMMA_64(columns, WGMMA_ROWS(from) + WGMMA_STEP(32 * k),
-                 WGMMA_COLUMNS(from + 16384, 8192) + WGMMA_STEP(2048 * k), k == 0, "1");
+                 WGMMA_COLUMNS(from + 16384, 8192) + WGMMA_STEP(2048 * k), k == 0, "0, 1");
     }
     WGMMA_COMMIT
     WGMMA_WAIT_32(rows)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.depthwise, conv2d_backward_data.depthwise and conv2d_backward_filter.depthwise: direct
 // convolution on GPUs over plain images where groups have few channels
-// (kernels/conv2d/depthwise.cl, depthwise_filter.cl).
+// (kernels/conv2d/depthwise.cl, depthwise_strided.cl, depthwise_filter.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked.hpp"
@@ -15,8 +15,10 @@ namespace dlprim::conv2d {
 namespace {
 
 constexpr const char* source_path = "conv2d/depthwise.cl";
+constexpr const char* strided_path = "conv2d/depthwise_strided.cl";
 constexpr const char* filter_path = "conv2d/depthwise_filter.cl";
 constexpr std::int64_t most_channels = 8, most_taps = 49;
+constexpr std::int64_t most_span = 32;  ///< pixels of a row that a work-item keeps in registers
 constexpr int least_group = 16;
 
 Verdict depthwise_verdict(const Traits& device, const Problem& problem, std::int64_t group_in) {
@@ -41,6 +43,18 @@ double direct_seconds(const Traits& device, const Problem& problem, int calls) {
            (calls - 1) * device.launch_us * 1e-6;
 }
 
+// The columns of dy that a strip of `outputs` columns of dx meets.
+struct Reach {
+    std::int64_t low, span;
+    Reach(const Geometry& g, std::int64_t outputs) {
+        const auto floor_div = [](std::int64_t a, std::int64_t b) {
+            return a >= 0 ? a / b : -((-a + b - 1) / b);
+        };
+        low = floor_div(g.pl - (g.kw - 1) * g.dw, g.sw);
+        span = floor_div(outputs - 1 + g.pl, g.sw) - low + 1;
+    }
+};
+
 class Depthwise : public Engine {
   public:
     explicit Depthwise(bool backward) : backward_(backward) {}
@@ -50,7 +64,7 @@ class Depthwise : public Engine {
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path}; }
+    std::vector<std::string> sources() const override { return {source_path, strided_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
@@ -58,7 +72,8 @@ class Depthwise : public Engine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return direct_seconds(device, problem, static_cast<int>(jobs(problem).size()));
+        return direct_seconds(device, problem,
+                              in_one(problem) ? 1 : static_cast<int>(jobs(problem).size()));
     }
 
     TuneSpace tune_space(const Traits&, const Problem&) const override {
@@ -72,6 +87,10 @@ class Depthwise : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
+        if (in_one(problem)) {
+            add_strided_call(*launch, context, problem);
+            return launch;
+        }
         for (const DenseJob& job : jobs(problem))
             add_job_call(*launch, context, problem, job,
                          std::clamp<std::int64_t>(tuning.at("outputs"), 1, 16));
@@ -83,6 +102,49 @@ class Depthwise : public Engine {
         const Geometry g = Geometry::of(problem);
         if (backward_) return backward_data_jobs(g);
         return {forward_job(g)};
+    }
+
+    // Columns of dx that a work-item makes where one launch does all phases of the stride.
+    static std::int64_t strip(const Geometry& g) { return g.sw * ceil_div(4, g.sw); }
+
+    // Whether one launch does all phases: there are several, and their columns fit registers.
+    bool in_one(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        return backward_ && (g.sh > 1 || g.sw > 1) && strip(g) <= 16 &&
+               Reach(g, strip(g)).span <= most_span;
+    }
+
+    void add_strided_call(KernelLaunch& launch, ContextImpl& context,
+                          const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        const Reach reach(g, strip(g));
+        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) +
+                                    define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
+                                    define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
+                                    define("SPAN", reach.span);
+        const auto program = context.build(
+            {strided_path, with_epilogue(kernel_source(strided_path), problem.epilogue), options});
+        const std::int64_t count = g.n * g.in * g.h * ceil_div(g.w, strip(g));
+        KernelCall call(program, "depthwise_strided", rounded_range(context.traits(), count, 128));
+        call.tensor("dy", 0)
+            .tensor("weight", 1)
+            .tensor("dx", static_cast<int>(problem.inputs.size()));
+        call.scalar("count", count);
+        const std::pair<const char*, std::int64_t> sizes[] = {{"in", g.in},
+                                                              {"group_in", g.group_in()},
+                                                              {"group_out", g.group_out()},
+                                                              {"h", g.h},
+                                                              {"w", g.w},
+                                                              {"oh", g.oh},
+                                                              {"ow", g.ow},
+                                                              {"pad_h", g.pt},
+                                                              {"dilate_h", g.dh}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_epilogue(call, problem.epilogue);
+        call.check();
+        launch.add(std::move(call));
     }
 
     void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
@@ -148,6 +210,9 @@ class DepthwiseFilter : public Engine {
         if (local_bytes(g, least_group) > device.local_bytes)
             return Verdict::no(cat("it wants ", local_bytes(g, least_group),
                                    " bytes of local memory, the device has ", device.local_bytes));
+        if (span(g, 1) > 2 * most_span)
+            return Verdict::no(cat("it keeps ", span(g, 1), " pixels of a row in registers, ",
+                                   2 * most_span, " are too many"));
         return depthwise_verdict(device, problem, g.group_in());
     }
 
@@ -169,8 +234,12 @@ class DepthwiseFilter : public Engine {
         const Parts part = parts(context.traits(), g);
         const bool split = part.count > 1;
         const std::int64_t threads = group_size(context.traits(), g);
-        const std::string options =
-            define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) + define("THREADS", threads);
+        std::int64_t outputs = g.ow >= 4 ? 4 : 1;
+        if (span(g, outputs) > most_span) outputs = 1;
+        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+                                    define("STRIDE_W", g.sw) + define("DILATE_W", g.dw) +
+                                    define("OUTPUTS", outputs) + define("SPAN", span(g, outputs)) +
+                                    define("THREADS", threads);
         const auto program = context.build(
             {filter_path,
              with_epilogue(kernel_source(filter_path), split ? Epilogue{} : problem.epilogue),
@@ -191,11 +260,9 @@ class DepthwiseFilter : public Engine {
                                                               {"oh", g.oh},
                                                               {"ow", g.ow},
                                                               {"sh", g.sh},
-                                                              {"sw", g.sw},
                                                               {"pt", g.pt},
                                                               {"pl", g.pl},
-                                                              {"dh", g.dh},
-                                                              {"dw", g.dw}};
+                                                              {"dh", g.dh}};
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
@@ -211,6 +278,10 @@ class DepthwiseFilter : public Engine {
     struct Parts {
         std::int64_t count, lines;
     };
+    // Pixels of a row of x that `outputs` neighbours of a row of dy meet.
+    static std::int64_t span(const Geometry& g, std::int64_t outputs) {
+        return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
+    }
     // The largest whose sums fit the local memory.
     static std::int64_t group_size(const Traits& device, const Geometry& g) {
         std::int64_t threads = 128;

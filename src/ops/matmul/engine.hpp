@@ -27,12 +27,18 @@ class MatMulEngine : public Engine {
     std::string op_, name_;
 };
 
+/// Adds the call that makes C from `splits` parts in the workspace, in order, with alpha, bias and
+/// epilogue (kernels/matmul/finish.cl).
+void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
+                std::int64_t splits);
+
 // One function an engine file; each registers its engine for `op`.
 void add_reference(const std::string& op);
 void add_host(const std::string& op);
 void add_vector(const std::string& op);
 void add_dot(const std::string& op);
 void add_tiled(const std::string& op);
+void add_wgmma_split(const std::string& op);
 void add_gemv(const std::string& op);
 
 }  // namespace dlprim::matmul

@@ -179,27 +179,29 @@ class Tiled : public MatMulEngine {
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
-        if (!split) return launch;
-
-        auto second =
-            context.build({"matmul/finish.cl",
-                           epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
-        NDRange elements;
-        elements.global = {static_cast<std::size_t>(g.batches * g.m * g.n), 1, 1};
-        KernelCall finish(second, "matmul_finish", elements);
-        finish.tensor("parts", g.workspace);
-        bind_output(finish, g);
-        finish.scalar("count", g.batches * g.m * g.n)
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("splits", static_cast<std::int32_t>(cut.splits))
-            .scalar("alpha", g.alpha);
-        finish.check();
-        launch->add(std::move(finish));
+        if (split) add_finish(*launch, context, problem, g, cut.splits);
         return launch;
     }
 };
 
 }  // namespace
+
+void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
+                std::int64_t splits) {
+    const auto program = context.build(
+        {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
+    NDRange elements;
+    elements.global = {static_cast<std::size_t>(g.batches * g.m * g.n), 1, 1};
+    KernelCall finish(program, "matmul_finish", elements);
+    finish.tensor("parts", g.workspace);
+    bind_output(finish, g);
+    finish.scalar("count", g.batches * g.m * g.n)
+        .scalar("n", static_cast<std::int32_t>(g.n))
+        .scalar("splits", static_cast<std::int32_t>(splits))
+        .scalar("alpha", g.alpha);
+    finish.check();
+    launch.add(std::move(finish));
+}
 
 void add_tiled(const std::string& op) {
     EngineRegistry::instance().add(std::make_unique<Tiled>(op));

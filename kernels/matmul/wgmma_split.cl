@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// matmul.wgmma_split: products in exact float on tensor cores: operands in two halves each (common/split_half.clh),
+// three products, sums of 64 of K in the tensor core, the rest in float outside of it (it rounds toward zero).
+//
+// A tile of C has BM = 64 * WM rows and 128 columns, from two warpgroups, beside each other in rows (WM 2) or in
+// columns (WM 1). While the tensor cores multiply a step of 64 of K, the same work-items turn the next one, which
+// came to registers a step before, into halves in local memory:
+//   an operand with K along its lines: a warp reads 64 of K of its lines (BM / 8 or 16 of them), which share a scale;
+//   an operand with rows of A or columns of B along its lines: a warp reads 64 of those for some k; each row (column)
+//   has its own scale.
+// Halves 2 i and 2 i + 1 of a line in local memory are the elements i and i + 32 of 64, in K on both sides alike.
+//
+// With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
+// order. Local memory: 256 BM + 512 * 128 bytes twice, and about 10 KiB.
+//
+// Defines: WM, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+#include "common/split_half.clh"
+#include "common/wgmma.clh"
+
+#define BM (64 * WM)
+#define BN 128
+#if WM == 2
+#define SUMS 64
+#define WGMMA WGMMA_128
+#define WGMMA_WAIT WGMMA_WAIT_64
+#else
+#define SUMS 32
+#define WGMMA WGMMA_64
+#define WGMMA_WAIT WGMMA_WAIT_32
+#endif
+#define A_PLANE (BM * 128)
+#define B_PLANE (BN * 128)
+#define STAGE (2 * (A_PLANE + B_PLANE))
+
+// Lines along K: those of a warp, of a tile of `rows`.
+#define LINES(rows) ((rows) / 8)
+// Lines along rows: warps that share 64 rows, and the k of each.
+#define SHARE(rows) (512 / (rows))
+#define DEPTHS(rows) ((rows) / 8)
+// Row of local memory for k, element of 64 for a half.
+#define K_PLACE(k) (((k)&31) * 2 + ((k) >> 5))
+#define ELEMENT(half_) (((half_) >> 1) + ((half_)&1) * 32)
+
+inline uint warp_max(uint v) {
+    uint most;
+    asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(v));
+    return most;
+}
+
+// Two elements of each of the warp's lines, of tile rows from `row0` on and K from `k0` on.
+#define READ_ALONG_K(next, x, rows, row0, limit, k0)                                                  \
+    {                                                                                                 \
+        const int row_ = (row0) + warp * LINES(rows), k_ = (k0) + lane;                               \
+        global const float* from = (x) + ((ulong)row_ * k + k_);                                      \
+        _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i) {                                     \
+            next[2 * i] = row_ + i < (limit) && k_ < k_end ? from[(ulong)i * k] : 0.0f;               \
+            next[2 * i + 1] = row_ + i < (limit) && k_ + 32 < k_end ? from[(ulong)i * k + 32] : 0.0f; \
+        }                                                                                             \
+    }
+#define READ_ACROSS_K(next, x, rows, row0, limit, k0)                                                    \
+    {                                                                                                    \
+        const int row_ = (row0) + warp / SHARE(rows) * 64 + lane, k_ = (k0) + warp % SHARE(rows);        \
+        global const float* from = (x) + ((ulong)k_ * (limit) + row_);                                   \
+        _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i) {                                       \
+            const int inside = k_ + i * SHARE(rows) < k_end;                                             \
+            next[2 * i] = inside && row_ < (limit) ? from[(ulong)i * SHARE(rows) * (limit)] : 0.0f;      \
+            next[2 * i + 1] =                                                                            \
+                inside && row_ + 32 < (limit) ? from[(ulong)i * SHARE(rows) * (limit) + 32] : 0.0f;      \
+        }                                                                                                \
+    }
+// The largest magnitudes that a work-item sees, to `most`, for the others to see.
+#define LOOK_ALONG_K(next, rows, largest, most)                                                      \
+    {                                                                                                \
+        float most_ = 0;                                                                             \
+        _Pragma("unroll") for (int i = 0; i < 2 * LINES(rows); ++i) most_ = fmax(most_, fabs(next[i])); \
+        most.x = most.y = warp_max(as_uint(most_));                                                  \
+    }
+#define LOOK_ACROSS_K(next, rows, largest, most)                                                     \
+    {                                                                                                \
+        float most0_ = 0, most1_ = 0;                                                                \
+        _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i) {                                   \
+            most0_ = fmax(most0_, fabs(next[2 * i]));                                                \
+            most1_ = fmax(most1_, fabs(next[2 * i + 1]));                                            \
+        }                                                                                            \
+        *(local uint2*)((largest) + warp % SHARE(rows) * (rows) + warp / SHARE(rows) * 64 + lane * 2) = \
+            (uint2)(as_uint(most0_), as_uint(most1_));                                               \
+    }
+// Halves to local memory at `to`, with what undoes their scale to `unscales`.
+#define STORE_HALVES(next, i, s0, s1, at, apart)                            \
+    {                                                                       \
+        uint upper, lower;                                                  \
+        const float a_ = next[2 * (i)] * (s0), b_ = next[2 * (i) + 1] * (s1); \
+        SPLIT_PAIR(a_, b_, upper, lower)                                    \
+        *(local uint*)(at) = upper;                                         \
+        *(local uint*)((at) + (apart)) = lower;                             \
+    }
+#define KEEP_ALONG_K(next, rows, largest, most, to, apart, unscales)                                    \
+    {                                                                                                   \
+        const float scale = SPLIT_SCALE(most.x);                                                        \
+        if (lane < LINES(rows)) (unscales)[warp * LINES(rows) + lane] = SPLIT_UNSCALE(most.x);          \
+        local uchar* line = (to) + warp * LINES(rows) * 128 + (lane & 3) * 4;                           \
+        _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i)                                         \
+            STORE_HALVES(next, i, scale, scale, line + WGMMA_AT(i, lane >> 2), apart)                   \
+    }
+#define KEEP_ACROSS_K(next, rows, largest, most, to, apart, unscales)                                   \
+    {                                                                                                   \
+        const int block = warp / SHARE(rows), first_k = warp % SHARE(rows), row = block * 64 + lane * 2; \
+        uint2 most_ = (uint2)(0);                                                                       \
+        _Pragma("unroll") for (int i = 0; i < SHARE(rows); ++i)                                         \
+            most_ = max(most_, *(local const uint2*)((largest) + i * (rows) + row));                    \
+        const float s0 = SPLIT_SCALE(most_.x), s1 = SPLIT_SCALE(most_.y);                               \
+        if (first_k == 0) {                                                                             \
+            (unscales)[row] = SPLIT_UNSCALE(most_.x);                                                   \
+            (unscales)[row + 1] = SPLIT_UNSCALE(most_.y);                                               \
+        }                                                                                               \
+        local uchar* line = (to) + block * 8192 + (lane & 3) * 4;                                       \
+        _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i)                                        \
+            STORE_HALVES(next, i, s0, s1, line + WGMMA_AT(K_PLACE(first_k + i * SHARE(rows)), lane >> 2), apart) \
+    }
+
+#if TA
+#define READ_A READ_ACROSS_K
+#define LOOK_A LOOK_ACROSS_K
+#define KEEP_A KEEP_ACROSS_K
+#define A_TILE(at) WGMMA_COLUMNS(at, 8192)
+#define A_STEP WGMMA_STEP(2048)
+#define A_ROW(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
+#define A_WAY "1"
+#else
+#define READ_A READ_ALONG_K
+#define LOOK_A LOOK_ALONG_K
+#define KEEP_A KEEP_ALONG_K
+#define A_TILE(at) WGMMA_ROWS(at)
+#define A_STEP WGMMA_STEP(32)
+#define A_ROW(half_) (half_)
+#define A_WAY "0"
+#endif
+#if TB
+#define READ_B READ_ALONG_K
+#define LOOK_B LOOK_ALONG_K
+#define KEEP_B KEEP_ALONG_K
+#define B_TILE(at) WGMMA_ROWS(at)
+#define B_STEP WGMMA_STEP(32)
+#define B_COLUMN(half_) (half_)
+#define WAYS A_WAY ", 0"
+#else
+#define READ_B READ_ACROSS_K
+#define LOOK_B LOOK_ACROSS_K
+#define KEEP_B KEEP_ACROSS_K
+#define B_TILE(at) WGMMA_COLUMNS(at, 8192)
+#define B_STEP WGMMA_STEP(2048)
+#define B_COLUMN(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
+#define WAYS A_WAY ", 1"
+#endif
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
+    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha,
+    int has_bias) {
+    local uchar tiles[2 * STAGE] __attribute__((aligned(1024)));
+    local float unscale_a[2 * BM], unscale_b[2 * BN] __attribute__((aligned(8)));
+    local uint largest_a[512] __attribute__((aligned(8))), largest_b[512] __attribute__((aligned(8)));
+    const uint tiles_at = (uint)tiles;
+    const int id = get_local_id(0), warp = id >> 5, lane = id & 31, warpgroup = id >> 7;
+    const int z = (int)get_group_id(0) / (tiles_m * tiles_n), tile = (int)get_group_id(0) % (tiles_m * tiles_n);
+    const int m0 = tile % tiles_m * BM, n0 = tile / tiles_m * BN;
+    const long batch = z % batches;
+    const int k_begin = z / batches * k_part, k_end = min(k, k_begin + k_part);
+    const int steps = (k_end - k_begin + 63) / 64;
+    a += a_offset + A_BATCH(batch);
+    b += b_offset + B_BATCH(batch);
+
+    float next_a[BM / 4], next_b[BN / 4], sum[SUMS], product[SUMS];
+    uint2 most_a = (uint2)(0), most_b = (uint2)(0);
+#define READ(t)                                           \
+    READ_A(next_a, a, BM, m0, m, k_begin + (t)*64)        \
+    READ_B(next_b, b, BN, n0, n, k_begin + (t)*64)
+#define LOOK                                              \
+    LOOK_A(next_a, BM, largest_a, most_a)                 \
+    LOOK_B(next_b, BN, largest_b, most_b)                 \
+    barrier(CLK_LOCAL_MEM_FENCE);
+#define KEEP_BOTH(stage)                                                                                             \
+    KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM)                    \
+    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*BN)
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
+    if (steps > 0) {
+        READ(0)
+        LOOK
+        KEEP_BOTH(0)
+        READ(1)
+        WGMMA_FENCE
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (int t = 0; t < steps; ++t) {
+        const int stage = t & 1;
+        const uint at = tiles_at + stage * STAGE;
+        const int row_bytes = (WM == 2 ? warpgroup : 0) * 8192, column_bytes = (WM == 2 ? 0 : warpgroup) * 8192;
+        const ulong a_upper = A_TILE(at + row_bytes), a_lower = A_TILE(at + A_PLANE + row_bytes);
+        const ulong b_upper = B_TILE(at + 2 * A_PLANE + column_bytes);
+        const ulong b_lower = B_TILE(at + 2 * A_PLANE + B_PLANE + column_bytes);
+        WGMMA_BEGIN
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            WGMMA(product, a_lower + A_STEP * i, b_upper + B_STEP * i, i == 0, WAYS);
+            WGMMA(product, a_upper + A_STEP * i, b_lower + B_STEP * i, 0, WAYS);
+            WGMMA(product, a_upper + A_STEP * i, b_upper + B_STEP * i, 0, WAYS);
+        }
+        WGMMA_COMMIT
+        if (t + 1 < steps) {
+            LOOK
+            KEEP_BOTH(1 - stage)
+            READ(t + 2)
+            WGMMA_FENCE
+        }
+        WGMMA_WAIT(product)
+        const int row = (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2);
+        const float r0 = unscale_a[stage * BM + row], r1 = unscale_a[stage * BM + row + 8];
+        local const float* factors = unscale_b + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
+#pragma unroll
+        for (int i = 0; i < SUMS / 4; ++i) {
+            const float2 f = *(local const float2*)(factors + 8 * i);
+            sum[4 * i] = fma(product[4 * i] * r0, f.x, sum[4 * i]);
+            sum[4 * i + 1] = fma(product[4 * i + 1] * r0, f.y, sum[4 * i + 1]);
+            sum[4 * i + 2] = fma(product[4 * i + 2] * r1, f.x, sum[4 * i + 2]);
+            sum[4 * i + 3] = fma(product[4 * i + 3] * r1, f.y, sum[4 * i + 3]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+
+    bias += bias_offset;
+    residual += residual_offset;
+    c += c_offset;
+#pragma unroll
+    for (int e = 0; e < SUMS; ++e) {
+        const int row = m0 + A_ROW((WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + (e >> 1 & 1) * 8);
+        const int column = n0 + B_COLUMN((WM == 2 ? 0 : warpgroup * 64) + (e >> 2) * 8 + (lane & 3) * 2 + (e & 1));
+        if (row < m && column < n) {
+            const ulong to = ((ulong)z * m + row) * n + column;
+            float v = sum[e] * alpha;
+            if (has_bias) v += bias[column];
+#if HAS_RESIDUAL
+            const float r = residual[to];
+#endif
+            EPILOGUE(v, r)
+            c[to] = v;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// matmul.wgmma_split: products in exact float on NVIDIA's tensor cores
+// (kernels/matmul/wgmma_split.cl); long sums of small products are split along k into the
+// workspace, and added in order by a second kernel.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::matmul {
+
+namespace {
+
+constexpr std::int64_t columns = 128, items = 256, depth = 64;
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+struct Cut {
+    std::int64_t wm, tiles_m, tiles_n, splits, k_part;
+    std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
+};
+Cut cut_of(const Gemm& g, std::int64_t wm, std::int64_t splits) {
+    Cut cut{wm, ceil_div(g.m, 64 * wm), ceil_div(g.n, columns), 1, 1};
+    cut.k_part =
+        std::max(depth, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), depth) * depth);
+    cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
+    return cut;
+}
+Cut cut_of(const Gemm& g, const Tuning& tuning) {
+    return cut_of(g, tuning.at("wm"), tuning.at("splits"));
+}
+
+double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, const Cut& cut) {
+    // A step of a tile, as of the convolutions on an H200.
+    const double step = cut.wm == 2 ? 2.2e-6 : 1.6e-6;
+    const double rounds =
+        std::ceil(static_cast<double>(cut.groups(g)) / std::max(device.compute_units, 1));
+    double seconds = rounds * step * (static_cast<double>(cut.k_part) / depth + 2.0);
+    seconds =
+        std::max(seconds, roofline_seconds(device, problem, 0, 1.0)) + device.launch_us * 1e-6;
+    if (cut.splits > 1)
+        seconds += 2.0 * g.c_elements() * 4.0 * static_cast<double>(cut.splits) /
+                       (std::max(device.gbytes_per_s, 1.0) * 1e9) +
+                   device.launch_us * 1e-6;
+    return seconds;
+}
+
+class WgmmaSplit : public MatMulEngine {
+  public:
+    explicit WgmmaSplit(std::string op) : MatMulEngine(std::move(op), "wgmma_split") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!device.wgmma)
+            return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
+        return check_gemm(problem);
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(g, tuning);
+        return cut.splits == 1 ? 0
+                               : static_cast<std::uint64_t>(cut.splits * g.batches * g.m * g.n) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        return seconds_of(device, problem, g, cut_of(g, tuning));
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t splits = default_tuning(device, problem).at("splits");
+        TuneSpace space{{"wm", {1, 2}}, {"splits", {splits, splits * 2}}};
+        if (splits > 1) space["splits"].push_back(splits / 2);
+        return space;
+    }
+
+    /// The cheapest by the model, over tiles and numbers of parts.
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        Tuning best{{"wm", 1}, {"splits", 1}};
+        double best_seconds = 1e300;
+        for (std::int64_t wm = 1; wm <= 2; ++wm) {
+            for (std::int64_t splits = 1;
+                 splits <= 64 && (splits == 1 || g.k / splits >= 2 * depth); splits *= 2) {
+                if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
+                const double seconds = seconds_of(device, problem, g, cut_of(g, wm, splits));
+                if (seconds < best_seconds) {
+                    best_seconds = seconds;
+                    best = {{"wm", wm}, {"splits", splits}};
+                }
+            }
+        }
+        return best;
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/wgmma.clh",
+                "common/split_half.clh"};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(g, tuning);
+        const bool split = cut.splits > 1;
+        std::string defines = cat("#define WM ", cut.wm, "\n#define TA ", g.transpose_a ? 1 : 0,
+                                  "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
+        defines += split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
+                         : epilogue_defines(problem, g);
+        defines += batch_defines(batch_offsets(g));
+        const auto program = context.build(
+            {"matmul/wgmma_split.cl", defines + kernel_source("matmul/wgmma_split.cl"), ""});
+        NDRange range;
+        range.global = {static_cast<std::size_t>(cut.groups(g) * items), 1, 1};
+        range.local = {static_cast<std::size_t>(items), 1, 1};
+        KernelCall call(program, "matmul_wgmma_split", range);
+        call.tensor("a", g.a).tensor("b", g.b);
+        if (split)
+            call.tensor("bias", g.workspace)
+                .tensor("residual", g.workspace)
+                .tensor("c", g.workspace)
+                .scalar("has_bias", std::int32_t{0});
+        else
+            bind_output(call, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
+            .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
+            .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
+            .scalar("batches", static_cast<std::int32_t>(g.batches))
+            .scalar("alpha", split ? 1.0f : g.alpha);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        if (split) add_finish(*launch, context, problem, g, cut.splits);
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_wgmma_split(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<WgmmaSplit>(op));
+}
+
+}  // namespace dlprim::matmul
