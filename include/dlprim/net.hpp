@@ -81,8 +81,8 @@ class Net {
     DType input_dtype(const std::string& name) const;
     Shape param_shape(const std::string& name) const;
 
-    /// The network's own tensors; they stay valid and in place until reshape(). Written and read with
-    /// Tensor's copies. Throws Error(not_found) offering the nearest name.
+    /// The network's own tensors; they stay valid and in place until reshape(). Inputs hold zeros until
+    /// they are set. Written and read with Tensor's copies. Throws Error(not_found) offering the nearest name.
     Tensor input(const std::string& name);
     Tensor output(const std::string& name);
     Tensor param(const std::string& name);
@@ -110,7 +110,9 @@ class Net {
 
     void prepare();   ///< plans, compiles, allocates; forward() does it where it has not been done
     void forward();   ///< enqueues; asynchronous
-    void backward();  ///< enqueues; evaluation and training modes
+    /// Enqueues; evaluation and training modes. Throws Error(invalid_argument) where there was no forward()
+    /// of these shapes.
+    void backward();
     /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans are cached
     /// by shapes, parameters stay.
     void reshape(std::int64_t batch);

@@ -126,7 +126,12 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
         const TensorSpec& spec = made.graph.spec(external.value);
         Tensor& tensor = ((*built).*list)[name];
         if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
-        if (!tensor.defined()) tensor = Tensor(context_, spec.shape, spec.dtype);
+        if (!tensor.defined()) {
+            tensor = Tensor(context_, spec.shape, spec.dtype);
+            // A run without inputs is a mistake, but no reason to index by chance bits.
+            const unsigned char zero = 0;
+            context_.impl().queue().fill({tensor.buffer().get(), 0}, tensor.bytes(), &zero, 1);
+        }
         built->executor->bind(static_cast<int>(i), tensor);
     }
     for (std::size_t i = 0; i < made.graph.values.size(); ++i) {
@@ -226,6 +231,7 @@ void NetImpl::forward() {
     Built& plan = built();
     if (options_.mode == Mode::training) plan.executor->set_integer("@step", step_count++);
     run(Part::forward);
+    built().ran_forward = true;
 }
 
 void NetImpl::run(Part part) {
@@ -238,6 +244,7 @@ void NetImpl::run(Part part) {
     std::unique_ptr<Built>& slot = plans_.at(plan_key());
     std::unique_ptr<Built> made = make_built(slot.get());
     made->executor->take_scalars(*slot->executor);
+    made->ran_forward = slot->ran_forward;
     slot = std::move(made);
     current_ = slot.get();
     if (forward_first) run(Part::forward);
@@ -246,6 +253,7 @@ void NetImpl::run(Part part) {
 
 void NetImpl::backward() {
     require(options_.mode != Mode::inference, "backward() needs a net in evaluation or training mode");
+    require(built().ran_forward, "backward() needs a forward() of these shapes before it: it goes back through what that left");
     run(Part::backward);
 }
 

@@ -29,6 +29,7 @@ class NetImpl {
         std::map<std::string, ValueId> params;
         std::map<std::string, std::int64_t> classes;  ///< label inputs and their number of classes
         std::vector<std::pair<std::string, double>> losses;
+        bool ran_forward = false;
     };
 
     /// What is known of a parameter before anything is planned.

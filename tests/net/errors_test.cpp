@@ -74,17 +74,22 @@ TEST_CASE("what a mode does not offer is refused", "[errors]") {
 
 TEST_CASE("a net is usable in any order of calls", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        // Nothing has been prepared, fed or initialised.
+        // Nothing has been prepared, fed or initialised: inputs hold zeros.
         Net net = Net::from_json(device, small_network, training());
+        check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
+        CHECK(net.input("data").to_floats() == std::vector<float>(4 * 3 * 8 * 8, 0));
+        CHECK(net.gradient("conv.0").to_floats() == std::vector<float>(8 * 3 * 9, 0));
         net.forward();
         net.backward();
-        CHECK(net.gradient("conv.0").shape() == Shape{8, 3, 3, 3});
-        Net unfed = Net::from_json(device, small_network, training());
-        unfed.backward();
-        Solver solver(unfed, {});
-        feed_small_network(unfed, 0);
+        CHECK(net.output("loss").to_floats().at(0) > 0);
+        net.reshape(2);
+        check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
+        net.reshape(4);
+        net.backward();
+        Solver solver(net, {});
+        check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
+        feed_small_network(net, 0);
         solver.step();
-        CHECK(unfed.output("loss").to_floats().at(0) > 0);
         Net moved = std::move(net);
         feed_small_network(moved, 0);
         moved.forward();
