@@ -167,7 +167,8 @@ TEST_CASE("eager calls check what they are given", "[errors]") {
         const Context other(device.info().id);
         const char* const how = R"({"outputs": 4})";
         const Tensor x(device, Shape{2, 3}, random_floats(6, 1));
-        const Tensor weight(device, Shape{4, 3}, random_floats(12, 2)), bias(device, Shape{4});
+        const Tensor weight(device, Shape{4, 3}, random_floats(12, 2)),
+            bias(device, Shape{4}, random_floats(4, 3));
         const Tensor integers(device, Shape{2, 3}, DType::i32);
         const std::string type = "InnerProduct";
         const auto call = [&](const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
