@@ -4,7 +4,8 @@
 // the tensor core, the rest in float outside of it (it rounds toward zero).
 //
 //   rows: output channels, BM = 64 * WM;  columns: 128 output pixels of all images, in two blocks of 64: columns
-//   2 i and 2 i + 1 of a block are its pixels i and i + 32, so that a warp reads 32 pixels that follow each other;
+//   2 i and 2 i + 1 of a block are its pixels PIXEL(i) and PIXEL(i) + 32, so that a warp reads 32 pixels that follow
+//   each other, and a work-item ends with eight that do;
 //   K: input channels, within them taps, in steps of 64; with BLOCKED (channels fill steps, or one tap) blocks of
 //   64 channels, within them taps, so that a step has one tap. Weights come packed (wgmma_split_pack.cl).
 //
@@ -14,7 +15,8 @@
 // about 4 KiB.
 //
 // Defines: WM; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
-// CHANNEL_TAIL: channels do not fill the last step.
+// CHANNEL_TAIL: channels do not fill the last step; Y_QUADS: y is written without gaps and its planes are multiples of
+// four pixels.
 #include "common/split_half.clh"
 #include "common/wgmma.clh"
 
@@ -32,6 +34,7 @@
 #define A_PLANE (BM * 128)
 #define B_PLANE (BN * 128)
 #define STAGE (2 * (A_PLANE + B_PLANE))
+#define PIXEL(i) (((i)&3) * 8 + ((i) >> 2))
 #define ASYNC_COPY(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
@@ -61,7 +64,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
     uint mask[2];
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        const int pixel = n0 + block * 64 + lane + 32 * i, image = pixel / out_plane, inside = pixel - image * out_plane;
+        const int local_pixel = block * 64 + PIXEL(lane) + 32 * i, pixel = n0 + local_pixel;
+        const int image = pixel / out_plane, inside = pixel - image * out_plane;
         const int row = inside / out_w, top = row * stride_h - pad_h;
         const int left = (inside - row * out_w) * stride_w - pad_w;
         base[i] = image * channels_in * plane + top * x_w + left;
@@ -70,7 +74,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         for (int k = 0; k < KERNEL_W; ++k) mask[i] |= ((uint)(left + k * dilate_w) < (uint)x_w) << (16 + k);
         if (pixel >= pixels) mask[i] = 0;
         if (k0 == 0)
-            places[column + i] =
+            places[local_pixel] =
                 pixel < pixels ? image * channels_out * y_plane + (row0 + row * row_step) * y_w + column0 +
                                      (inside - row * out_w) * column_step
                                : -1;
@@ -203,27 +207,42 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 
     y += y_offset + (ulong)part * part_stride;
     bias += bias_offset;
-    local const int* place = places + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
+#if Y_QUADS
+    const int aligned = (((ulong)part * part_stride + y_offset) & 3) == 0;
+#endif
 #pragma unroll
     for (int half_ = 0; half_ < 2; ++half_) {
         const int m = m0 + (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + half_ * 8;
         if (m < channels_out) {
             const float factor = ((global const float*)w)[m], offset = has_bias ? bias[m] : 0.0f;
+            global float* to = y + (ulong)m * y_plane;
 #pragma unroll
-            for (int i = 0; i < SUMS / 4; ++i) {
-                const int p0 = place[8 * i], p1 = place[8 * i + 1];
-                float v0 = sum[4 * i + 2 * half_] * factor + offset;
-                float v1 = sum[4 * i + 2 * half_ + 1] * factor + offset;
-                if (p0 >= 0) {
-                    const ulong at = (ulong)m * y_plane + p0;
-                    EPILOGUE(v0, at);
-                    y[at] = v0;
+            for (int quad = 0; quad < SUMS / 8; ++quad) {
+                const int b = quad >> 2, e = quad >> 1 & 1, i = b * 8 + (quad & 1) * 4;
+                local const int* place =
+                    places + (WM == 2 ? b : warpgroup) * 64 + e * 32 + (lane & 3) * 8 + (quad & 1) * 4;
+                float v[4];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    v[j] = sum[4 * (i + j) + 2 * half_ + e] * factor + offset;
+#if Y_QUADS
+                    const int p = place[0] + j;
+                    if (place[0] >= 0) {
+#else
+                    const int p = place[j];
+                    if (p >= 0) {
+#endif
+                        const ulong at = (ulong)m * y_plane + p;
+                        EPILOGUE(v[j], at);
+#if Y_QUADS
+                        if (!aligned)
+#endif
+                            to[p] = v[j];
+                    }
                 }
-                if (p1 >= 0) {
-                    const ulong at = (ulong)m * y_plane + p1;
-                    EPILOGUE(v1, at);
-                    y[at] = v1;
-                }
+#if Y_QUADS
+                if (aligned && place[0] >= 0) *(global float4*)(to + place[0]) = (float4)(v[0], v[1], v[2], v[3]);
+#endif
             }
         }
     }

@@ -206,7 +206,9 @@ class WgmmaSplit : public Engine {
         const Packed packed(job, wm);
         const WgmmaSize size = size_of(job);
         const bool split = splits > 1;
-        const std::string options = define("WM", wm) +
+        const bool quads = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
+                           job.out_w == job.y_w && job.out_h * job.out_w % 4 == 0;
+        const std::string options = define("WM", wm) + define("Y_QUADS", quads) +
                                     define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
                                     define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
                                     define("BLOCKED", blocked(job)) +
