@@ -5,8 +5,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <new>
 #include <unistd.h>
@@ -15,8 +20,10 @@ namespace dlprim::tools {
 
 namespace {
 
+/// Names from files stand in messages: nothing of them may break the line or reach the terminal's controls.
 std::string one_line(std::string text) {
-    std::replace(text.begin(), text.end(), '\n', ' ');
+    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    std::replace_if(text.begin(), text.end(), is_control, ' ');
     return text;
 }
 
@@ -31,8 +38,12 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
         std::fprintf(stderr, "%s -h shows its usage\n", app.get_name().c_str());
         return 2;
     }
+    // A file that may not grow further is an error that is said, in drivers and on standard output too.
+    std::signal(SIGXFSZ, SIG_IGN);
     try {
         body();
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+            throw Error(ErrorKind::io, std::string("standard output cannot be written: ") + std::strerror(errno));
         return 0;
     } catch (const std::bad_alloc&) {
         std::fprintf(stderr, "%s: host memory does not suffice\n", app.get_name().c_str());
@@ -42,29 +53,53 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
     return 1;
 }
 
+void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
+    const auto check = [](const std::string& text) -> std::string {
+        const std::size_t equals = text.rfind('=');
+        if (equals != std::string::npos && equals > 0 && equals + 1 < text.size()) return "";
+        return "takes NODE=ENGINE or TYPE=ENGINE, got '" + text + "'";
+    };
+    app.add_option("--engine", engines, "NODE=ENGINE or TYPE=ENGINE, may be given again")
+        ->allow_extra_args(false)
+        ->check(CLI::Validator(check, "", "engine"));
+}
+
+void add_precision_option(CLI::App& app, std::string& precision) {
+    app.add_option("--precision", precision, "fp32")->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+}
+
 std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts) {
     std::vector<std::pair<std::string, std::string>> engines;
     for (const std::string& text : texts) {
         const std::size_t equals = text.rfind('=');
-        if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
-            throw Error(ErrorKind::invalid_argument, "--engine takes NODE=ENGINE or TYPE=ENGINE, got '" + text + "'");
         engines.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
     return engines;
 }
 
 void check_precision(const std::string& precision) {
-    if (precision == "fp32") return;
-    for (const char* known : {"tf32", "fp16", "bf16"})
-        if (precision == known)
-            throw Error(ErrorKind::unsupported, "precision " + precision + " is not offered by this version; fp32 is");
-    throw Error(ErrorKind::invalid_argument, "there is no precision '" + precision + "'; there are fp32, tf32, fp16, bf16");
+    if (precision != "fp32")
+        throw Error(ErrorKind::unsupported, "precision " + precision + " is not offered by this version; fp32 is");
 }
 
 Net open_net(const Context& context, const std::string& path, const NetOptions& options) {
     if (path.size() > 5 && path.substr(path.size() - 5) == ".onnx")
         throw Error(ErrorKind::unsupported, "'" + path + "': this build reads networks as JSON, not ONNX");
     return Net::from_json_file(context, path, options);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+    std::error_code code;
+    const auto type = std::filesystem::status(path, code).type();
+    const bool whole = type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
+    const std::string target = whole ? path + ".tmp-" + std::to_string(getpid()) : path;
+    std::ofstream file(target, std::ios::binary);
+    file << text;
+    file.close();
+    const bool good = file && (!whole || std::rename(target.c_str(), path.c_str()) == 0);
+    const std::string why = std::strerror(errno);
+    if (!good && whole) std::remove(target.c_str());
+    if (!good) throw Error(ErrorKind::io, "'" + path + "' cannot be written: " + why);
 }
 
 std::function<void(std::string_view, int, int)> terminal_progress() {

@@ -19,14 +19,21 @@ namespace dlprim::tools {
 /// wrong usage, with at most three lines.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
-/// "NODE=ENGINE" texts to the pairs that NetOptions takes. Throws Error(invalid_argument).
+/// --engine and --precision; what is not of their form is wrong usage.
+void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
+void add_precision_option(CLI::App& app, std::string& precision);
+
+/// The texts of --engine as the pairs that NetOptions takes.
 std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts);
 
-/// Checks --precision: this build computes in fp32. Throws Error(unsupported).
+/// This build computes in fp32. Throws Error(unsupported).
 void check_precision(const std::string& precision);
 
 /// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of this build.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);
+
+/// Writes a file whole or not at all; straight into what is no file (/dev/stdout, a pipe). Throws Error(io).
+void write_text(const std::string& path, const std::string& text);
 
 /// A progress callback that shows a line on a terminal's stderr when work takes over a second or two;
 /// empty where stderr is no terminal.

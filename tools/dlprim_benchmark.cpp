@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <random>
@@ -146,13 +145,17 @@ class Benchmark {
     }
 
     void report() const {
+        // Nominal work: forward's, and in training three times that (data and filter gradients), whether or
+        // not each gradient is wanted.
         double gflop = 0, gbytes = 0;
         for (const NodeReport& node : nodes_) {
-            gflop += node.gflop;
+            if (node.part == "forward") gflop += training() ? 3 * node.gflop : node.gflop;
             gbytes += node.gbytes;
         }
         const double seconds = times_.median * 1e-3;
         const std::int64_t batch_size = net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
+        if (!options_.json.empty()) tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
+        if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
         std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(), context_.info().name.c_str(),
                     static_cast<long long>(batch_size), mode());
         if (options_.by_node) print_nodes();
@@ -165,8 +168,6 @@ class Benchmark {
                     per_batch(&Counters::launches), per_batch(&Counters::waits), per_batch(&Counters::allocations),
                     per_batch(&Counters::compiles));
         for (const std::string& note : net_.notes()) std::printf("note: %s\n", note.c_str());
-        if (!options_.json.empty()) write(options_.json, json(batch_size, gflop, gbytes).dump(1));
-        if (!options_.trace.empty()) write(options_.trace, trace().dump());
     }
 
     const char* mode() const {
@@ -216,12 +217,6 @@ class Benchmark {
         return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
     }
 
-    static void write(const std::string& path, const std::string& text) {
-        std::ofstream file(path, std::ios::binary);
-        file << text << '\n';
-        if (!file.flush()) throw Error(ErrorKind::io, "'" + path + "' cannot be written");
-    }
-
     const Options& options_;
     Clock::time_point start_;
     Context context_;
@@ -250,8 +245,8 @@ int main(int argc, char** argv) {
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_option("-i", options.iterations, "iterations (20)")->check(CLI::Range(1, 1 << 20));
     app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
-    app.add_option("--precision", options.precision, "fp32");
-    app.add_option("--engine", options.engines, "NODE=ENGINE or TYPE=ENGINE")->allow_extra_args(false);
+    tools::add_precision_option(app, options.precision);
+    tools::add_engine_option(app, options.engines);
     app.add_flag("--tune", options.tune, "measure candidates where nothing is known");
     app.add_option("--json", options.json, "write results as JSON");
     app.add_option("--trace", options.trace, "write a Chrome trace");

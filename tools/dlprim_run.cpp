@@ -37,7 +37,7 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
 }
 
 std::map<std::string, Shape> input_shapes(const Context& context, const Options& options,
-                                          const std::map<std::string, HostTensor>& inputs) {
+                                          const std::map<std::string, HostTensor>& inputs, std::string& reshaped) {
     // The file's shapes rule: a network runs at the batch size that it is given.
     NetOptions plain;
     const Net net = tools::open_net(context, options.net, plain);
@@ -49,8 +49,24 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
         const Shape declared = net.input_shape(name);
         const bool scalar = found->second.shape.numel() == 1 && declared.numel() == 1;
         shapes[name] = scalar ? declared : found->second.shape;
+        if (shapes[name] != declared)
+            reshaped += "; '" + name + "' has shape " + shapes[name].str() + " in '" + options.inputs + "', the network declares " + declared.str();
     }
     return shapes;
+}
+
+/// `reshaped` says which inputs are not as declared: where the network does not work out, they may be why.
+Net open_with_weights(const Context& context, const Options& options, const NetOptions& how, const std::string& reshaped) {
+    try {
+        Net net = tools::open_net(context, options.net, how);
+        if (!options.weights.empty())
+            net.load_weights(options.weights);
+        else if (!net.param_names().empty())
+            throw Error(ErrorKind::invalid_argument, "the network has parameters: give their file with --weights");
+        return net;
+    } catch (const Error& error) {
+        throw Error(error.kind(), error.what() + reshaped);
+    }
 }
 
 void run(const Options& options) {
@@ -63,12 +79,9 @@ void run(const Options& options) {
     how.input_gradients = how.output_gradients = !options.grads.empty();
     how.engines = tools::parse_engines(options.engines);
     how.progress = tools::terminal_progress();
-    how.input_shapes = input_shapes(context, options, inputs);
-    Net net = tools::open_net(context, options.net, how);
-    if (!options.weights.empty())
-        net.load_weights(options.weights);
-    else if (!net.param_names().empty())
-        throw Error(ErrorKind::invalid_argument, "the network has parameters: give their file with --weights");
+    std::string reshaped;
+    how.input_shapes = input_shapes(context, options, inputs, reshaped);
+    Net net = open_with_weights(context, options, how, reshaped);
     for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
     for (const std::string& name : net.input_names()) {
         const auto data = converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
@@ -104,8 +117,9 @@ void run(const Options& options) {
     std::map<std::string, HostTensor> gradients;
     if (!options.grads.empty())
         for (const std::string& name : net.gradient_names()) gradients[name] = download(net.gradient(name));
-    save_tensors(options.outputs, results);
-    if (!options.grads.empty()) save_tensors(options.grads, gradients);
+    std::map<std::string, std::map<std::string, HostTensor>> files{{options.outputs, std::move(results)}};
+    if (!options.grads.empty()) files[options.grads] = std::move(gradients);
+    save_tensors(files);
 }
 
 }  // namespace
@@ -122,7 +136,7 @@ int main(int argc, char** argv) {
     auto* output_grads = app.add_option("--output-grads", options.output_grads, "gradients of outputs, HDF5");
     auto* grads = app.add_option("--grads", options.grads, "where gradients of inputs and parameters go, HDF5");
     output_grads->needs(grads);
-    app.add_option("--precision", options.precision, "fp32");
-    app.add_option("--engine", options.engines, "NODE=ENGINE or TYPE=ENGINE")->allow_extra_args(false);
+    tools::add_precision_option(app, options.precision);
+    tools::add_engine_option(app, options.engines);
     return tools::run_command(app, argc, argv, [&] { run(options); });
 }

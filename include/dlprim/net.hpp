@@ -48,6 +48,7 @@ struct NodeReport {
     double gflop = 0;     ///< nominal
     double gbytes = 0;    ///< operands read and written once
     double bound_ms = 0;  ///< roofline on the device
+    std::int64_t params = 0;  ///< elements of its operator's parameters, and of those fused into it
 };
 
 class NetImpl;

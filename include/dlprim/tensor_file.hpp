@@ -23,5 +23,7 @@ struct HostTensor {
 std::map<std::string, HostTensor> load_tensors(const std::string& path);
 /// Writes the file whole or not at all. Throws Error(io).
 void save_tensors(const std::string& path, const std::map<std::string, HostTensor>& tensors);
+/// Writes several files, by path: all of them or none.
+void save_tensors(const std::map<std::string, std::map<std::string, HostTensor>>& files);
 
 }  // namespace dlprim

@@ -93,6 +93,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
             if (output.first == value) built->losses.emplace_back(output.second, weight);
 
     if (options_.without_losses) drop_losses(graph);
+    force_engines(graph, options_.engines);
     expand_composites(graph);
     if (options_.mode != Mode::inference && options_.backward) {
         DifferentiateOptions how;

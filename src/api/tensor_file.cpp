@@ -15,9 +15,16 @@ std::map<std::string, HostTensor> load_tensors(const std::string& path) {
 }
 
 void save_tensors(const std::string& path, const std::map<std::string, HostTensor>& tensors) {
-    Hdf5Writer file(path);
-    for (const auto& [name, tensor] : tensors) file.write(name, tensor.shape, tensor.dtype, tensor.data.data());
-    file.commit();
+    save_tensors({{path, tensors}});
+}
+
+void save_tensors(const std::map<std::string, std::map<std::string, HostTensor>>& files) {
+    std::vector<Hdf5Writer> writers;
+    for (const auto& [path, tensors] : files) {
+        Hdf5Writer& file = writers.emplace_back(path);
+        for (const auto& [name, tensor] : tensors) file.write(name, tensor.shape, tensor.dtype, tensor.data.data());
+    }
+    for (Hdf5Writer& file : writers) file.commit();
 }
 
 }  // namespace dlprim

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 
 namespace dlprim {
 
@@ -84,6 +85,8 @@ class Trainer {
         net_->initialize(config_.initialization);
         if (!config_.weights.empty()) net_->load_weights(config_.weights);
         check_data(train_);
+        require(train_.size() >= config_.batch, "there are ", train_.size(), " images to train on, fewer than a batch of ",
+                config_.batch);
         if (!test_) return;
         check_data(*test_);
         options.mode = Mode::inference;
@@ -94,12 +97,9 @@ class Trainer {
     void check_data(const ImageData& data) {
         const Shape want = net_->input_shape(roles_.images);
         const std::int64_t pixels = data.channels() * data.height() * data.width();
-        require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images are ", data.channels(), "x", data.height(), "x",
+        require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images of '", data.images_file(), "' are ", data.channels(), "x", data.height(), "x",
                 data.width(), ", input '", roles_.images, "' has shape ", want.str());
-        const std::int64_t classes = net_->label_classes(roles_.labels);
-        require(data.largest_label() < classes, "'", data.labels_file(), "' holds label ", data.largest_label(), ", the network has ",
-                classes, " classes: labels run from 0 to ", classes - 1);
-        require(data.size() >= config_.batch, "there are ", data.size(), " images, fewer than a batch of ", config_.batch);
+        data.check_labels(net_->label_classes(roles_.labels));
     }
 
     void make_folder() const {
@@ -108,21 +108,19 @@ class Trainer {
         if (error) fail(ErrorKind::io, "folder '", call_.out, "' cannot be made: ", error.message());
     }
 
-    /// Fills a batch with images `order[first...]`; past the end the last image is repeated. Returns how
-    /// many are real.
-    std::int64_t fill(Net& net, const ImageData& data, const std::vector<std::int64_t>& order, std::int64_t first,
-                      const Augmentation& how, std::uint64_t epoch) {
+    /// Fills a batch with images `order[first...]`.
+    void fill(Net& net, const ImageData& data, std::span<const std::int64_t> order, std::int64_t first, std::int64_t batch,
+              const Augmentation& how, std::uint64_t epoch) {
         const std::int64_t pixels = data.channels() * data.height() * data.width();
-        images_.resize(static_cast<std::size_t>(config_.batch * pixels));
-        labels_.resize(static_cast<std::size_t>(config_.batch));
-        for (std::int64_t i = 0; i < config_.batch; ++i) {
-            const std::int64_t index = order[static_cast<std::size_t>(std::min(first + i, data.size() - 1))];
+        images_.resize(static_cast<std::size_t>(batch * pixels));
+        labels_.resize(static_cast<std::size_t>(batch));
+        for (std::int64_t i = 0; i < batch; ++i) {
+            const std::int64_t index = order[static_cast<std::size_t>(first + i)];
             data.image(index, how, config_.seed, epoch, images_.data() + i * pixels);
             labels_[static_cast<std::size_t>(i)] = data.label(index);
         }
         upload(net, roles_.images, images_.data(), DType::f32, images_.size());
         upload(net, roles_.labels, labels_.data(), DType::i32, labels_.size());
-        return std::min(config_.batch, data.size() - first);
     }
 
     void upload(Net& net, const std::string& name, const void* data, DType dtype, std::size_t count) {
@@ -136,14 +134,15 @@ class Trainer {
         net.set_input(name, converted.data(), converted.size());
     }
 
-    std::int64_t count_right(Net& net, std::int64_t real) {
+    /// How many of the batch that fill() made are classified right.
+    std::int64_t count_right(Net& net) {
         if (roles_.scores.empty()) return 0;
         const std::vector<float> scores = net.output(roles_.scores).to_floats();
-        const std::size_t classes = scores.size() / static_cast<std::size_t>(config_.batch);
+        const std::size_t classes = scores.size() / labels_.size();
         std::int64_t right = 0;
-        for (std::int64_t i = 0; i < real; ++i) {
-            const float* row = scores.data() + static_cast<std::size_t>(i) * classes;
-            right += std::max_element(row, row + classes) - row == labels_[static_cast<std::size_t>(i)];
+        for (std::size_t i = 0; i < labels_.size(); ++i) {
+            const float* row = scores.data() + i * classes;
+            right += std::max_element(row, row + classes) - row == labels_[i];
         }
         return right;
     }
@@ -160,7 +159,7 @@ class Trainer {
         progress.epochs = config_.epochs;
         progress.batches = batches;
         for (std::int64_t b = 0; b < batches; ++b) {
-            fill(*net_, train_, order, b * config_.batch, augmentation_, static_cast<std::uint64_t>(epoch));
+            fill(*net_, train_, order, b * config_.batch, config_.batch, augmentation_, static_cast<std::uint64_t>(epoch));
             progress.learning_rate = schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
             solver_->set_learning_rate(progress.learning_rate);
             double loss = 0;
@@ -173,7 +172,7 @@ class Trainer {
                 continue;
             }
             loss_sum += loss;
-            right += count_right(*net_, config_.batch);
+            right += count_right(*net_);
             ++counted;
             progress.batch = b + 1;
             progress.loss = loss_sum / static_cast<double>(counted);
@@ -194,7 +193,8 @@ class Trainer {
         return metrics;
     }
 
-    void evaluate(EpochMetrics& metrics) {
+    /// Gives the net that tests the parameters of the one that trains.
+    void copy_parameters() {
         std::vector<std::byte> data;
         for (const std::string& name : net_->param_names()) {
             const Tensor from = net_->param(name);
@@ -204,17 +204,24 @@ class Trainer {
             to.copy_from_host(data.data(), data.size());
         }
         tester_->params_changed();
+    }
+
+    void evaluate(EpochMetrics& metrics) {
+        copy_parameters();
         std::vector<std::int64_t> order(static_cast<std::size_t>(test_->size()));
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int64_t>(i);
         const Augmentation plain{config_.mean, config_.std, false, 0};
         double loss_sum = 0;
         std::int64_t right = 0, seen = 0;
         for (std::int64_t first = 0; first < test_->size(); first += config_.batch) {
-            const std::int64_t real = fill(*tester_, *test_, order, first, plain, 0);
+            // The last batch is as long as what is left, so that a mean over it is that of its images.
+            const std::int64_t batch = std::min(config_.batch, test_->size() - first);
+            if (tester_->input_shape(roles_.images)[0] != batch) tester_->reshape(batch);
+            fill(*tester_, *test_, order, first, batch, plain, 0);
             tester_->forward();
-            loss_sum += tester_->output(roles_.loss).to_floats().at(0) * static_cast<double>(real);
-            right += count_right(*tester_, real);
-            seen += real;
+            loss_sum += tester_->output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
+            right += count_right(*tester_);
+            seen += batch;
         }
         metrics.test_loss = loss_sum / static_cast<double>(seen);
         metrics.test_accuracy = static_cast<double>(right) / static_cast<double>(seen);
@@ -260,7 +267,11 @@ class Trainer {
         schedule_.factor = value("schedule_factor", 1);
         schedule_.best = value("schedule_best", 1e300);
         schedule_.epochs_without_improvement = value("schedule_waited", 0);
-        for (const EpochMetrics& metrics : read_metrics(call_.out))
+        // The run's first epochs are told beside its checkpoint, unless that was moved.
+        const std::string folder = fs::path(call_.resume).parent_path().string();
+        std::vector<EpochMetrics> told = read_metrics(folder);
+        if (told.empty()) told = read_metrics(call_.out);
+        for (const EpochMetrics& metrics : told)
             if (metrics.epoch <= first_epoch_) history_.push_back(metrics);
     }
 

@@ -2,6 +2,7 @@
 // Environment variables, the cache folder, and files that are written whole or not at all.
 #include "base/env.hpp"
 
+#include "base/file_size_signal.hpp"
 #include "base/text.hpp"
 
 #include <atomic>
@@ -60,6 +61,7 @@ std::optional<std::filesystem::path> cache_dir() {
 
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
     static std::atomic<unsigned> serial{0};
+    const NoFileSizeSignal quiet;
     const std::string temporary =
         cat(path.string(), ".", ::getpid(), ".", serial.fetch_add(1), ".tmp");
     const auto give_up = [&](const char* what) {

@@ -37,7 +37,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             blocks_.push_back(found->second);
         } else {
             blocks_.push_back(device.allocate(block.bytes));
-            if (block.zeroed && block.bytes > 0) {
+            if (block.bytes > 0) {
                 const std::uint32_t zero = 0;
                 device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero, sizeof(zero));
             }

@@ -2,6 +2,7 @@
 // Hdf5Writer. HDF5 leaves a half-closed file behind when the disk fills while it flushes or closes,
 // and may crash at exit. So room on the disk is reserved (posix_fallocate) before bytes are handed
 // to it: a full disk is met here, where it can be reported, and HDF5's own writes find their room.
+#include "base/file_size_signal.hpp"
 #include "formats/hdf5_file.hpp"
 #include "formats/hdf5_handle.hpp"
 
@@ -10,9 +11,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 
 namespace dlprim {
@@ -22,28 +21,6 @@ using hdf5::Handle;
 
 /// What HDF5 may add besides the data of one dataset: headers, group tables, free-space records.
 constexpr std::uint64_t margin = 256 * 1024;
-
-/// While it lives, going over the process's file size limit is an error code, not a signal.
-class NoFileSizeSignal {
-  public:
-    NoFileSizeSignal() {
-        sigemptyset(&set_);
-        sigaddset(&set_, SIGXFSZ);
-        pthread_sigmask(SIG_BLOCK, &set_, &old_);
-    }
-    ~NoFileSizeSignal() {
-        if (sigismember(&old_, SIGXFSZ)) return;
-        const timespec none{};
-        while (sigtimedwait(&set_, nullptr, &none) == SIGXFSZ) {
-        }
-        pthread_sigmask(SIG_SETMASK, &old_, nullptr);
-    }
-    NoFileSizeSignal(const NoFileSizeSignal&) = delete;
-    NoFileSizeSignal& operator=(const NoFileSizeSignal&) = delete;
-
-  private:
-    sigset_t set_{}, old_{};
-};
 
 }  // namespace
 

@@ -61,7 +61,7 @@ class JsonView {
     bool is_number() const { return is_integer() || std::holds_alternative<double>(value_->data); }
 
     const std::string& text() const;
-    /// A non-empty string.
+    /// A string of 1 to 512 bytes.
     const std::string& name() const;
     /// An integer, or a number without a fraction.
     std::int64_t integer() const;

@@ -184,7 +184,9 @@ class Builder {
         std::vector<std::string> known;
         for (const auto& [name, id] : tensors_) known.push_back(name);
         require(!description_.outputs.empty(), "the network names no outputs");
+        std::set<std::string> named;
         for (const auto& output : description_.outputs) {
+            require(named.insert(output.name).second, "output '", output.name, "' is named twice");
             auto found = tensors_.find(output.name);
             require(found != tensors_.end(), "output '", output.name, "' is made by no operator",
                     did_you_mean(output.name, known));

@@ -33,12 +33,6 @@ Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
 
 std::string where(const Node& node) { return cat("[", node.op->type(), " '", node.name, "'] "); }
 
-/// The engine that the user forces on a node, by the node's own field, its name or its type.
-struct Forced {
-    const Engine* engine = nullptr;
-    bool by_type = false;
-};
-
 class Chooser {
   public:
     Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant, const PlanOptions& options,
@@ -78,54 +72,53 @@ class Chooser {
   private:
     static std::size_t index(int id) { return static_cast<std::size_t>(id); }
 
-    void check_forced_names() const {
+    void check_forced_names() {
+        const auto& engines = EngineRegistry::instance();
         for (const auto& [what, engine] : options_.engines) {
-            require(EngineRegistry::instance().find(engine) != nullptr, "there is no engine '", engine, "'",
-                    did_you_mean(engine, EngineRegistry::instance().names()));
-            std::vector<std::string> names = OperatorRegistry::instance().types(true);
-            if (OperatorRegistry::instance().find(what) != nullptr) continue;
-            bool found = false;
-            for (const Node& node : graph_.nodes) {
-                found = found || node.name == what ||
-                        std::find(node.fused.begin(), node.fused.end(), what) != node.fused.end();
-                names.push_back(node.name);
+            const std::string option = cat("--engine ", what, "=", engine, ": ");
+            require(engines.find(engine) != nullptr, option, "there is no engine '", engine, "'",
+                    did_you_mean(engine, engines.names()));
+            const bool is_type = OperatorRegistry::instance().find(what) != nullptr;
+            if (graph_.forced.count(what)) {
+                const bool left = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [what = what](const Node& node) {
+                    return node.engine_from == what && !node.op->is_view();
+                });
+                require(left || is_type, option, "node '", what, "' needs no engine in this plan: it computes nothing");
+                if (!left) notes_.push_back(cat(option, "other nodes compute what nodes of this type do here"));
+                continue;
             }
-            require(found, "--engine ", what, "=", engine, ": the network has no node '", what, "'",
-                    did_you_mean(what, names));
+            if (is_type) {
+                notes_.push_back(cat(option, "the planned network has no node of this type"));
+                continue;
+            }
+            std::vector<std::string> names = OperatorRegistry::instance().types(true);
+            for (const Node& node : graph_.nodes) names.push_back(node.name);
+            fail(ErrorKind::invalid_argument, option, "the planned network has no node '", what, "'", did_you_mean(what, names));
         }
     }
 
-    Forced forced(const Node& node) const {
-        const auto& registry = EngineRegistry::instance();
-        Forced result;
-        if (!node.engine.empty()) {
-            result.engine = registry.find(node.engine);
-            require(result.engine != nullptr, where(node), "there is no engine '", node.engine, "'",
-                    did_you_mean(node.engine, registry.names()));
-        }
-        for (const auto& [what, name] : options_.engines) {
-            const Engine* engine = registry.find(name);
-            if (what == node.name)
-                result = {engine, false};
-            else if (what == node.op->type() && result.engine == nullptr)
-                result = {engine, true};
-        }
-        return result;
+    /// The engine that the user forces on the node, or nullptr.
+    static const Engine* forced(const Node& node) {
+        if (node.engine.empty()) return nullptr;
+        const auto& engines = EngineRegistry::instance();
+        const Engine* engine = engines.find(node.engine);
+        require(engine != nullptr, where(node), "there is no engine '", node.engine, "'",
+                did_you_mean(node.engine, engines.names()));
+        return engine;
     }
 
     void find_candidates(std::size_t i) {
         const Node& node = graph_.nodes[i];
         problems_[i] = problem_of(graph_, node, constant_);
         const Problem& problem = problems_[i];
-        const Forced force = forced(node);
-        if (force.engine != nullptr) {
-            const Verdict verdict = applies(*force.engine, problem);
+        if (const Engine* engine = forced(node)) {
+            const Verdict verdict = applies(*engine, problem);
             if (verdict) {
-                add_candidates(i, *force.engine, std::nullopt);
+                add_candidates(i, *engine, std::nullopt);
                 return;
             }
-            const std::string why = cat(where(node), "engine ", force.engine->name(), " does not apply: ", verdict.reason);
-            require(force.by_type, why);
+            const std::string why = cat(where(node), "engine ", engine->name(), " does not apply: ", verdict.reason);
+            require(node.engine_by_type, why);
             notes_.push_back(why);
         }
         if (const auto row = lookup_tuning(context_, problem)) {
@@ -313,6 +306,8 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
     const double never = std::numeric_limits<double>::infinity();
     double fused_seconds = never, alone_seconds = never;
     for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
+        // An engine forced on the node must still be able to compute it.
+        if (!node.engine.empty() && !node.engine_by_type && engine->name() != node.engine) continue;
         const auto best = [&](const Problem& problem, double& seconds) {
             if (!usable(context, *engine, problem)) return;
             const LayoutChoice layouts = engine->layouts(device, problem).front();

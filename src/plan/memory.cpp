@@ -50,19 +50,16 @@ class MemoryPlanner {
     Stored& root_of(int id) { return stored(schedule_.root(id)); }
     int home(ValueId value) const { return schedule_.native[static_cast<std::size_t>(value)]; }
 
-    int block(const std::string& name, bool zeroed = false) {
+    int block(const std::string& name) {
         for (std::size_t i = 0; i < plan_.blocks.size(); ++i)
-            if (plan_.blocks[i].name == name) {
-                plan_.blocks[i].zeroed = plan_.blocks[i].zeroed || zeroed;
-                return static_cast<int>(i);
-            }
-        plan_.blocks.push_back({name, 0, zeroed});
+            if (plan_.blocks[i].name == name) return static_cast<int>(i);
+        plan_.blocks.push_back({name, 0});
         return static_cast<int>(plan_.blocks.size()) - 1;
     }
 
     /// The next free bytes of a block.
-    Place in_block(const std::string& name, std::uint64_t bytes, bool zeroed = false) {
-        Place place{Place::Kind::block, block(name, zeroed), 0};
+    Place in_block(const std::string& name, std::uint64_t bytes) {
+        Place place{Place::Kind::block, block(name), 0};
         Block& b = plan_.blocks[static_cast<std::size_t>(place.index)];
         place.offset = b.bytes;
         b.bytes += aligned(bytes, 256);
@@ -70,8 +67,8 @@ class MemoryPlanner {
     }
 
     /// A fixed part of a block that all plans of a net share.
-    Place part_of(const std::string& name, std::uint64_t offset, std::uint64_t block_bytes, bool zeroed = false) {
-        const Place place{Place::Kind::block, block(name, zeroed), offset};
+    Place part_of(const std::string& name, std::uint64_t offset, std::uint64_t block_bytes) {
+        const Place place{Place::Kind::block, block(name), offset};
         plan_.blocks[static_cast<std::size_t>(place.index)].bytes = block_bytes;
         return place;
     }
@@ -114,7 +111,7 @@ class MemoryPlanner {
                     place = in_block("constants", bytes);
                     plan_.literals.emplace_back(id, place.offset);
                     break;
-                case Role::state: place = in_block("states", bytes, true); break;
+                case Role::state: place = in_block("states", bytes); break;
                 case Role::intermediate: break;
             }
             stored(home(id)).place = place;
@@ -227,7 +224,7 @@ class MemoryPlanner {
             const auto found = block_offsets_.find(value);
             const Place place =
                 found != block_offsets_.end() && !options_.external_params
-                    ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4, params_bytes(), true)
+                    ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4, params_bytes())
                     : external(External::Kind::gradient, value, graph_.value(value).name);
             redirect(gradient, place, Part::backward);
         }
@@ -292,10 +289,7 @@ class MemoryPlanner {
     void total() {
         std::uint64_t persistent = 0;
         for (const Block& b : plan_.blocks) persistent += b.bytes;
-        for (const External& e : plan_.externals) {
-            const TensorSpec& spec = graph_.spec(e.value);
-            persistent += storage_bytes(spec.shape, spec.dtype, Layout::plain());
-        }
+        for (const External& e : plan_.externals) persistent += bytes_of(e);
         for (std::uint64_t bytes : plan_.slabs) plan_.slab_bytes += bytes;
         plan_.peak_bytes = persistent + plan_.slab_bytes;
 
@@ -314,22 +308,35 @@ class MemoryPlanner {
 
         const std::uint64_t limit = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
         if (plan_.peak_bytes <= limit) return;
+        std::vector<std::pair<std::uint64_t, std::string>> users;
+        for (const Stored* s : largest) users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
+        for (const External& e : plan_.externals) users.emplace_back(bytes_of(e), cat("'", e.name, "'"));
+        for (const Block& b : plan_.blocks) users.emplace_back(b.bytes, "block " + b.name);
+        std::stable_sort(users.begin(), users.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
         std::string by_whom;
-        for (std::size_t i = 0; i < largest.size() && i < 3; ++i)
-            by_whom += cat(i ? ", '" : "'", name_of_stored(*largest[i]), "' ", mib(largest[i]->bytes));
+        for (std::size_t i = 0; i < users.size() && i < 3; ++i) by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
         fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.peak_bytes), " (largest: ", by_whom,
-             "), the device has ", mib(limit), batch_hint(limit, persistent));
+             "), the device has ", mib(limit), batch_hint(limit));
     }
 
-    /// Scratch grows with the batch, the rest does not (nearly).
-    std::string batch_hint(std::uint64_t limit, std::uint64_t persistent) const {
+    std::uint64_t bytes_of(const External& external) const {
+        const TensorSpec& spec = graph_.spec(external.value);
+        return storage_bytes(spec.shape, spec.dtype, Layout::plain());
+    }
+
+    /// Scratch, inputs and outputs grow with the batch, the rest does not (nearly).
+    std::string batch_hint(std::uint64_t limit) const {
         std::int64_t batch = 0;
         for (ValueId input : graph_.inputs)
             if (graph_.shape(input).rank() > 0) batch = std::max(batch, graph_.shape(input)[0]);
-        if (batch <= 1 || persistent >= limit) return "";
-        const auto fits = static_cast<std::int64_t>(static_cast<double>(limit - persistent) /
-                                                    static_cast<double>(plan_.slab_bytes) * static_cast<double>(batch));
-        return fits > 0 ? cat("; the largest batch that fits is about ", fits) : "; not even one sample fits";
+        std::uint64_t growing = plan_.slab_bytes;
+        for (const External& e : plan_.externals)
+            if (graph_.shape(e.value).rank() > 0 && graph_.shape(e.value)[0] == batch) growing += bytes_of(e);
+        const std::uint64_t fixed = plan_.peak_bytes - growing;
+        if (batch <= 1 || fixed >= limit) return "";
+        const auto fits = static_cast<std::int64_t>(static_cast<double>(limit - fixed) / static_cast<double>(growing) *
+                                                    static_cast<double>(batch));
+        return fits > 0 ? cat("; the largest batch that fits is about ", fits) : "; not even one sample fits in a batch";
     }
 
     const Traits& device_;

@@ -140,12 +140,14 @@ class StepBuilder {
 /// One try. Throws EngineFailed.
 std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptions& options) {
     auto plan = std::make_unique<Plan>();
+    force_engines(graph, options.engines);
     expand_composites(graph);
     if (options.fuse) {
         fold_batch_norms(graph);
         fuse_epilogues(graph, [&](const Graph& g, const Node& node) { return fused_node_pays(device, g, node); });
     }
     lower(graph);
+    force_engines(graph, options.engines);
     if (options.fuse) merge_pointwise(graph);
 
     const std::vector<char> constant = constant_values(graph);

@@ -23,7 +23,8 @@ std::array<std::uint32_t, 4> random_words(std::uint64_t seed, std::uint64_t epoc
 
 }  // namespace
 
-ImageData::ImageData(const std::string& images_file, const std::string& labels_file) : labels_file_(labels_file) {
+ImageData::ImageData(const std::string& images_file, const std::string& labels_file) 
+    : images_file_(images_file), labels_file_(labels_file) {
     IdxArray images = read_idx(images_file), labels = read_idx(labels_file);
     const Shape& shape = images.shape;
     if ((shape.rank() != 3 && shape.rank() != 4) || images.dtype != DType::u8)
@@ -32,6 +33,8 @@ ImageData::ImageData(const std::string& images_file, const std::string& labels_f
     if (labels.shape.rank() != 1 || labels.shape[0] != shape[0])
         fail(ErrorKind::format, "'", labels_file, "' has shape ", labels.shape.str(), ", '", images_file, "' has ", shape[0],
              " images: there must be a label for each");
+    if (is_float(labels.dtype))
+        fail(ErrorKind::format, "'", labels_file, "' holds ", name_of(labels.dtype), "; labels are integers");
     count_ = shape[0];
     channels_ = shape.rank() == 4 ? shape[1] : 1;
     height_ = shape[-2];
@@ -41,8 +44,11 @@ ImageData::ImageData(const std::string& images_file, const std::string& labels_f
     convert(labels.data.data(), labels.dtype, labels_.data(), DType::i32, labels_.size());
 }
 
-std::int64_t ImageData::largest_label() const {
-    return labels_.empty() ? -1 : *std::max_element(labels_.begin(), labels_.end());
+void ImageData::check_labels(std::int64_t classes) const {
+    for (const std::int32_t label : labels_)
+        if (label < 0 || label >= classes)
+            fail(ErrorKind::format, "'", labels_file_, "' holds label ", label, ", the network has ", classes,
+                 " classes: labels run from 0 to ", classes - 1);
 }
 
 std::vector<std::int64_t> ImageData::shuffled(std::uint64_t seed, std::uint64_t epoch) const {

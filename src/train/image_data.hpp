@@ -26,8 +26,9 @@ class ImageData {
     std::int64_t channels() const { return channels_; }
     std::int64_t height() const { return height_; }
     std::int64_t width() const { return width_; }
-    std::int64_t largest_label() const;
-    const std::string& labels_file() const { return labels_file_; }
+    const std::string& images_file() const { return images_file_; }
+    /// Throws Error(format) naming the file where a label is not from 0 to classes - 1.
+    void check_labels(std::int64_t classes) const;
 
     /// The order of an epoch.
     std::vector<std::int64_t> shuffled(std::uint64_t seed, std::uint64_t epoch) const;
@@ -40,7 +41,7 @@ class ImageData {
     std::int64_t count_ = 0, channels_ = 1, height_ = 0, width_ = 0;
     std::vector<std::byte> pixels_;
     std::vector<std::int32_t> labels_;
-    std::string labels_file_;
+    std::string images_file_, labels_file_;
 };
 
 }  // namespace dlprim

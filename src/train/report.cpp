@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -15,6 +16,13 @@ namespace dlprim {
 namespace {
 
 constexpr const char* header = "epoch,learning_rate,train_loss,train_accuracy,test_loss,test_accuracy,seconds";
+
+/// As many digits as it takes to read the same number again: a resumed run reports what it reads.
+std::string exact(double value) {
+    char text[32];
+    const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
+    return {text, end};
+}
 
 std::string escaped(const std::string& text) {
     std::string out;
@@ -55,9 +63,9 @@ std::string chart(const std::string& title, const std::vector<double>& train, co
 void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs) {
     std::string text = cat(header, '\n');
     for (const EpochMetrics& e : epochs) {
-        text += cat(e.epoch, ',', e.learning_rate, ',', e.train_loss, ',', e.train_accuracy, ',');
-        if (e.test_accuracy >= 0) text += cat(e.test_loss, ',', e.test_accuracy);
-        text += cat(e.test_accuracy >= 0 ? "," : ",,", e.seconds, '\n');
+        text += cat(e.epoch, ',', exact(e.learning_rate), ',', exact(e.train_loss), ',', exact(e.train_accuracy), ',');
+        if (e.test_accuracy >= 0) text += cat(exact(e.test_loss), ',', exact(e.test_accuracy));
+        text += cat(e.test_accuracy >= 0 ? "," : ",,", exact(e.seconds), '\n');
     }
     write_file_atomically(std::filesystem::path(folder) / "metrics.csv", text);
 }

@@ -1,11 +1,34 @@
 // SPDX-License-Identifier: MIT
 // expand_composites: operators that are made of others become those others.
 #include "base/text.hpp"
+#include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "graph/passes/rewrite.hpp"
 
+#include <algorithm>
+
 namespace dlprim {
+
+namespace {
+
+/// The engine forced on `node` goes to those of its replacements whose type it computes; when there is
+/// none, to all: they may be replaced again, and otherwise the planner says that it does not apply.
+void hand_on_engine(Graph& graph, const Node& node, std::size_t first_new) {
+    if (node.engine.empty()) return;
+    const Engine* engine = EngineRegistry::instance().find(node.engine);
+    const auto computed = [&](const Node& made) { return engine != nullptr && engine->op() == made.op->type(); };
+    const bool any = std::any_of(graph.nodes.begin() + static_cast<std::ptrdiff_t>(first_new), graph.nodes.end(), computed);
+    for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
+        Node& made = graph.nodes[k];
+        if (made.op->is_view() || (any && !computed(made))) continue;
+        made.engine = node.engine;
+        made.engine_from = node.engine_from;
+        made.engine_by_type = node.engine_by_type;
+    }
+}
+
+}  // namespace
 
 void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
     // New nodes are appended, so that they are visited too.
@@ -27,8 +50,8 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
             }
             graph.nodes[k].frozen = node.frozen;
             graph.nodes[k].part = node.part;
-            if (graph.nodes[k].engine.empty() && graph.nodes[k].op == node.op) graph.nodes[k].engine = node.engine;
         }
+        hand_on_engine(graph, node, first_new);
         for (std::size_t k = 0; k < outputs.size(); ++k) {
             if (outputs[k] == no_value) continue;
             graph.replace_uses(node.outputs[k], outputs[k]);

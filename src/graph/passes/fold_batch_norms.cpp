@@ -25,7 +25,7 @@ void fold_batch_norms(Graph& graph) {
     const std::size_t count = graph.nodes.size();
     for (std::size_t i = 0; i < count; ++i) {
         const Node norm = graph.nodes[i];
-        if (norm.removed || norm.op->type() != "BatchNorm") continue;
+        if (norm.removed || norm.op->type() != "BatchNorm" || (!norm.engine.empty() && !norm.engine_by_type)) continue;
         const ValueId x = norm.inputs[0];
         const NodeId producer = graph.value(x).producer;
         if (producer < 0 || uses[static_cast<std::size_t>(x)] != 1) continue;
@@ -63,6 +63,8 @@ void fold_batch_norms(Graph& graph) {
         const ValueId y = graph.add1(type, linear.name, {linear.inputs[0], folded_weight, folded_bias}, attrs);
         Node& made = graph.nodes.back();
         made.engine = linear.engine;
+        made.engine_from = linear.engine_from;
+        made.engine_by_type = linear.engine_by_type;
         made.fused = linear.fused;
         made.fused.push_back(norm.name);
         graph.value(y).name = graph.value(norm.outputs[0]).name;

@@ -38,7 +38,8 @@ class EpilogueFusion {
     /// The node that makes `id`, when `reader` alone reads it and no engine was forced on `reader`.
     Node* sole_producer(ValueId id, const Node& reader) {
         const NodeId producer = graph_.value(id).producer;
-        if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1 || !reader.engine.empty()) return nullptr;
+        if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1) return nullptr;
+        if (!reader.engine.empty() && !reader.engine_by_type) return nullptr;
         Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
         return node.removed || node.outputs.size() != 1 || node.part != reader.part ? nullptr : &node;
     }

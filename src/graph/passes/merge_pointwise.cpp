@@ -56,7 +56,8 @@ class Merger {
     static std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
     static bool is_free(const Node& node) {
-        return !node.removed && node.op->type() == "Pointwise" && node.engine.empty() && node.epilogue.empty();
+        return !node.removed && node.op->type() == "Pointwise" && node.epilogue.empty() &&
+               (node.engine.empty() || node.engine_by_type);
     }
 
     /// Arithmetic of the merged program is that of its parts where all of it is fp32. Single values

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Networks that are refused: what the file holds, and the words that the sentence about it must have."""
+import json
+import time
+
+from commands import CommandTest, main, network, operator
+
+
+def changed(change):
+    """The text of a good network after `change` of its tree."""
+    net = network({"x": [2, 3, 8, 8]}, ["y"], operator("Convolution2D", "conv", "x", channels_out=4, kernel=3),
+                  operator("Activation", "act", "conv", "y", activation="relu"))
+    change(net)
+    return json.dumps(net, indent=1)
+
+
+def conv(**options):
+    return changed(lambda net: net["operators"][0]["options"].update(options))
+
+
+def shape(dims):
+    return changed(lambda net: net["inputs"][0].update(shape=dims))
+
+
+def first(**keys):
+    return changed(lambda net: net["operators"][0].update(keys))
+
+
+def second(**keys):
+    return changed(lambda net: net["operators"][1].update(keys))
+
+
+GOOD = changed(lambda net: None)
+
+TEXT = {
+    "empty": ("", ["net.json", "empty"]),
+    "blank": (" \n\t\n", ["net.json", "empty"]),
+    "cut short": (GOOD[:len(GOOD) // 2], ["net.json:", "unexpected end"]),
+    "more behind its end": (GOOD + "}", ["net.json:", "syntax error"]),
+    "no JSON": ("hello", ["net.json:1:", "syntax error"]),
+    "bytes": (bytes(range(256)) * 4, ["net.json:1:"]),
+    "zeros": (b"\0" * 4096, ["net.json:1:"]),
+    "no UTF-8": (GOOD.replace('"conv"', '"\xff\xfe"').encode("latin1"), ["net.json:", "UTF-8"]),
+    "a NaN literal": (GOOD.replace('"kernel": 3', '"kernel": NaN'), ["net.json:", "syntax error"]),
+    "an infinity literal": (GOOD.replace('"kernel": 3', '"kernel": -Infinity'), ["net.json:"]),
+    "a number beyond doubles": (GOOD.replace('"kernel": 3', '"kernel": 1e999'), ["net.json:", "1e999"]),
+    "an integer beyond 64 bits": (GOOD.replace('"kernel": 3', '"kernel": 99999999999999999999'), ["net.json:", "64 bits"]),
+    "a comment": ("// a net\n" + GOOD, ["net.json:1:"]),
+    "deep lists": ("[" * 100000, ["net.json:1:", "deeper than 64"]),
+    "deep objects": ('{"inputs":' * 100000, ["net.json:1:", "deeper than 64"]),
+    "a key twice": ('{"inputs": [], "inputs": [], "outputs": [], "operators": []}', ["net.json:1:", "'inputs'", "twice"]),
+    "a list": ("[]", ["net.json:1", "object of three lists"]),
+    "null": ("null", ["net.json:1", "object of three lists"]),
+    "a string": ('"net"', ["net.json:1", "object of three lists"]),
+    "nothing in it": ("{}", ["net.json:1", "lacks 'inputs'"]),
+}
+
+TREE = {
+    "an unknown key": (changed(lambda net: net.update(name="my net")), ["no key 'name'", "Known keys"]),
+    "inputs that are no list": (changed(lambda net: net.update(inputs={})), ["inputs must be a list, not an object"]),
+    "no operators": (changed(lambda net: net.pop("operators")), ["lacks 'operators'"]),
+    "no outputs": (changed(lambda net: net["outputs"].clear()), ["outputs"]),
+    "an output that nobody makes": (changed(lambda net: net["outputs"].append("z")), ["'z'", "made by no operator"]),
+    "an output twice": (changed(lambda net: net["outputs"].append("y")), ["'y'", "twice"]),
+    "a loss weight that is text": (changed(lambda net: net.update(outputs=[{"name": "y", "loss_weight": "much"}])),
+                                   ["outputs[0].loss_weight must be a number"]),
+    "two inputs of a name": (changed(lambda net: net["inputs"].append(net["inputs"][0])), ["two inputs", "'x'"]),
+    "an input without a shape": (changed(lambda net: net["inputs"][0].pop("shape")), ["inputs[0]", "lacks 'shape'"]),
+    "an unknown dtype": (changed(lambda net: net["inputs"][0].update(dtype="flaot")), ["net.json:", "inputs[0].dtype", "flaot"]),
+    "a shape of text": (shape("2x3"), ["inputs[0].shape must be a list, not a string"]),
+    "a dimension of text": (shape([2, "3", 8, 8]), ["inputs[0].shape[1] must be an integer, not a string"]),
+    "a dimension with a fraction": (shape([2, 2.5, 8, 8]), ["inputs[0].shape[1] must be an integer, not 2.5"]),
+    "a dimension of 0": (shape([2, 3, 0, 8]), ["inputs[0].shape[2] must be at least 1, not 0"]),
+    "a negative dimension": (shape([-2, 3, 8, 8]), ["inputs[0].shape[0] must be at least 1, not -2"]),
+    "2^62 elements": (shape([2 ** 31, 2 ** 31]), ["inputs[0].shape", "net.json"]),
+    "2^80 elements": (shape([2 ** 40, 2 ** 40]), ["inputs[0].shape", "net.json"]),
+    "too many dimensions": (shape([1] * 100), ["inputs[0].shape", "dimensions"]),
+    "an unknown operator": (first(type="Convolution3D"), ["Convolution3D", "did you mean 'Convolution2D'"]),
+    "an internal operator": (second(type="Reorder", options={}), ["Reorder", "internal"]),
+    "an operator without a type": (changed(lambda net: net["operators"][0].pop("type")), ["operators[0]", "lacks 'type'"]),
+    "a type that is a number": (first(type=7), ["operators[0].type must be a string"]),
+    "an operator without a name": (first(name=""), ["operators[0].name must not be empty"]),
+    "two operators of a name": (second(name="conv"), ["two operators", "'conv'"]),
+    "an operator with an unknown key": (first(input=["x"]), ["no key 'input'", "did you mean 'inputs'"]),
+    "an unknown option": (conv(kernal=3), ["[Convolution2D 'conv']", "'kernal'", "did you mean 'kernel'"]),
+    "an option of the wrong type": (conv(kernel="three"), ["'conv'", "kernel", "integer"]),
+    "an option that is an object": (conv(kernel={"h": 3}), ["operators[0].options.kernel", "not an object"]),
+    "an option that is null": (conv(kernel=None), ["operators[0].options.kernel", "not null"]),
+    "a list of lists": (conv(kernel=[[3]]), ["operators[0].options.kernel[0]", "not a list"]),
+    "a kernel of 0": (conv(kernel=0), ["'conv'", "kernel"]),
+    "a kernel of three sizes": (conv(kernel=[1, 2, 3]), ["'conv'", "kernel"]),
+    "a kernel larger than its input": (conv(kernel=11), ["'conv'", "kernel"]),
+    "a kernel beyond all sizes": (conv(kernel=2 ** 62), ["'conv'"]),
+    "a dilation that overflows": (conv(dilate=2 ** 62), ["'conv'"]),
+    "a stride of 0": (conv(stride=0), ["'conv'", "stride"]),
+    "a negative stride": (conv(stride=-1), ["'conv'", "stride"]),
+    "a negative pad": (conv(pad=-2), ["'conv'", "pad"]),
+    "a pad beyond all sizes": (conv(pad=2 ** 62), ["'conv'", "pad"]),
+    "no channels": (conv(channels_out=0), ["'conv'", "channels_out"]),
+    "2^62 channels": (conv(channels_out=2 ** 62), ["'conv'"]),
+    "channels that disagree": (conv(channels_in=5), ["'conv'", "3", "5"]),
+    "groups that do not divide": (conv(groups=2), ["'conv'", "groups"]),
+    "a boolean of 2": (conv(bias=2), ["'conv'", "bias"]),
+    "frozen of text": (first(frozen="yes"), ["operators[0].frozen must be true or false"]),
+    "an unknown activation": (second(options={"activation": "rleu"}), ["'act'", "rleu", "did you mean 'relu'"]),
+    "an input that nobody makes": (second(inputs=["cnov"]), ["'cnov'", "did you mean 'conv'"]),
+    "a cycle": (first(inputs=["y"]), ["cycle", "'conv'", "'act'"]),
+    "an operator that reads itself": (first(inputs=["conv"]), ["cycle", "'conv'"]),
+    "a tensor made twice": (second(outputs=["x"]), ["'act'", "output 'x' is already made"]),
+    "too many inputs": (first(inputs=["x", "x"]), ["'conv'", "takes 1 inputs, got 2"]),
+    "no inputs": (first(inputs=[]), ["'conv'", "takes 1 inputs, got 0"]),
+    "no outputs of an operator": (first(outputs=[]), ["operators[0].outputs", "at least one"]),
+    "too many outputs": (first(outputs=["conv", "b"]), ["'conv'", "makes 1 output, 2 are named"]),
+    "the wrong number of parameters": (first(params=["w"]), ["'conv'", "has 2 parameters", "names 1"]),
+    "a parameter of two shapes": (first(params=["w", "w"]), ["'conv'", "'w'", "[4, 3, 3, 3]"]),
+    "an engine that is not": (first(engine="conv2d.magic"), ["'conv'", "no engine 'conv2d.magic'"]),
+}
+
+
+class BadNetwork(CommandTest):
+    def test_the_good_one_is_good(self):
+        self.succeed("flops", self.write("net.json", GOOD), "-d", "cpu")
+
+    def check(self, rows):
+        for name, (text, words) in rows.items():
+            with self.subTest(name):
+                started = time.monotonic()
+                self.refuse(words, "flops", self.write("net.json", text), "-d", "cpu")
+                self.assertLess(time.monotonic() - started, 5)
+
+    def test_text(self):
+        self.check(TEXT)
+
+    def test_tree(self):
+        self.check(TREE)
+
+    def test_every_command_says_the_same(self):
+        path = self.write("net.json", TREE["a cycle"][0])
+        data = {"images": "i", "labels": "l"}
+        config = self.write("train.json", {"net": "net.json", "data": {"train": data}})
+        inputs = self.write_tensors("in.h5", x=[1.0])
+        for command, *arguments in (("benchmark", "cpu", path), ("flops", path, "-d", "cpu"),
+                                    ("run", path, "-d", "cpu", "--inputs", inputs, "--outputs", self.folder / "out.h5")):
+            self.refuse(["cycle"], command, *arguments)
+        self.refuse(["no file", "/i'"], "train", config, "-d", "cpu", "--out", self.folder / "out")
+        self.assertEqual(self.listing(), ["in.h5", "net.json", "train.json"])
+
+    def test_a_hundred_megabytes_of_text(self):
+        path = self.write("net.json", GOOD.replace('"conv"', '"' + 100_000_000 * "c" + '"', 1))
+        self.refuse(["net.json", "bytes long"], "flops", path, "-d", "cpu")
+
+    def test_names_in_messages_break_no_line(self):
+        for name, word in ((15_000_000 * "c", "15000000 bytes long"), ("line\nbreak", "line break"),
+                           ("\u001b[31mred", "[31mred"), ("täuschend ähnlich 名前" * 10, "名前")):
+            for change in (first(type=name), first(inputs=[name])):
+                self.refuse([word], "flops", self.write("net.json", change), "-d", "cpu")
+
+    def test_many_operators(self):
+        """A chain of 3000 is a network; so is a file of it in the wrong order."""
+        chain = [operator("Activation", f"a{i}", f"a{i - 1}" if i else "x", activation="relu") for i in range(3000)]
+        for order in (chain, chain[::-1]):
+            self.succeed("flops", self.write("net.json", network({"x": [1, 2]}, ["a2999"], *order)), "-d", "cpu")
+
+    def test_what_is_no_file(self):
+        (self.folder / "folder").mkdir()
+        for path, words in ((self.folder / "none.json", ["none.json", "No such file"]), (self.folder / "folder", ["folder", "directory"]),
+                            ("", ["''"]), ("/dev/null", ["/dev/null", "empty"]), (self.folder / ("n" * 300), ["too long"])):
+            self.refuse(words, "flops", path, "-d", "cpu")
+        self.refuse(["model.onnx", "JSON"], "flops", self.write("model.onnx", b"\x08\x07"), "-d", "cpu")
+
+
+if __name__ == "__main__":
+    main()

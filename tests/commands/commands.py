@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the commands share: running one, its errors, small networks and files.
+
+The environment says where and on what: DLPRIM_TOOLS is the folder of the commands, DLPRIM_COMMANDS_DEVICE an
+OpenCL device ("opencl", the best one, when not given). Tests use that device and the host.
+"""
+import collections
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import h5py
+    import numpy as np
+except ImportError as lacking:  # scripts/install_deps.sh test installs them
+    print(f"skipped: {lacking}")
+    sys.exit(77)
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", ROOT / "build/tools"))
+DEVICE = os.environ.get("DLPRIM_COMMANDS_DEVICE", "opencl")
+
+Result = collections.namedtuple("Result", "code out err")
+
+
+def call(command, *arguments, timeout=55, **environment):
+    """Runs dlprim_<command>; a keyword is an environment variable."""
+    done = subprocess.run([TOOLS / f"dlprim_{command}", *map(str, arguments)], capture_output=True, timeout=timeout,
+                          env=os.environ | environment, stdin=subprocess.DEVNULL)
+    return Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+
+
+def has_device(device):
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as net:
+        json.dump({"inputs": [{"name": "x", "shape": [1]}], "outputs": ["x"], "operators": []}, net)
+        net.flush()
+        return call("flops", net.name, "-d", device).code == 0
+
+
+DEVICES = ["cpu"] + ([DEVICE] if DEVICE != "cpu" and has_device(DEVICE) else [])
+
+
+class CommandTest(unittest.TestCase):
+    """Each test works in a folder of its own, self.folder."""
+    longMessage = True
+    maxDiff = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="dlprim-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def succeed(self, command, *arguments, **environment):
+        result = call(command, *arguments, **environment)
+        self.assertEqual(result.code, 0, f"dlprim_{command} {arguments}: {result.err}")
+        return result
+
+    def refuse(self, words, command, *arguments, code=1, **environment):
+        """The command ends with `code`, says one sentence that has all of `words`, and claims no success."""
+        result = call(command, *arguments, **environment)
+        what = f"dlprim_{command} {' '.join(map(str, arguments))}: {result}"[:2000]
+        self.assertEqual(result.code, code, what)
+        lines = result.err.rstrip("\n").split("\n")
+        self.assertLessEqual(len(lines), 1 if code == 1 else 3, what)
+        self.assertTrue(lines[0].startswith(f"dlprim_{command}: "), what)
+        self.assertLess(len(lines[0]), 2000, "a sentence, not a dump of the input")
+        self.assertTrue(lines[0].isprintable(), what)
+        for word in words:
+            self.assertIn(word, lines[0])
+        self.assertIsNone(re.search("saved|median|GFLOP|test accuracy", result.out), what)
+        return result
+
+    def write(self, name, content):
+        """A file of text, bytes, or JSON."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, (dict, list)):
+            content = json.dumps(content)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def write_tensors(self, name, **tensors):
+        """An HDF5 file; __ in a keyword stands for the dot of a parameter's name."""
+        path = self.folder / name
+        with h5py.File(path, "w") as file:
+            for key, value in tensors.items():
+                file[key.replace("__", ".")] = value
+        return path
+
+    def read_tensors(self, path):
+        tensors = {}
+
+        def add(name, item):
+            if isinstance(item, h5py.Dataset):
+                tensors[name] = item[()]
+        with h5py.File(self.folder / path, "r") as file:
+            file.visititems(add)
+        return tensors
+
+    def listing(self):
+        return sorted(str(path.relative_to(self.folder)) for path in self.folder.rglob("*"))
+
+
+def operator(type_, name, inputs, makes=None, **options):
+    """An operator of a network's JSON; inputs and what it `makes` as text with spaces."""
+    made = {"name": name, "type": type_, "inputs": inputs.split(), "outputs": (makes or name).split()}
+    for key in ("params", "frozen", "engine"):
+        if key in options:
+            made[key] = options.pop(key)
+    if options:
+        made["options"] = options
+    return made
+
+
+def network(inputs, outputs, *operators):
+    """A network's JSON; inputs maps a name to a shape, or to (shape, dtype)."""
+    def declared(name, what):
+        shape, dtype = what if isinstance(what, tuple) else (what, None)
+        return {"name": name, "shape": shape} | ({"dtype": dtype} if dtype else {})
+    return {"inputs": [declared(*item) for item in inputs.items()], "outputs": outputs, "operators": list(operators)}
+
+
+def idx(array):
+    """The bytes of an IDX file of uint8."""
+    return struct.pack(">BBBB", 0, 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+
+
+def main():
+    print(f"devices: {', '.join(DEVICES)}", flush=True)
+    unittest.main(argv=sys.argv, verbosity=2)

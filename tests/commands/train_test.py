@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train on a small made-up set of images: it learns, saves, goes on bit by bit from a checkpoint, and says
+what a NaN comes from."""
+import csv
+import gzip
+import re
+import signal
+import subprocess
+import time
+
+import numpy as np
+from commands import DEVICES, TOOLS, CommandTest, idx, main, network, operator
+
+NET = network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+              operator("Convolution2D", "conv", "image", channels_out=8, kernel=3, pad=1, bias=False),
+              operator("BatchNorm", "bn", "conv"),
+              operator("Activation", "act", "bn", activation="relu"),
+              operator("Pooling2D", "pool", "act", kernel=2, stride=2),
+              operator("Dropout", "drop", "pool", p=0.1),
+              operator("InnerProduct", "fc", "drop", outputs=4),
+              operator("Softmax", "prob", "fc"),
+              operator("SoftmaxWithLoss", "loss", "fc label"))
+
+
+def images(count, seed):
+    """A bright quarter of a noisy picture is the class."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 4, count).astype(np.uint8)
+    pictures = random.integers(0, 130, (count, 8, 8)).astype(np.uint8)
+    for picture, label in zip(pictures, labels):
+        y, x = 4 * (label // 2), 4 * (label % 2)
+        picture[y:y + 4, x:x + 4] += 70
+    return pictures, labels
+
+
+class Train(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.write("net.json", NET)
+        for name, count, seed in (("train", 256, 1), ("test", 72, 2)):
+            pictures, labels = images(count, seed)
+            self.write(f"{name}-images", idx(pictures))
+            self.write(f"{name}-labels", gzip.compress(idx(labels)))
+        self.test_set = images(72, 2)
+
+    def config(self, **more):
+        content = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3,
+                   "data": {"type": "idx", "mean": 0.35, "std": 0.2,
+                            "train": {"images": "train-images", "labels": "train-labels"},
+                            "test": {"images": "test-images", "labels": "test-labels"}},
+                   "solver": {"type": "adam", "learning_rate": 0.01}} | more
+        return self.write("train.json", {key: value for key, value in content.items() if value is not None})
+
+    def train(self, out, *arguments, **more):
+        return self.succeed("train", self.config(**more), "--out", self.folder / out, *arguments)
+
+    def metrics(self, out):
+        with open(self.folder / out / "metrics.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def assert_same_run(self, a, b):
+        """Two runs' models, checkpoints and reports agree in everything but time."""
+        for name in ("model.h5", "checkpoint_4.h5"):
+            first, second = self.read_tensors(f"{a}/{name}"), self.read_tensors(f"{b}/{name}")
+            self.assertEqual(sorted(first), sorted(second))
+            for key in first:
+                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
+        timeless = [[{k: v for k, v in row.items() if k != "seconds"} for row in self.metrics(out)] for out in (a, b)]
+        self.assertEqual(*timeless)
+        reports = [re.sub(r"<td>[^<]*</td></tr>", "", (self.folder / out / "report.html").read_text()) for out in (a, b)]
+        self.assertEqual(*reports)
+
+    def test_it_learns_and_leaves_its_files(self):
+        for device in DEVICES:
+            result = self.train("out", "-d", device)
+            rows = self.metrics("out")
+            self.assertEqual([row["epoch"] for row in rows], ["1", "2", "3", "4"])
+            self.assertEqual(list(rows[0]), ["epoch", "learning_rate", "train_loss", "train_accuracy", "test_loss",
+                                             "test_accuracy", "seconds"])
+            accuracy = float(rows[-1]["test_accuracy"])
+            self.assertGreater(accuracy, 0.9)
+            self.assertLess(float(rows[-1]["train_loss"]), 0.5 * float(rows[0]["train_loss"]))
+            self.assertIn(f"test accuracy {accuracy:.4f}\n", result.out)
+            self.assertEqual(len(re.findall(r"^epoch \d/4: loss [\d.]+, accuracy ", result.out, re.MULTILINE)), 4)
+            self.assertEqual(result.err, "")
+            self.assertEqual(sorted(path.name for path in (self.folder / "out").iterdir()),
+                             ["checkpoint_4.h5", "metrics.csv", "model.h5", "report.html"])
+            report = (self.folder / "out/report.html").read_text()
+            self.assertTrue(report.startswith("<!doctype html>"))
+            self.assertEqual(report.count("<svg"), 2)
+            self.assertNotIn("http", report, "the report is one file")
+
+    def test_the_model_gives_the_accuracy_that_was_reported(self):
+        self.train("out", "-d", "cpu", epochs=3)
+        pictures, labels = self.test_set
+        x = ((pictures / 255 - 0.35) / 0.2).astype(np.float32)[:, None]
+        self.succeed("run", self.folder / "net.json", "-d", "cpu", "--weights", self.folder / "out/model.h5", "--inputs",
+                     self.write_tensors("in.h5", image=x, label=labels.astype(np.int32)), "--outputs", self.folder / "y.h5")
+        outputs, row = self.read_tensors("y.h5"), self.metrics("out")[-1]
+        self.assertAlmostEqual((outputs["prob"].argmax(axis=1) == labels).mean(), float(row["test_accuracy"]), places=4)
+        self.assertAlmostEqual(float(outputs["loss"][0]), float(row["test_loss"]), places=4)
+
+    def test_solvers_and_schedules(self):
+        for solver in ({"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "nesterov": True, "clip_norm": 5},
+                       {"type": "adamw", "learning_rate": 0.01, "weight_decay": 0.01, "accumulate": 2}):
+            for schedule in ({"type": "cosine", "warmup_epochs": 1}, {"type": "step", "step_epochs": 2, "gamma": 0.1},
+                             {"type": "plateau", "patience": 0}):
+                self.train("out", "-d", "cpu", solver=solver, schedule=schedule)
+                self.assertGreater(float(self.metrics("out")[-1]["test_accuracy"]), 0.8, (solver, schedule))
+
+    def test_augmentation_and_no_test_set(self):
+        self.train("out", "-d", "cpu", "--epochs", "2", augmentation={"flip": False, "crop_pad": 1},
+                   data={"train": {"images": "train-images", "labels": "train-labels"}})
+        self.assertEqual([row["test_accuracy"] for row in self.metrics("out")], ["", ""])
+
+    def test_two_runs_are_the_same_bits(self):
+        for device in DEVICES:
+            self.train("a", "-d", device)
+            self.train("b", "-d", device)
+            self.assert_same_run("a", "b")
+
+    def test_resume_gives_the_uninterrupted_run(self):
+        for device in DEVICES:
+            for solver in ({"type": "adam", "learning_rate": 0.01},
+                           {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3}):
+                how = dict(solver=solver, augmentation={"flip": True, "crop_pad": 1}, schedule={"type": "plateau", "patience": 0})
+                for folder in ("whole", "parts", "elsewhere"):
+                    subprocess.run(["rm", "-rf", self.folder / folder], check=True)
+                self.train("whole", "-d", device, **how)
+                self.train("parts", "-d", device, "--epochs", "2", **how)
+                self.train("elsewhere", "-d", device, "--resume", self.folder / "parts/checkpoint_2.h5", **how)
+                self.assert_same_run("whole", "elsewhere")
+                self.train("parts", "-d", device, "--resume", self.folder / "parts/checkpoint_2.h5", **how)
+                self.assert_same_run("whole", "parts")
+
+    def test_resume_after_it_was_killed(self):
+        how = dict(schedule={"type": "cosine", "warmup_epochs": 1}, checkpoints={"every_epochs": 1, "keep": 9})
+        self.train("whole", "-d", "cpu", **how)
+        process = subprocess.Popen([TOOLS / "dlprim_train", self.config(epochs=4, **how), "-d", "cpu", "--out",
+                                    self.folder / "killed"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(3000):
+            if (self.folder / "killed/checkpoint_1.h5").exists() or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        last = max(int(path.stem.split("_")[1]) for path in (self.folder / "killed").glob("checkpoint_*.h5"))
+        self.train("killed", "-d", "cpu", "--resume", self.folder / f"killed/checkpoint_{last}.h5", **how)
+        self.assert_same_run("whole", "killed")
+
+    def test_checkpoints_kept(self):
+        self.train("out", "-d", "cpu", checkpoints={"every_epochs": 1, "keep": 2})
+        self.assertEqual(sorted(path.name for path in (self.folder / "out").glob("checkpoint*")),
+                         ["checkpoint_3.h5", "checkpoint_4.h5"])
+
+    def test_starting_from_weights(self):
+        self.train("first", "-d", "cpu")
+        self.train("second", "-d", "cpu", "--epochs", "1", weights="first/model.h5")
+        self.assertGreater(float(self.metrics("second")[0]["train_accuracy"]), float(self.metrics("first")[0]["train_accuracy"]))
+
+    def test_a_loss_that_is_not_finite(self):
+        for device in DEVICES:
+            how = dict(solver={"type": "sgd", "learning_rate": 1e20}, on_nan="stop")
+            self.refuse(["the loss is", "epoch 1", "batch", "'", "learning rate", "on_nan"], "train", self.config(**how),
+                        "-d", device, "--out", self.folder / "out")
+        self.assertFalse((self.folder / "out/model.h5").exists())
+
+    def test_going_on_after_a_loss_that_is_not_finite(self):
+        """One bad weight makes every loss NaN: there is nothing to learn, which is said."""
+        self.train("good", "-d", "cpu", "--epochs", "1")
+        weights = self.read_tensors("good/model.h5")
+        weights["fc.1"][0] = np.nan
+        self.write_tensors("bad.h5", **weights)
+        self.refuse(["nan", "'fc'"], "train", self.config(weights="bad.h5"), "-d", "cpu", "--out", self.folder / "out")
+        self.refuse(["epoch 1", "no batch with a finite loss"], "train", self.config(weights="bad.h5", on_nan="continue"),
+                    "-d", "cpu", "--out", self.folder / "out")
+
+    def test_a_checkpoint_of_another_solver_or_net(self):
+        self.train("out", "-d", "cpu", "--epochs", "1")
+        checkpoint, model = self.folder / "out/checkpoint_1.h5", self.folder / "out/model.h5"
+        for words, resume, more in ((["solver/", "velocity"], checkpoint, dict(solver={"type": "sgd", "momentum": 0.9})),
+                                    (["model.h5", "no checkpoint"], model, {}),
+                                    (["nothing.h5"], self.folder / "nothing.h5", {}),
+                                    (["train.json", "not an HDF5 file"], self.folder / "train.json", {})):
+            self.refuse(words, "train", self.config(**more), "-d", "cpu", "--out", self.folder / "x", "--resume", resume)
+        self.write("net.json", NET | {"operators": [op if op["name"] != "fc" else op | {"options": {"outputs": 5}}
+                                                    for op in NET["operators"]]})
+        self.refuse(["shape"], "train", self.config(), "-d", "cpu", "--out", self.folder / "x", "--resume", checkpoint)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""When the machine is the trouble: devices that are not there, full disks, folders that cannot be written, caches that
+are damaged or shared, too little memory. What was there before stays, and nothing half written is left."""
+import os
+import pathlib
+import resource
+import subprocess
+import unittest
+
+import numpy as np
+from commands import DEVICE, DEVICES, TOOLS, CommandTest, call, idx, main, network, operator
+
+NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
+
+
+class Trouble(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.net = self.write("net.json", NET)
+        self.weights = self.write_tensors("w.h5", fc__0=np.ones((3, 6), np.float32), fc__1=np.zeros(3, np.float32))
+        self.inputs = self.write_tensors("in.h5", x=np.ones((2, 6), np.float32))
+
+    def run_net(self, device, outputs, *more):
+        return ("run", self.net, "-d", device, "--weights", self.weights, "--inputs", self.inputs, "--outputs", outputs, *more)
+
+    def full_disk(self, size):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk], capture_output=True).returncode:
+            self.skipTest("a disk of its own cannot be mounted here")
+        self.addCleanup(subprocess.run, ["umount", disk])
+        return disk
+
+    def check_outputs(self, path="out.h5"):
+        np.testing.assert_allclose(self.read_tensors(path)["y"], np.full((2, 3), 1 / 3), rtol=1e-6)
+
+
+class Devices(Trouble):
+    def test_devices_that_are_not_there(self):
+        for device in ("9:9", "0:99", "9:0", "-1:0", "0:x", "no such device", "99999999999999999999:0", ":"):
+            with self.subTest(device):
+                self.refuse([device], *self.run_net(device, self.folder / "out.h5"))
+                self.refuse([device], "benchmark", "--", device, self.net)
+                self.refuse([device], "flops", self.net, "-d", device)
+                self.refuse([device], "train", self.write("train.json", {}), "-d", device)
+        self.assertEqual(self.listing(), ["in.h5", "net.json", "train.json", "w.h5"])
+
+    def test_platforms_that_cannot_be_loaded(self):
+        vendors = self.write("vendors/broken.icd", "libnosuchopencl.so\n").parent
+        self.write("vendors/text.icd", str(self.net))
+        environment = dict(OCL_ICD_VENDORS=str(vendors), OPENCL_VENDOR_PATH=str(vendors))
+        self.succeed(*self.run_net("cpu", self.folder / "out.h5"), **environment)
+        self.check_outputs()
+        self.refuse(["OpenCL"], *self.run_net("opencl", self.folder / "out.h5"), **environment)
+        self.succeed("run", *self.run_net("", self.folder / "out.h5")[1:2], *self.run_net("", self.folder / "out.h5")[4:],
+                     **environment, DLPRIM_DEVICE="")
+
+
+class Outputs(Trouble):
+    def test_outputs_that_cannot_be_written(self):
+        (self.folder / "folder").mkdir()
+        before = self.listing()
+        for path, words in ((self.folder / "none/out.h5", ["out.h5", "folder does not exist"]),
+                            (self.folder / "folder", ["folder"]), ("/proc/out.h5", ["/proc/out.h5"]),
+                            (self.folder / "w.h5/out.h5", ["out.h5"]), ("", ["empty"])):
+            with self.subTest(path):
+                self.refuse(words, *self.run_net("cpu", path))
+        self.refuse(["g.h5"], *self.run_net("cpu", self.folder / "out.h5", "--grads", self.folder / "none/g.h5"))
+        self.assertEqual(self.listing(), before, "nor outputs without the gradients")
+        for option in ("--json", "--trace"):
+            for path, words in ((self.folder / "none/b.json", ["b.json"]), (self.folder / "folder", ["folder"])):
+                self.refuse(words, "benchmark", "-i1", "-w1", option, path, "cpu", self.net)
+        self.assertEqual(self.listing(), before)
+
+    def test_standard_output_that_is_full(self):
+        with open("/dev/full", "w") as full:
+            for arguments in (["flops", self.net, "-d", "cpu"], ["benchmark", "-i1", "-w1", "cpu", self.net]):
+                done = subprocess.run([TOOLS / f"dlprim_{arguments[0]}", *arguments[1:]], stdout=full, stderr=subprocess.PIPE,
+                                      text=True)
+                self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), done.stderr)
+
+    def limited(self, arguments, kilobytes):
+        """Files of at most so many kilobytes: how a disk fills up, without a disk."""
+        limit = kilobytes * 1024
+        done = subprocess.run([TOOLS / f"dlprim_{arguments[0]}", *arguments[1:]], capture_output=True, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+        self.assertEqual((done.returncode, len(done.stderr.splitlines())), (1, 1), f"{done}")
+        return done.stderr
+
+    def test_a_full_disk_leaves_what_was_there(self):
+        self.write("net.json", network({"x": [2000, 600]}, ["y"], operator("Activation", "y", "x", activation="relu")))
+        self.inputs = self.write_tensors("in.h5", x=np.ones((2000, 600), np.float32))
+        before = self.write("out.h5", b"what was there before").read_bytes()
+        for kilobytes in (0, 4, 300, 2000, 4700):
+            self.assertIn("out.h5", self.limited(["run", self.net, "-d", "cpu", "--inputs", self.inputs, "--outputs",
+                                                  self.folder / "out.h5"], kilobytes))
+            self.assertEqual((self.folder / "out.h5").read_bytes(), before)
+            self.assertEqual(self.listing(), ["in.h5", "net.json", "out.h5", "w.h5"])
+
+    def test_a_disk_that_is_full(self):
+        disk = self.full_disk("64k")
+        (disk / "out.h5").write_text("before")
+        self.refuse(["out.h5", "disk is full"], *self.run_net("cpu", disk / "out.h5"))
+        self.assertEqual((disk / "out.h5").read_text(), "before")
+        self.assertEqual(os.listdir(disk), ["out.h5"])
+
+    def test_training_into_what_cannot_be_written(self):
+        self.write("net.json", network({"x": [4, 1, 4, 4], "label": ([4], "int")}, ["score", "loss"],
+                                       operator("InnerProduct", "fc", "x", "score", outputs=3),
+                                       operator("SoftmaxWithLoss", "l", "score label", "loss")))
+        self.write("i", idx(np.zeros((8, 4, 4), np.uint8)))
+        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
+        config = self.write("train.json", {"net": "net.json", "batch": 4, "epochs": 1,
+                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        self.refuse(["w.h5"], "train", config, "-d", "cpu", "--out", self.weights)
+        self.refuse(["/proc/out"], "train", config, "-d", "cpu", "--out", "/proc/out")
+        self.succeed("train", config, "-d", "cpu", "--out", self.folder / "out")
+        before = {path: path.read_bytes() for path in (self.folder / "out").iterdir()}
+        for kilobytes in (0, 100):
+            self.limited(["train", config, "-d", "cpu", "--out", self.folder / "out"], kilobytes)
+            kept = {path: path.read_bytes() for path in (self.folder / "out").iterdir()}
+            self.assertEqual(sorted(kept), sorted(before), "no temporary file is left")
+            self.assertEqual(kept[self.folder / "out/model.h5"], before[self.folder / "out/model.h5"])
+
+
+@unittest.skipUnless(DEVICE in DEVICES[1:], "no OpenCL device")
+class Caches(Trouble):
+    def setUp(self):
+        super().setUp()
+        self.cache = self.folder / "cache"
+        self.kernels = self.cache / "kernels"
+
+    def run_cached(self, cache=None):
+        result = self.succeed(*self.run_net(DEVICE, self.folder / "out.h5"), DLPRIM_CACHE_DIR=str(cache or self.cache))
+        self.assertEqual(result.err, "")
+        self.check_outputs()
+
+    def test_a_damaged_cache_is_made_anew(self):
+        self.run_cached()
+        files = sorted(self.kernels.iterdir())
+        good = [path.read_bytes() for path in files]
+        self.assertGreater(len(files), 0)
+        for damage in (lambda data: b"", lambda data: data[:len(data) // 2], lambda data: b"x" * len(data),
+                       lambda data: data[:-8] + b"\0" * 8, lambda data: data[:60] + b"\xff" * 16 + data[76:]):
+            for path, data in zip(files, good):
+                path.write_bytes(damage(data))
+            self.run_cached()
+            self.assertEqual([path.stat().st_size for path in files], [len(data) for data in good])
+            self.assertEqual(sorted(self.kernels.iterdir()), files)
+
+    def test_a_folder_in_the_place_of_a_cached_file(self):
+        self.run_cached()
+        for path in self.kernels.iterdir():
+            path.unlink()
+            path.mkdir()
+        self.run_cached()
+
+    def test_caches_that_cannot_be_written(self):
+        for cache in (self.write("file", "not a folder"), pathlib.Path("/proc/cache"), pathlib.Path("/dev/full")):
+            self.run_cached(cache)
+        self.cache.mkdir()
+        self.cache.chmod(0o500)
+        self.run_cached()
+        self.cache.chmod(0o700)
+
+    def test_a_cache_on_a_full_disk(self):
+        self.run_cached(self.full_disk("4k"))
+
+    def test_processes_at_once_with_a_cold_cache(self):
+        environment = os.environ | dict(DLPRIM_CACHE_DIR=str(self.cache))
+        processes = []
+        for i in range(4):
+            command = self.run_net(DEVICE, self.folder / f"out{i}.h5")
+            processes.append(subprocess.Popen([TOOLS / f"dlprim_{command[0]}", *command[1:]], env=environment,
+                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE))
+        for i, process in enumerate(processes):
+            out, err = process.communicate(timeout=50)
+            self.assertEqual((process.returncode, out, err), (0, b"", b""))
+            self.check_outputs(f"out{i}.h5")
+        self.assertEqual({path.suffix for path in self.kernels.iterdir()}, {".bin"}, "no temporary is left")
+        self.run_cached()
+
+
+class Memory(Trouble):
+    def test_a_batch_beyond_memory(self):
+        net = self.write("net.json", network({"x": [2, 64, 1024, 1024]}, ["y"],
+                                             operator("Convolution2D", "conv", "x", "y", channels_out=64, kernel=3)))
+        for device in DEVICES:
+            for flags in ([], ["-b"], ["-a"]):
+                result = self.refuse(["needs", "batch"], "benchmark", *flags, "-B1048576", device, net)
+                self.assertIn("MiB", result.err)
+            self.refuse(["needs"], "flops", net, "-d", device, "-B", "1048576")
+
+    def test_parameters_beyond_memory(self):
+        net = self.write("net.json", network({"x": [1, 2 ** 20]}, ["y"], operator("InnerProduct", "y", "x", outputs=2 ** 30)))
+        for device in DEVICES:
+            self.refuse(["'y"], "benchmark", "-i1", "-w1", device, net)
+
+    def test_a_declared_input_beyond_memory(self):
+        net = self.write("net.json", network({"x": [2 ** 20, 2 ** 21]}, ["y"], operator("Activation", "y", "x", activation="relu")))
+        for device in DEVICES:
+            self.refuse(["needs"], "benchmark", device, net)
+
+
+if __name__ == "__main__":
+    main()
