@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -14,15 +15,17 @@
 #include <fstream>
 #include <memory>
 #include <new>
-#include <unistd.h>
 
 namespace dlprim::tools {
 
 namespace {
 
-/// Names from files stand in messages: nothing of them may break the line or reach the terminal's controls.
+/// Names from files stand in messages: nothing of them may break the line or reach the terminal's
+/// controls.
 std::string one_line(std::string text) {
-    const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+    const auto is_control = [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+    };
     std::replace_if(text.begin(), text.end(), is_control, ' ');
     return text;
 }
@@ -38,12 +41,14 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
         std::fprintf(stderr, "%s -h shows its usage\n", app.get_name().c_str());
         return 2;
     }
-    // A file that may not grow further is an error that is said, in drivers and on standard output too.
+    // A file that may not grow further is an error that is said, in drivers and on standard output
+    // too.
     std::signal(SIGXFSZ, SIG_IGN);
     try {
         body();
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-            throw Error(ErrorKind::io, std::string("standard output cannot be written: ") + std::strerror(errno));
+            throw Error(ErrorKind::io,
+                        std::string("standard output cannot be written: ") + std::strerror(errno));
         return 0;
     } catch (const std::bad_alloc&) {
         std::fprintf(stderr, "%s: host memory does not suffice\n", app.get_name().c_str());
@@ -65,7 +70,8 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
 }
 
 void add_precision_option(CLI::App& app, std::string& precision) {
-    app.add_option("--precision", precision, "fp32")->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+    app.add_option("--precision", precision, "fp32")
+        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
 }
 
 std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts) {
@@ -79,7 +85,8 @@ std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector
 
 void check_precision(const std::string& precision) {
     if (precision != "fp32")
-        throw Error(ErrorKind::unsupported, "precision " + precision + " is not offered by this version; fp32 is");
+        throw Error(ErrorKind::unsupported,
+                    "precision " + precision + " is not offered by this version; fp32 is");
 }
 
 Net open_net(const Context& context, const std::string& path, const NetOptions& options) {
@@ -91,7 +98,8 @@ Net open_net(const Context& context, const std::string& path, const NetOptions& 
 void write_text(const std::string& path, const std::string& text) {
     std::error_code code;
     const auto type = std::filesystem::status(path, code).type();
-    const bool whole = type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
+    const bool whole = type == std::filesystem::file_type::not_found ||
+                       type == std::filesystem::file_type::regular;
     const std::string target = whole ? path + ".tmp-" + std::to_string(getpid()) : path;
     std::ofstream file(target, std::ios::binary);
     file << text;

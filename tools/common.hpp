@@ -32,7 +32,8 @@ void check_precision(const std::string& precision);
 /// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of this build.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);
 
-/// Writes a file whole or not at all; straight into what is no file (/dev/stdout, a pipe). Throws Error(io).
+/// Writes a file whole or not at all; straight into what is no file (/dev/stdout, a pipe). Throws
+/// Error(io).
 void write_text(const std::string& path, const std::string& text);
 
 /// A progress callback that shows a line on a terminal's stderr when work takes over a second or two;

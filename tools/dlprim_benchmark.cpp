@@ -145,8 +145,8 @@ class Benchmark {
     }
 
     void report() const {
-        // Nominal work: forward's, and in training three times that (data and filter gradients), whether or
-        // not each gradient is wanted.
+        // Nominal work: forward's, and in training three times that (data and filter gradients),
+        // whether or not each gradient is wanted.
         double gflop = 0, gbytes = 0;
         for (const NodeReport& node : nodes_) {
             if (node.part == "forward") gflop += training() ? 3 * node.gflop : node.gflop;
@@ -154,7 +154,8 @@ class Benchmark {
         }
         const double seconds = times_.median * 1e-3;
         const std::int64_t batch_size = net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
-        if (!options_.json.empty()) tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
+        if (!options_.json.empty())
+            tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
         std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(), context_.info().name.c_str(),
                     static_cast<long long>(batch_size), mode());

@@ -21,10 +21,12 @@ void report(const std::string& device, const std::string& path, std::int64_t bat
     Net net = tools::open_net(context, path, how);
     const std::vector<NodeReport> nodes = net.nodes();
     double gflop = 0, gbytes = 0, bound = 0;
-    std::printf("%-44s %-26s %12s %10s %11s %10s\n", "node", "type", "GFLOP", "MB", "parameters", "bound ms");
+    std::printf("%-44s %-26s %12s %10s %11s %10s\n", "node", "type", "GFLOP", "MB", "parameters",
+                "bound ms");
     for (const NodeReport& node : nodes) {
-        std::printf("%-44.44s %-26.26s %12.6f %10.3f %11lld %10.4f\n", node.name.c_str(), node.type.c_str(), node.gflop,
-                    node.gbytes * 1e3, static_cast<long long>(node.params), node.bound_ms);
+        std::printf("%-44.44s %-26.26s %12.6f %10.3f %11lld %10.4f\n", node.name.c_str(),
+                    node.type.c_str(), node.gflop, node.gbytes * 1e3,
+                    static_cast<long long>(node.params), node.bound_ms);
         gflop += node.gflop;
         gbytes += node.gbytes;
         bound += node.bound_ms;

@@ -37,7 +37,8 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
 }
 
 std::map<std::string, Shape> input_shapes(const Context& context, const Options& options,
-                                          const std::map<std::string, HostTensor>& inputs, std::string& reshaped) {
+                                          const std::map<std::string, HostTensor>& inputs,
+                                          std::string& reshaped) {
     // The file's shapes rule: a network runs at the batch size that it is given.
     NetOptions plain;
     const Net net = tools::open_net(context, options.net, plain);
@@ -50,19 +51,23 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
         const bool scalar = found->second.shape.numel() == 1 && declared.numel() == 1;
         shapes[name] = scalar ? declared : found->second.shape;
         if (shapes[name] != declared)
-            reshaped += "; '" + name + "' has shape " + shapes[name].str() + " in '" + options.inputs + "', the network declares " + declared.str();
+            reshaped += "; '" + name + "' has shape " + shapes[name].str() + " in '" +
+                        options.inputs + "', the network declares " + declared.str();
     }
     return shapes;
 }
 
-/// `reshaped` says which inputs are not as declared: where the network does not work out, they may be why.
-Net open_with_weights(const Context& context, const Options& options, const NetOptions& how, const std::string& reshaped) {
+/// `reshaped` says which inputs are not as declared: where the network does not work out, they may
+/// be why.
+Net open_with_weights(const Context& context, const Options& options, const NetOptions& how,
+                      const std::string& reshaped) {
     try {
         Net net = tools::open_net(context, options.net, how);
         if (!options.weights.empty())
             net.load_weights(options.weights);
         else if (!net.param_names().empty())
-            throw Error(ErrorKind::invalid_argument, "the network has parameters: give their file with --weights");
+            throw Error(ErrorKind::invalid_argument,
+                        "the network has parameters: give their file with --weights");
         return net;
     } catch (const Error& error) {
         throw Error(error.kind(), error.what() + reshaped);
@@ -71,6 +76,8 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 
 void run(const Options& options) {
     tools::check_precision(options.precision);
+    if (options.outputs == options.grads)
+        throw Error(ErrorKind::invalid_argument, "--outputs and --grads name the same file '" + options.grads + "'");
     const Context context(options.device);
     const auto inputs = load_tensors(options.inputs);
     NetOptions how;
@@ -117,7 +124,8 @@ void run(const Options& options) {
     std::map<std::string, HostTensor> gradients;
     if (!options.grads.empty())
         for (const std::string& name : net.gradient_names()) gradients[name] = download(net.gradient(name));
-    std::map<std::string, std::map<std::string, HostTensor>> files{{options.outputs, std::move(results)}};
+    std::map<std::string, std::map<std::string, HostTensor>> files{
+        {options.outputs, std::move(results)}};
     if (!options.grads.empty()) files[options.grads] = std::move(gradients);
     save_tensors(files);
 }

@@ -32,8 +32,12 @@ void check_labels(const std::string& name, DType dtype, const void* data, std::i
     convert(data, dtype, labels.data(), DType::f64, static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const double label = labels[i];
-        require(label >= 0 && label < static_cast<double>(classes) && label == std::floor(label), "input '", name,
-                "' holds label ", std::abs(label) < 1e18 && label == std::floor(label) ? cat(static_cast<std::int64_t>(label)) : cat(label), " at position ", i, "; labels are whole numbers from 0 to ", classes - 1);
+        require(label >= 0 && label < static_cast<double>(classes) && label == std::floor(label),
+                "input '", name, "' holds label ",
+                std::abs(label) < 1e18 && label == std::floor(label)
+                    ? cat(static_cast<std::int64_t>(label))
+                    : cat(label),
+                " at position ", i, "; labels are whole numbers from 0 to ", classes - 1);
     }
 }
 
@@ -43,11 +47,13 @@ void count_params(const Graph& graph, std::vector<NodeReport>& reports) {
     for (const Node& node : graph.nodes) {
         std::int64_t count = 0;
         for (const ValueId id : node.inputs)
-            if (graph.value(id).role == Role::parameter && seen.insert(id).second) count += graph.shape(id).numel();
+            if (graph.value(id).role == Role::parameter && seen.insert(id).second)
+                count += graph.shape(id).numel();
         if (count == 0) continue;
         const auto computes = [&](const NodeReport& report) {
             return report.name == node.name || report.name.starts_with(node.name + "/") ||
-                   std::find(report.fused.begin(), report.fused.end(), node.name) != report.fused.end();
+                   std::find(report.fused.begin(), report.fused.end(), node.name) !=
+                       report.fused.end();
         };
         const auto found = std::find_if(reports.begin(), reports.end(), computes);
         if (found != reports.end()) found->params += count;

@@ -22,7 +22,8 @@ void save_tensors(const std::map<std::string, std::map<std::string, HostTensor>>
     std::vector<Hdf5Writer> writers;
     for (const auto& [path, tensors] : files) {
         Hdf5Writer& file = writers.emplace_back(path);
-        for (const auto& [name, tensor] : tensors) file.write(name, tensor.shape, tensor.dtype, tensor.data.data());
+        for (const auto& [name, tensor] : tensors)
+            file.write(name, tensor.shape, tensor.dtype, tensor.data.data());
     }
     for (Hdf5Writer& file : writers) file.commit();
 }

@@ -85,8 +85,8 @@ class Trainer {
         net_->initialize(config_.initialization);
         if (!config_.weights.empty()) net_->load_weights(config_.weights);
         check_data(train_);
-        require(train_.size() >= config_.batch, "there are ", train_.size(), " images to train on, fewer than a batch of ",
-                config_.batch);
+        require(train_.size() >= config_.batch, "there are ", train_.size(),
+                " images to train on, fewer than a batch of ", config_.batch);
         if (!test_) return;
         check_data(*test_);
         options.mode = Mode::inference;
@@ -97,7 +97,8 @@ class Trainer {
     void check_data(const ImageData& data) {
         const Shape want = net_->input_shape(roles_.images);
         const std::int64_t pixels = data.channels() * data.height() * data.width();
-        require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images of '", data.images_file(), "' are ", data.channels(), "x", data.height(), "x",
+        require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images of '",
+                data.images_file(), "' are ", data.channels(), "x", data.height(), "x",
                 data.width(), ", input '", roles_.images, "' has shape ", want.str());
         data.check_labels(net_->label_classes(roles_.labels));
     }
@@ -109,8 +110,9 @@ class Trainer {
     }
 
     /// Fills a batch with images `order[first...]`.
-    void fill(Net& net, const ImageData& data, std::span<const std::int64_t> order, std::int64_t first, std::int64_t batch,
-              const Augmentation& how, std::uint64_t epoch) {
+    void fill(Net& net, const ImageData& data, std::span<const std::int64_t> order,
+              std::int64_t first, std::int64_t batch, const Augmentation& how,
+              std::uint64_t epoch) {
         const std::int64_t pixels = data.channels() * data.height() * data.width();
         images_.resize(static_cast<std::size_t>(batch * pixels));
         labels_.resize(static_cast<std::size_t>(batch));
@@ -159,7 +161,8 @@ class Trainer {
         progress.epochs = config_.epochs;
         progress.batches = batches;
         for (std::int64_t b = 0; b < batches; ++b) {
-            fill(*net_, train_, order, b * config_.batch, config_.batch, augmentation_, static_cast<std::uint64_t>(epoch));
+            fill(*net_, train_, order, b * config_.batch, config_.batch, augmentation_,
+                 static_cast<std::uint64_t>(epoch));
             progress.learning_rate = schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
             solver_->set_learning_rate(progress.learning_rate);
             double loss = 0;
@@ -214,7 +217,8 @@ class Trainer {
         double loss_sum = 0;
         std::int64_t right = 0, seen = 0;
         for (std::int64_t first = 0; first < test_->size(); first += config_.batch) {
-            // The last batch is as long as what is left, so that a mean over it is that of its images.
+            // The last batch is as long as what is left, so that a mean over it is that of its
+            // images.
             const std::int64_t batch = std::min(config_.batch, test_->size() - first);
             if (tester_->input_shape(roles_.images)[0] != batch) tester_->reshape(batch);
             fill(*tester_, *test_, order, first, batch, plain, 0);

@@ -217,7 +217,8 @@ const std::string& JsonView::text() const {
 const std::string& JsonView::name() const {
     constexpr std::size_t longest = 512;  // names stand in messages
     if (text().empty()) fail("must not be empty");
-    if (text().size() > longest) fail(cat("is ", text().size(), " bytes long; a name has at most ", longest));
+    if (text().size() > longest)
+        fail(cat("is ", text().size(), " bytes long; a name has at most ", longest));
     return text();
 }
 

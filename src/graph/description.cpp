@@ -132,7 +132,9 @@ class Builder {
             specs.push_back(graph_.spec(inputs.back()));
         }
         std::vector<ParamSpec> params;
+        int made = 0;
         try {
+            made = type->outputs(attrs);
             params = type->params(attrs, specs);
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
@@ -144,7 +146,6 @@ class Builder {
             inputs.push_back(add_param(op, name, params[i]));
         }
 
-        const int made = type->outputs(attrs);
         require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op), "makes ", made,
                 made == 1 ? " output, " : " outputs, ", op.outputs.size(), " are named");
         const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, attrs);

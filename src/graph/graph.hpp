@@ -79,8 +79,10 @@ struct Node {
     Epilogue epilogue;
     std::vector<std::string> fused;  ///< names of nodes that fusion merged into this one
     std::string engine;              ///< forced engine, or empty
-    std::string engine_from;         ///< name or type that force_engines() found it by; empty: the description's field
-    bool engine_by_type = false;     ///< it was forced on the type: chosen freely where it does not apply
+    std::string engine_from;         ///< name or type that force_engines() found it by; empty: the
+                                     ///< description's field
+    bool engine_by_type =
+        false;  ///< it was forced on the type: chosen freely where it does not apply
     bool frozen = false;
     bool removed = false;  ///< tombstone left by passes; skip
 };
@@ -104,7 +106,8 @@ class Graph {
     std::map<ValueId, double> losses;                        ///< loss outputs and their weights
     std::vector<Assignment> assignments;
     std::map<ValueId, ValueId> gradients;                    ///< value -> its gradient, after differentiate
-    std::set<std::string, std::less<>> forced;  ///< names and types of force_engines() that a node answered to
+    std::set<std::string, std::less<>>
+        forced;  ///< names and types of force_engines() that a node answered to
 
     const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
     Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }

@@ -80,11 +80,15 @@ class Chooser {
                     did_you_mean(engine, engines.names()));
             const bool is_type = OperatorRegistry::instance().find(what) != nullptr;
             if (graph_.forced.count(what)) {
-                const bool left = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), [what = what](const Node& node) {
-                    return node.engine_from == what && !node.op->is_view();
-                });
-                require(left || is_type, option, "node '", what, "' needs no engine in this plan: it computes nothing");
-                if (!left) notes_.push_back(cat(option, "other nodes compute what nodes of this type do here"));
+                const bool left = std::any_of(
+                    graph_.nodes.begin(), graph_.nodes.end(), [what = what](const Node& node) {
+                        return node.engine_from == what && !node.op->is_view();
+                    });
+                require(left || is_type, option, "node '", what,
+                        "' needs no engine in this plan: it computes nothing");
+                if (!left)
+                    notes_.push_back(
+                        cat(option, "other nodes compute what nodes of this type do here"));
                 continue;
             }
             if (is_type) {
@@ -93,7 +97,8 @@ class Chooser {
             }
             std::vector<std::string> names = OperatorRegistry::instance().types(true);
             for (const Node& node : graph_.nodes) names.push_back(node.name);
-            fail(ErrorKind::invalid_argument, option, "the planned network has no node '", what, "'", did_you_mean(what, names));
+            fail(ErrorKind::invalid_argument, option, "the planned network has no node '", what,
+                 "'", did_you_mean(what, names));
         }
     }
 
@@ -117,7 +122,8 @@ class Chooser {
                 add_candidates(i, *engine, std::nullopt);
                 return;
             }
-            const std::string why = cat(where(node), "engine ", engine->name(), " does not apply: ", verdict.reason);
+            const std::string why =
+                cat(where(node), "engine ", engine->name(), " does not apply: ", verdict.reason);
             require(node.engine_by_type, why);
             notes_.push_back(why);
         }

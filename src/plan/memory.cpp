@@ -111,7 +111,9 @@ class MemoryPlanner {
                     place = in_block("constants", bytes);
                     plan_.literals.emplace_back(id, place.offset);
                     break;
-                case Role::state: place = in_block("states", bytes); break;
+                case Role::state:
+                    place = in_block("states", bytes);
+                    break;
                 case Role::intermediate: break;
             }
             stored(home(id)).place = place;
@@ -224,7 +226,8 @@ class MemoryPlanner {
             const auto found = block_offsets_.find(value);
             const Place place =
                 found != block_offsets_.end() && !options_.external_params
-                    ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4, params_bytes())
+                    ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4,
+                              params_bytes())
                     : external(External::Kind::gradient, value, graph_.value(value).name);
             redirect(gradient, place, Part::backward);
         }
@@ -309,14 +312,18 @@ class MemoryPlanner {
         const std::uint64_t limit = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
         if (plan_.peak_bytes <= limit) return;
         std::vector<std::pair<std::uint64_t, std::string>> users;
-        for (const Stored* s : largest) users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
-        for (const External& e : plan_.externals) users.emplace_back(bytes_of(e), cat("'", e.name, "'"));
+        for (const Stored* s : largest)
+            users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
+        for (const External& e : plan_.externals)
+            users.emplace_back(bytes_of(e), cat("'", e.name, "'"));
         for (const Block& b : plan_.blocks) users.emplace_back(b.bytes, "block " + b.name);
-        std::stable_sort(users.begin(), users.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+        std::stable_sort(users.begin(), users.end(),
+                         [](const auto& a, const auto& b) { return a.first > b.first; });
         std::string by_whom;
-        for (std::size_t i = 0; i < users.size() && i < 3; ++i) by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
-        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.peak_bytes), " (largest: ", by_whom,
-             "), the device has ", mib(limit), batch_hint(limit));
+        for (std::size_t i = 0; i < users.size() && i < 3; ++i)
+            by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
+        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.peak_bytes),
+             " (largest: ", by_whom, "), the device has ", mib(limit), batch_hint(limit));
     }
 
     std::uint64_t bytes_of(const External& external) const {
@@ -331,12 +338,15 @@ class MemoryPlanner {
             if (graph_.shape(input).rank() > 0) batch = std::max(batch, graph_.shape(input)[0]);
         std::uint64_t growing = plan_.slab_bytes;
         for (const External& e : plan_.externals)
-            if (graph_.shape(e.value).rank() > 0 && graph_.shape(e.value)[0] == batch) growing += bytes_of(e);
+            if (graph_.shape(e.value).rank() > 0 && graph_.shape(e.value)[0] == batch)
+                growing += bytes_of(e);
         const std::uint64_t fixed = plan_.peak_bytes - growing;
         if (batch <= 1 || fixed >= limit) return "";
-        const auto fits = static_cast<std::int64_t>(static_cast<double>(limit - fixed) / static_cast<double>(growing) *
-                                                    static_cast<double>(batch));
-        return fits > 0 ? cat("; the largest batch that fits is about ", fits) : "; not even one sample fits in a batch";
+        const auto fits =
+            static_cast<std::int64_t>(static_cast<double>(limit - fixed) /
+                                      static_cast<double>(growing) * static_cast<double>(batch));
+        return fits > 0 ? cat("; the largest batch that fits is about ", fits)
+                        : "; not even one sample fits in a batch";
     }
 
     const Traits& device_;

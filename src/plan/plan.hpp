@@ -59,10 +59,10 @@ struct Step {
     double bound_seconds = 0;  ///< roofline on this device
 };
 
-/// A block of persistent memory. Blocks of one name lie alike in all plans of a net, which share them:
-/// "params" (trainable), "gradients" (alike), "fixed" (other parameters), "states", "scalars"; while
-/// "constants" (packed and folded weights, literals) belongs to its plan. All start as zeros: solvers, norms
-/// and checkpoints read what lies between the parts of a block, too.
+/// A block of persistent memory. Blocks of one name lie alike in all plans of a net, which share
+/// them: "params" (trainable), "gradients" (alike), "fixed" (other parameters), "states",
+/// "scalars"; while "constants" (packed and folded weights, literals) belongs to its plan. All
+/// start as zeros: solvers, norms and checkpoints read what lies between the parts of a block, too.
 struct Block {
     std::string name;
     std::uint64_t bytes = 0;

@@ -23,7 +23,7 @@ std::array<std::uint32_t, 4> random_words(std::uint64_t seed, std::uint64_t epoc
 
 }  // namespace
 
-ImageData::ImageData(const std::string& images_file, const std::string& labels_file) 
+ImageData::ImageData(const std::string& images_file, const std::string& labels_file)
     : images_file_(images_file), labels_file_(labels_file) {
     IdxArray images = read_idx(images_file), labels = read_idx(labels_file);
     const Shape& shape = images.shape;
@@ -34,7 +34,8 @@ ImageData::ImageData(const std::string& images_file, const std::string& labels_f
         fail(ErrorKind::format, "'", labels_file, "' has shape ", labels.shape.str(), ", '", images_file, "' has ", shape[0],
              " images: there must be a label for each");
     if (is_float(labels.dtype))
-        fail(ErrorKind::format, "'", labels_file, "' holds ", name_of(labels.dtype), "; labels are integers");
+        fail(ErrorKind::format, "'", labels_file, "' holds ", name_of(labels.dtype),
+             "; labels are integers");
     count_ = shape[0];
     channels_ = shape.rank() == 4 ? shape[1] : 1;
     height_ = shape[-2];
@@ -47,8 +48,8 @@ ImageData::ImageData(const std::string& images_file, const std::string& labels_f
 void ImageData::check_labels(std::int64_t classes) const {
     for (const std::int32_t label : labels_)
         if (label < 0 || label >= classes)
-            fail(ErrorKind::format, "'", labels_file_, "' holds label ", label, ", the network has ", classes,
-                 " classes: labels run from 0 to ", classes - 1);
+            fail(ErrorKind::format, "'", labels_file_, "' holds label ", label,
+                 ", the network has ", classes, " classes: labels run from 0 to ", classes - 1);
 }
 
 std::vector<std::int64_t> ImageData::shuffled(std::uint64_t seed, std::uint64_t epoch) const {

@@ -63,7 +63,8 @@ std::string chart(const std::string& title, const std::vector<double>& train, co
 void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs) {
     std::string text = cat(header, '\n');
     for (const EpochMetrics& e : epochs) {
-        text += cat(e.epoch, ',', exact(e.learning_rate), ',', exact(e.train_loss), ',', exact(e.train_accuracy), ',');
+        text += cat(e.epoch, ',', exact(e.learning_rate), ',', exact(e.train_loss), ',',
+                    exact(e.train_accuracy), ',');
         if (e.test_accuracy >= 0) text += cat(exact(e.test_loss), ',', exact(e.test_accuracy));
         text += cat(e.test_accuracy >= 0 ? "," : ",,", exact(e.seconds), '\n');
     }

@@ -122,6 +122,7 @@ class Weights(CommandTest):
                                (["'score'", "[3, 2]"], dict(score=np.ones((3, 2), np.float32)))):
             dy = self.write_tensors("dy.h5", **tensors)
             self.refuse(words, *self.run_net(self.folder / "good.h5", "--output-grads", dy, "--grads", self.folder / "g.h5"))
+        self.refuse(["--outputs and --grads", "out.h5"], *self.run_net(self.folder / "good.h5", "--grads", self.folder / "out.h5"))
         self.assertFalse((self.folder / "out.h5").exists() or (self.folder / "g.h5").exists())
 
 

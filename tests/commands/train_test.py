@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 """dlprim_train on a small made-up set of images: it learns, saves, goes on bit by bit from a checkpoint, and says
 what a NaN comes from."""
+import contextlib
 import csv
 import gzip
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -91,6 +94,20 @@ class Train(CommandTest):
             self.assertEqual(report.count("<svg"), 2)
             self.assertNotIn("http", report, "the report is one file")
 
+    def test_progress_on_a_terminal(self):
+        terminal, screen = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        process = subprocess.Popen([TOOLS / "dlprim_train", self.config(epochs=3), "-d", "cpu", "--out", self.folder / "out"],
+                                   stdout=screen, stderr=screen, stdin=subprocess.DEVNULL)
+        os.close(screen)
+        text = b""
+        with contextlib.suppress(OSError):  # how reading a terminal ends
+            while piece := os.read(terminal, 65536):
+                text += piece
+        self.assertEqual(process.wait(), 0, text)
+        self.assertIn(b"\r\x1b[Kepoch 1/3: loss ", text)
+        self.assertRegex(text.decode(), r"model saved in .*model\.h5\r\n$")
+
     def test_the_model_gives_the_accuracy_that_was_reported(self):
         self.train("out", "-d", "cpu", epochs=3)
         pictures, labels = self.test_set
@@ -108,6 +125,38 @@ class Train(CommandTest):
                              {"type": "plateau", "patience": 0}):
                 self.train("out", "-d", "cpu", solver=solver, schedule=schedule)
                 self.assertGreater(float(self.metrics("out")[-1]["test_accuracy"]), 0.8, (solver, schedule))
+
+    def linear(self):
+        """A network of two parameters, without what depends on the batch."""
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                                       operator("InnerProduct", "fc", "image", outputs=4),
+                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        return self.write_tensors("start.h5", fc__0=np.zeros((4, 64), np.float32), fc__1=np.zeros(4, np.float32))
+
+    def test_accumulated_batches_are_one_large_batch(self):
+        self.linear()
+        for device in DEVICES:
+            for kind in ("sgd", "adam"):
+                for out, batch, accumulate in (("one", 32, 1), ("four", 8, 4)):
+                    self.train(out, "-d", device, "--epochs", "2", batch=batch,
+                               solver={"type": kind, "learning_rate": 0.01, "accumulate": accumulate})
+                one, four = self.read_tensors("one/model.h5"), self.read_tensors("four/model.h5")
+                for name in one:
+                    np.testing.assert_allclose(one[name], four[name], rtol=1e-3, atol=1e-5)
+
+    def test_clipping_bounds_the_step(self):
+        """One step of rate 1 from zeros is the gradient, as long as the limit says."""
+        self.linear()
+        for device in DEVICES:
+            for limit in (0.125, 0.25, 1e6):
+                self.train("out", "-d", device, "--epochs", "1", batch=256, weights="start.h5",
+                           solver={"type": "sgd", "learning_rate": 1, "clip_norm": limit})
+                model = self.read_tensors("out/model.h5")
+                norm = np.sqrt(sum((value.astype(np.float64) ** 2).sum() for value in model.values()))
+                if limit > 1:
+                    self.assertTrue(0.3 < norm < 100, norm)
+                else:
+                    self.assertAlmostEqual(norm, limit, delta=1e-5)
 
     def test_augmentation_and_no_test_set(self):
         self.train("out", "-d", "cpu", "--epochs", "2", augmentation={"flip": False, "crop_pad": 1},

@@ -12,19 +12,33 @@ namespace dlprim {
 
 namespace {
 
-/// The engine forced on `node` goes to those of its replacements whose type it computes; when there is
-/// none, to all: they may be replaced again, and otherwise the planner says that it does not apply.
+/// The engine forced on `node` goes to those of its replacements whose type it computes; when there
+/// is none, to all: they may be replaced again, and otherwise the planner says that it does not
+/// apply.
 void hand_on_engine(Graph& graph, const Node& node, std::size_t first_new) {
     if (node.engine.empty()) return;
     const Engine* engine = EngineRegistry::instance().find(node.engine);
-    const auto computed = [&](const Node& made) { return engine != nullptr && engine->op() == made.op->type(); };
-    const bool any = std::any_of(graph.nodes.begin() + static_cast<std::ptrdiff_t>(first_new), graph.nodes.end(), computed);
+    const auto computed = [&](const Node& made) {
+        return engine != nullptr && engine->op() == made.op->type();
+    };
+    const bool any = std::any_of(graph.nodes.begin() + static_cast<std::ptrdiff_t>(first_new),
+                                 graph.nodes.end(), computed);
     for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
         Node& made = graph.nodes[k];
         if (made.op->is_view() || (any && !computed(made))) continue;
         made.engine = node.engine;
         made.engine_from = node.engine_from;
         made.engine_by_type = node.engine_by_type;
+    }
+}
+
+/// rule(); what it throws names the node.
+bool apply(const RewriteRule& rule, Graph& graph, const Node& node, std::vector<ValueId>& outputs) {
+    try {
+        return rule(graph, node, outputs);
+    } catch (const Error& error) {
+        if (std::string_view(error.what()).starts_with('[')) throw;
+        fail(error.kind(), "[", node.op->type(), " '", node.name, "'] ", error.what());
     }
 }
 
@@ -38,7 +52,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         const std::size_t first_new = graph.nodes.size();
         std::vector<ValueId> outputs;
         graph.release_name(node.name);
-        if (!rule(graph, node, outputs)) continue;
+        if (!apply(rule, graph, node, outputs)) continue;
         require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
         bool named = false;  // the name that the user knows goes to the node that asked for it first

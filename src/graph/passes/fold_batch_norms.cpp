@@ -25,7 +25,9 @@ void fold_batch_norms(Graph& graph) {
     const std::size_t count = graph.nodes.size();
     for (std::size_t i = 0; i < count; ++i) {
         const Node norm = graph.nodes[i];
-        if (norm.removed || norm.op->type() != "BatchNorm" || (!norm.engine.empty() && !norm.engine_by_type)) continue;
+        if (norm.removed || norm.op->type() != "BatchNorm" ||
+            (!norm.engine.empty() && !norm.engine_by_type))
+            continue;
         const ValueId x = norm.inputs[0];
         const NodeId producer = graph.value(x).producer;
         if (producer < 0 || uses[static_cast<std::size_t>(x)] != 1) continue;

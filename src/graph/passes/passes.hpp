@@ -11,9 +11,9 @@
 
 namespace dlprim {
 
-/// Marks nodes with the engines that the user forces on them: (node name or operator type, engine name).
-/// To be called before passes that replace or merge nodes, which hand the mark on to what a node
-/// becomes, and again behind them, for nodes that they made. A name goes before a type.
+/// Marks nodes with the engines that the user forces on them: (node name or operator type, engine
+/// name). To be called before passes that replace or merge nodes, which hand the mark on to what a
+/// node becomes, and again behind them, for nodes that they made. A name goes before a type.
 void force_engines(Graph& graph, const std::vector<std::pair<std::string, std::string>>& engines);
 
 /// Composites (LSTM, Attention, SoftmaxWithLoss, ...) become the nodes that they are made of.
