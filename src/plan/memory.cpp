@@ -93,13 +93,13 @@ class MemoryPlanner {
                     if (options_.external_params)
                         place = external(External::Kind::parameter, id, value.name);
                     else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
-                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes(), true);
+                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes());
                     else
                         place = in_block("fixed", bytes);
                     break;
                 case Role::block:
                     // Solvers run over whole blocks, and norms add them up: gaps between parts hold zeros.
-                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes(), true);
+                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes());
                     break;
                 case Role::scalar: {
                     const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), value.name);
