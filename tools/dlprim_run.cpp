@@ -76,7 +76,7 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 
 void run(const Options& options) {
     tools::check_precision(options.precision);
-    if (options.outputs == options.grads)
+    if (!options.grads.empty() && options.outputs == options.grads)
         throw Error(ErrorKind::invalid_argument, "--outputs and --grads name the same file '" + options.grads + "'");
     const Context context(options.device);
     const auto inputs = load_tensors(options.inputs);
