@@ -31,8 +31,6 @@ fi
 # Compiled kernels are kept between runs.
 export DLPRIM_CACHE_DIR=$build/cache/dlprim POCL_CACHE_DIR=$build/cache/pocl
 mkdir -p "$DLPRIM_CACHE_DIR" "$POCL_CACHE_DIR"
-# Random problems an operator: compiling kernels for 200 of them takes PoCL too long for every run.
-export DLPRIM_TEST_RANDOM=${DLPRIM_TEST_RANDOM:-10}
 
 generator=()
 if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator=(-G Ninja); fi

@@ -13,8 +13,10 @@ static inline ushort to_bfloat16(float v) {
     return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-kernel void cast_convert(global const FROM* x, ulong x_offset, global TO* y, ulong y_offset) {
-    const size_t i = get_global_id(0);
+kernel void cast_convert(global const FROM* x, ulong x_offset, global TO* y, ulong y_offset,
+                         long count) {
+    const long i = get_global_id(0);
+    if (i >= count) return;
     const FROM_VALUE v = LOAD((x + x_offset), i);
     STORE(v, (y + y_offset), i);
 }

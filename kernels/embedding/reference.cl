@@ -4,8 +4,9 @@
 
 // A work-item copies one element.
 kernel void embedding_forward(global const INDEX* indices, ulong indices_offset, global const float* weight,
-                              ulong weight_offset, global float* y, ulong y_offset, long rows, long dim) {
+                              ulong weight_offset, global float* y, ulong y_offset, long count, long rows, long dim) {
     const long at = get_global_id(0);
+    if (at >= count) return;
     const long row = clamp((long)indices[indices_offset + at / dim], 0L, rows - 1);
     y[y_offset + at] = weight[weight_offset + row * dim + at % dim];
 }

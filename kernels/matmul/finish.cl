@@ -6,6 +6,7 @@ kernel void matmul_finish(global const float* parts, ulong parts_offset, global 
                           global const float* residual, ulong residual_offset, global float* c, ulong c_offset,
                           long count, int n, int splits, float alpha, int has_bias) {
     const long at = get_global_id(0);
+    if (at >= count) return;
     float v = 0.0f;
     for (int s = 0; s < splits; ++s) v += parts[parts_offset + s * count + at];
     v *= alpha;

@@ -5,9 +5,10 @@
 
 kernel void matmul_reference(global const float* a, ulong a_offset, global const float* b, ulong b_offset,
                              global const float* bias, ulong bias_offset, global const float* residual,
-                             ulong residual_offset, global float* c, ulong c_offset, int m, int n, int k,
+                             ulong residual_offset, global float* c, ulong c_offset, long count, int m, int n, int k,
                              long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha, int has_bias) {
     const long at = get_global_id(0);
+    if (at >= count) return;
     const long column = at % n, row = at / n % m, batch = at / n / m;
     a += a_offset + A_BATCH(batch) + row * a_row;
     b += b_offset + B_BATCH(batch) + column * b_column;

@@ -21,10 +21,11 @@ static inline long2 readers(int k, long c, long before, long nx, long ny) {
     return r;
 }
 
-kernel void pad_gather(global const float* dy, ulong dy_offset, global float* dx, ulong dx_offset, long x0,
+kernel void pad_gather(global const float* dy, ulong dy_offset, global float* dx, ulong dx_offset, long count, long x0,
                        long x1, long x2, long y0, long y1, long y2, long before0, long before1,
                        long before2) {
     const long index = (long)get_global_id(0);
+    if (index >= count) return;
     const long c = index % x2, b = index / x2 % x1, a = index / x2 / x1 % x0;
     dy += dy_offset + (ulong)(index / x2 / x1 / x0 * y0 * y1 * y2);
     float sum = 0;

@@ -4,7 +4,15 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
+
 namespace dlprim {
+
+NDRange line_range(const Traits& device, std::int64_t count, std::size_t group) {
+    group = static_cast<std::size_t>(std::clamp<std::uint64_t>(device.max_work_group, 1, group));
+    const std::size_t groups = (static_cast<std::size_t>(count) + group - 1) / group;
+    return {1, {groups * group, 1, 1}, {group, 1, 1}};
+}
 
 KernelCall::KernelCall(std::shared_ptr<Program> program, std::string_view kernel, NDRange range)
     : program_(std::move(program)),

@@ -22,6 +22,11 @@ class Launch {
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
 };
 
+/// At least `count` work-items in work-groups of `group`, or of as many as the device takes. Kernels
+/// leave out the items past the count. (A group left to the driver is of one item where the count is
+/// prime, and another program for every count where the driver compiles for a group's size.)
+NDRange line_range(const Traits& device, std::int64_t count, std::size_t group = 64);
+
 /// A kernel call inside a KernelLaunch.
 ///
 /// A kernel takes each tensor as two parameters `global T* x, ulong x_offset`; the offset counts

@@ -84,11 +84,6 @@ std::size_t group_size(const Traits& traits) {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(traits.max_work_group, 1, 256));
 }
 
-NDRange line_range(const Traits& traits, std::int64_t count) {
-    const std::size_t group = group_size(traits);
-    return {1, {(size(count) + group - 1) / group * group, 1, 1}, {group, 1, 1}};
-}
-
 /// Moves the dimension in which x is contiguous beside the last one. False where that is no
 /// transposition worth tiles.
 bool make_transposition(StridedCopy& copy) {
@@ -220,7 +215,7 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
             copy.x_strides[n - 1] = copy.y_strides[n - 1] = 4;
             count /= 4;
         }
-        range = line_range(traits, count);
+        range = line_range(traits, count, 256);
     }
 
     KernelCall call(program(context, options), kernel, range);
@@ -249,7 +244,7 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const PaddedCopy& whol
     options.mode = static_cast<int>(copy.mode);
     if (options.count == 0) return;
     const std::int64_t count = options.wide ? product(copy.y_sizes, 0, n - 1) : options.count;
-    NDRange range = line_range(traits, count);
+    NDRange range = line_range(traits, count, 256);
     if (options.wide)
         range = {2, {size(count), size(divide_up(copy.y_sizes[n - 1], piece)), 1}, {1, 1, 1}};
 

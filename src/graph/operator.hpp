@@ -48,6 +48,10 @@ struct OracleBackwardCall {
     std::vector<HostArray> output_gradients;  ///< one an output
     std::vector<HostArray> input_gradients;   ///< to fill, one an input; empty data: no gradient
     std::uint64_t seed = 0, step = 0;
+    /// Of an input whose gradient is a difference of terms that may all but cancel (a softmax that
+    /// is all but certain): for each element the sum of its terms' absolute values, by which
+    /// rounding errors are measured. Empty: the gradient's own size is the measure.
+    std::vector<HostArray> terms;
 };
 
 /// What a gradient rule works with.

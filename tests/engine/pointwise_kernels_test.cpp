@@ -5,6 +5,8 @@
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
+#include "support/turns.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -112,6 +114,8 @@ bool has_double(const Problem& problem) {
     return false;
 }
 
+testing::Turns turns;
+
 void check(const Context& context, const Case& test, unsigned seed) {
     const Operator& op = OperatorRegistry::instance().get("Pointwise");
     Attrs given = test.more;
@@ -156,6 +160,14 @@ void check(const Context& context, const Case& test, unsigned seed) {
                 laid.outputs[k].layout = layouts.outputs[k];
             const std::string shown = laid.inputs.empty() ? "nchw" : laid.inputs[0].layout.str();
             for (int vector = 0; vector < (context.traits().host ? 1 : 2); ++vector) {
+                // What the planner asks for, always; the rest by turns.
+                const bool usual = (vector == 1) == context.traits().wide_vectors &&
+                                   (laid.inputs.empty() || laid.inputs[0].layout.is_plain());
+                const bool reduces = test.code.find('[') != std::string::npos;
+                if (!usual && !turns.take(shown + (vector ? " vectors" : " groups") +
+                                              (reduces ? " reduction" : ""),
+                                          context))
+                    continue;
                 INFO(test.code << " on " << context.info().name << ", " << engine->name()
                                << ", layout " << shown << ", vector " << vector);
                 for (const In& in : test.inputs)
@@ -201,10 +213,8 @@ void check(const Context& context, const Case& test, unsigned seed) {
 
 void check_everywhere(const std::vector<Case>& cases) {
     unsigned seed = 1;
-    for (const DeviceInfo& info : Context::devices()) {
-        const Context context(info.id);
+    for (const Context& context : testing::test_devices())
         for (const Case& test : cases) check(context, test, seed++);
-    }
 }
 
 }  // namespace

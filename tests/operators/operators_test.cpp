@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Every operator on every device by every engine against its oracle, over the table of cases and
-// over seeded random problems.
+// Every operator on every device against its oracle: over the table of cases and over seeded random
+// problems, by the planner's choice and by engines forced in turn.
 //
-//   operators_test [--cases] [--random N] [--type TYPE] [--case NAME] [-v]
+//   operators_test [--cases] [--no-cases] [--random N] [--type TYPE] [--case NAME]
+//                  [--sample] [-v]
 //
-// Without --cases and --random: both, random problems as DLPRIM_TEST_RANDOM says (20 an operator).
+// --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
+// operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 2 on OpenCL devices.
+// DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
+#include "base/hash.hpp"
 #include "support/cases.hpp"
 #include "support/check_case.hpp"
 #include "support/devices.hpp"
@@ -22,7 +26,7 @@ namespace {
 
 struct Arguments {
     bool cases = true, verbose = false;
-    int random = 20;
+    int random = -1;  ///< negative: by device
     std::string type, name;
 };
 
@@ -34,18 +38,19 @@ Arguments read_arguments(int count, char** words) {
         const auto next = [&] { return i + 1 < count ? std::string(words[++i]) : std::string(); };
         if (word == "--cases")
             arguments.random = 0;
-        else if (word == "--random") {
+        else if (word == "--no-cases")
             arguments.cases = false;
+        else if (word == "--random")
             arguments.random = std::atoi(next().c_str());
-        } else if (word == "--type")
+        else if (word == "--type")
             arguments.type = next();
         else if (word == "--case")
             arguments.name = next();
         else if (word == "-v")
             arguments.verbose = true;
         else {
-            std::cerr << "usage: operators_test [--cases] [--random N] [--type TYPE] [--case NAME] "
-                         "[-v]\n";
+            std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
+                         "[--case NAME] [-v]\n";
             std::exit(2);
         }
     }
@@ -53,7 +58,9 @@ Arguments read_arguments(int count, char** words) {
 }
 
 /// All cases to run: the table's, then random ones of each type.
-std::vector<Case> collect(const Arguments& arguments, std::vector<std::string>& failures) {
+std::vector<Case> collect(const Arguments& arguments, bool host,
+                          std::vector<std::string>& failures) {
+    const int random = arguments.random >= 0 ? arguments.random : host ? 200 : 2;
     std::vector<Case> all;
     const std::vector<Case> table = load_cases(DLPRIM_CASES);
     for (const std::string& type : OperatorRegistry::instance().types()) {
@@ -65,9 +72,9 @@ std::vector<Case> collect(const Arguments& arguments, std::vector<std::string>& 
             if (one.type == type && !one.speed && arguments.cases) all.push_back(one);
         }
         if (!known) failures.push_back(type + " has no cases in tests/cases");
-        if (arguments.random > 0 && !has_random_cases(type))
+        if (random > 0 && !has_random_cases(type))
             failures.push_back(type + " has no random problems");
-        for (int i = 0; i < arguments.random && has_random_cases(type); ++i) {
+        for (int i = 0; i < random && has_random_cases(type); ++i) {
             try {
                 all.push_back(random_case(type, static_cast<unsigned>(i)));
             } catch (const std::exception& error) {
@@ -83,11 +90,20 @@ std::vector<Case> collect(const Arguments& arguments, std::vector<std::string>& 
     return all;
 }
 
+/// A case has the same data whatever else is tried.
+unsigned seed_of(const Case& one) {
+    return static_cast<unsigned>(hash64(one.title()));
+}
+
+/// Every engine of a device must have run: one that could not have is a gap in the table, one that
+/// could and did not is a fault of this program.
 void report_unused(const Context& device, Tally& tally) {
     for (const std::string& name : EngineRegistry::instance().names()) {
         const Engine* engine = EngineRegistry::instance().find(name);
         if (engine->on_host() != device.traits().host || tally.tried.count(engine)) continue;
-        if (tally.for_others.count(engine))
+        if (tally.applied.count(engine))
+            tally.failures.push_back("engine " + name + " applied, but never ran");
+        else if (tally.for_others.count(engine))
             ++tally.skips["engine " + name + " is for devices of another kind"];
         else
             tally.failures.push_back("engine " + name + " applied in no case");
@@ -103,9 +119,11 @@ int main(int count, char** words) {
         return skipped_status;
     }
     std::vector<std::string> failures;
-    const std::vector<Case> cases = collect(arguments, failures);
-    for (const std::string& failure : failures) std::cout << "FAILED " << failure << '\n';
     for (const Context& device : test_devices()) {
+        std::vector<std::string> missing;
+        const std::vector<Case> cases = collect(arguments, device.traits().host, missing);
+        for (const std::string& failure : missing) std::cout << "FAILED " << failure << '\n';
+        failures.insert(failures.end(), missing.begin(), missing.end());
         Tally tally;
         std::string type;
         auto start = std::chrono::steady_clock::now();
@@ -116,7 +134,7 @@ int main(int count, char** words) {
             const int before = tally.runs;
             const auto failed = tally.failures.size();
             start = std::chrono::steady_clock::now();
-            check_case(device, cases[i], static_cast<unsigned>(i) + 100, tally);
+            check_case(device, cases[i], seed_of(cases[i]), tally);
             if (arguments.verbose)
                 std::cout << cases[i].title() << ": " << tally.runs - before << " runs, "
                           << seconds() << " s" << std::endl;
@@ -130,12 +148,14 @@ int main(int count, char** words) {
                         return text;
                     }() << std::endl;
         }
-        const bool whole =
-            arguments.cases && arguments.type.empty() && std::getenv("DLPRIM_TRAITS") == nullptr;
+        const bool whole = arguments.cases && arguments.type.empty() && arguments.name.empty();
         const auto failed = tally.failures.size();
         if (whole) report_unused(device, tally);
         for (std::size_t k = failed; k < tally.failures.size(); ++k)
             std::cout << "FAILED " << device.info().name << ": " << tally.failures[k] << '\n';
+        if (arguments.verbose)
+            for (const auto& [engine, plans] : tally.tried)
+                std::cout << engine->name() << ": in " << plans << " plans\n";
         for (const auto& [reason, times] : tally.skips)
             std::cout << "skipped " << times << ": " << reason << '\n';
         std::cout << device.info().name << ": " << tally.cases << " cases, " << tally.runs

@@ -22,6 +22,7 @@ using Bytes = std::vector<std::byte>;
 /// The oracle's answers.
 struct Expected {
     std::vector<HostArray> outputs, output_gradients, gradients;
+    std::vector<HostArray> terms;  ///< of gradients: see OracleBackwardCall
     std::vector<std::pair<int, HostArray>> updated;
 };
 
@@ -58,6 +59,7 @@ Expected ask_oracle(const Case& one, const CaseData& data, unsigned seed) {
                             call_step};
     op.oracle_backward(back);
     expected.gradients = back.input_gradients;
+    expected.terms = back.terms;
     return expected;
 }
 
@@ -79,6 +81,12 @@ Bytes download(const Tensor& tensor) {
     Bytes bytes(tensor.bytes());
     if (!bytes.empty()) tensor.copy_to_host(bytes.data(), bytes.size());
     return bytes;
+}
+
+double norm(const std::vector<double>& values) {
+    double squares = 0;
+    for (const double v : values) squares += v * v;
+    return std::sqrt(squares);
 }
 
 double tolerance(DType dtype, const Plan& plan) {
@@ -117,12 +125,15 @@ class Checker {
                 for (const Engine* engine :
                      EngineRegistry::instance().of(problem.op, device_.traits().host)) {
                     if (applies_elsewhere(*engine, problem)) tally_.for_others.insert(engine);
-                    if (!chosen.count(engine) && engine->is_applicable(device_.traits(), problem))
-                        forced.emplace(engine->name(), problem.op);
+                    if (!engine->is_applicable(device_.traits(), problem)) continue;
+                    tally_.applied.insert(engine);
+                    if (!chosen.count(engine)) forced.emplace(engine->name(), problem.op);
                 }
             }
         }
-        for (const auto& [engine, type] : forced) compare(backward, {{type, engine}});
+        for (const auto& [engine, type] : forced)
+            if (tally_.turns.take(one_.type + (backward ? " backward " : " ") + engine, device_))
+                compare(backward, {{type, engine}});
     }
 
   private:
@@ -130,12 +141,15 @@ class Checker {
     bool applies_elsewhere(const Engine& engine, const Problem& problem) const {
         if (device_.traits().host) return false;
         Traits other = device_.traits();
-        other.wide_vectors = !other.wide_vectors;
-        other.vector_width = other.wide_vectors ? 8 : 1;
         other.max_work_group = 1024;
-        other.local_bytes = 65536;
-        other.fp16 = other.fp64 = true;
-        return static_cast<bool>(engine.is_applicable(other, problem));
+        other.local_bytes = 256 << 10;
+        other.fp16 = other.fp64 = other.wgmma = true;
+        for (const bool wide : {false, true}) {
+            other.wide_vectors = wide;
+            other.vector_width = wide ? 8 : 1;
+            if (engine.is_applicable(other, problem)) return true;
+        }
+        return false;
     }
 
     const Plan& compare(bool backward, std::vector<std::pair<std::string, std::string>> engines) {
@@ -169,13 +183,15 @@ class Checker {
         const Plan& plan = eager_plan(one_.type, parse_options_json(one_.options), inputs_, params_,
                                       backward ? output_gradients_ : std::vector<Tensor>{}, how);
         bool used = how.engines.empty();
+        std::set<const Engine*> used_here;
         for (const auto* steps : {&plan.steps, &plan.setup}) {
             for (const Step& step : *steps) {
                 if (step.engine == nullptr) continue;
-                tally_.tried.insert(step.engine);
+                used_here.insert(step.engine);
                 used = used || step.engine->name() == how.engines[0].second;
             }
         }
+        for (const Engine* engine : used_here) ++tally_.tried[engine];
         if (!used) fail("the engine applies, but was not used when forced");
         if (backward)
             compare_gradients(first, plan);
@@ -214,14 +230,19 @@ class Checker {
                 fail(text.str());
                 continue;
             }
-            if (made)
-                compare_one("gradient", i, found[i], results_[i].shape(), results_[i].dtype(),
-                            wanted, plan);
+            if (!made) continue;
+            const bool cancels = i < expected_.terms.size() && !expected_.terms[i].data.empty();
+            compare_one("gradient", i, found[i], results_[i].shape(), results_[i].dtype(), wanted,
+                        plan, cancels ? norm(expected_.terms[i].data) : 0);
         }
     }
 
+    /// `size`: what errors are measured by where that is more than the norm of what is wanted. A
+    /// sum that is computed in float, however well, is off by a rounding of its terms, not of what
+    /// is left when they cancel; the bound on it (n roundings times the sum of the terms' absolute
+    /// values) is what oracles of such operators give as OracleBackwardCall::terms.
     void compare_one(const char* what, std::size_t index, const Bytes& bytes, const Shape& shape,
-                     DType dtype, const HostArray& wanted, const Plan& plan) {
+                     DType dtype, const HostArray& wanted, const Plan& plan, double size = 0) {
         std::ostringstream text;
         text << what << ' ' << index;
         if (shape != wanted.shape) {
@@ -236,7 +257,7 @@ class Checker {
             convert(rounded.data.data(), DType::f64, typed.data(), dtype, rounded.data.size());
             convert(typed.data(), dtype, rounded.data.data(), DType::f64, rounded.data.size());
         }
-        const double error = relative_error(values, rounded.data, smallest_norm(plan));
+        const double error = relative_error(values, rounded.data, std::max(1e-30, size));
         if (error <= tolerance(dtype, plan)) return;
         text << " is off by " << error;
         for (std::size_t i = 0, shown = 0; i < values.size() && shown < 3; ++i) {
@@ -246,17 +267,6 @@ class Checker {
             ++shown;
         }
         fail(text.str());
-    }
-
-    /// What counts as zero: where terms of the size of the output gradients cancel, as in the
-    /// gradient of a softmax that is all but certain, float cannot come closer than its own
-    /// rounding of them.
-    double smallest_norm(const Plan& plan) const {
-        double squares = 0;
-        if (!plan.graph.gradients.empty())
-            for (const HostArray& gradient : expected_.output_gradients)
-                for (double v : gradient.data) squares += v * v;
-        return std::max(1e-6, 1e-3 * std::sqrt(squares));
     }
 
     void fail(const std::string& what) { tally_.failures.push_back(where_ + ": " + what); }

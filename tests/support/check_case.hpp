@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A case on a device against the oracle: what the planner chooses, then every engine that applies.
+// A case on a device against the oracle: what the planner chooses, then engines that apply, forced.
 #pragma once
 
 #include "engine/engine.hpp"
 #include "support/cases.hpp"
+#include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
 
@@ -19,13 +20,15 @@ struct Tally {
     int cases = 0, runs = 0;
     std::vector<std::string> failures;
     std::map<std::string, int> skips;    ///< reason -> how often
-    std::set<const Engine*> tried;       ///< ran in some plan
+    std::map<const Engine*, int> tried;  ///< in how many plans it ran
+    std::set<const Engine*> applied;     ///< could have run in some plan
     std::set<const Engine*> for_others;  ///< would apply on a device of another kind
+    Turns turns;                         ///< of engines to be forced, by operator and direction
 };
 
-/// Calls the operator eagerly, forward and backward, by the planner's choice and then with each
-/// engine that applies forced, and compares all results with the oracle, and two runs with each
-/// other bit by bit. Adds to `tally`; throws nothing of the library's.
+/// Calls the operator eagerly, forward and backward, by the planner's choice and then with engines
+/// that apply forced, as tally.turns says, and compares all results with the oracle, and two runs
+/// with each other bit by bit. Adds to `tally`; throws nothing of the library's.
 void check_case(const Context& device, const Case& one, unsigned seed, Tally& tally);
 
 }  // namespace dlprim::testing

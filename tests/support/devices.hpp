@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which devices a test program runs on: every one there is, or those that DLPRIM_TEST_DEVICES names
-// (separated by commas: "cpu", "pocl", "intel", or whatever a Context takes).
+// (separated by commas: "host", "pocl", "intel" for the CPU, "other" for all the rest, or whatever
+// a Context takes).
 #pragma once
 
 #include <dlprim/context.hpp>

@@ -87,8 +87,9 @@ class Convert : public Engine {
             "\n#define LOAD(p,i) ", load(from), "\n#define STORE(v,p,i) ", store(from, to), "\n");
         KernelCall call(
             context.build({"cast/convert.cl", head + kernel_source("cast/convert.cl"), ""}),
-            "cast_convert", {1, {static_cast<std::size_t>(count), 1, 1}, {0, 0, 0}});
+            "cast_convert", line_range(context.traits(), count));
         call.tensor("x", 0, size_of(from)).tensor("y", 1, size_of(to));
+        call.scalar("count", count);
         call.check();
         launch->add(std::move(call));
         return launch;

@@ -58,12 +58,13 @@ class Forward : public Base {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Options options = Options::read(problem.attrs);
-        NDRange range;
-        range.global = {static_cast<std::size_t>(problem.outputs[0].shape.numel()), 1, 1};
-        KernelCall call(program(context, problem), "embedding_forward", range);
+        const std::int64_t count = problem.outputs[0].shape.numel();
+        KernelCall call(program(context, problem), "embedding_forward",
+                        line_range(context.traits(), count));
         call.tensor("indices", 0, size_of(problem.inputs[0].dtype))
             .tensor("weight", 1)
             .tensor("y", 2);
+        call.scalar("count", count);
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.check();
         auto launch = std::make_unique<KernelLaunch>();

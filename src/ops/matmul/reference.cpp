@@ -21,13 +21,13 @@ class Reference : public MatMulEngine {
         const std::string defines = epilogue_defines(problem, g) + batch_defines(batch_offsets(g));
         auto program = context.build(
             {"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"), ""});
-        NDRange range;
-        range.global = {static_cast<std::size_t>(g.n * g.m * g.batches), 1, 1};
-        KernelCall call(program, "matmul_reference", range);
+        const std::int64_t count = g.n * g.m * g.batches;
+        KernelCall call(program, "matmul_reference", line_range(context.traits(), count));
         call.tensor("a", g.a).tensor("b", g.b);
         bind_output(call, g);
         bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
+        call.scalar("count", count)
+            .scalar("m", static_cast<std::int32_t>(g.m))
             .scalar("n", static_cast<std::int32_t>(g.n))
             .scalar("k", static_cast<std::int32_t>(g.k))
             .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)

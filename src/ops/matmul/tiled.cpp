@@ -190,9 +190,8 @@ void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& probl
                 std::int64_t splits) {
     const auto program = context.build(
         {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
-    NDRange elements;
-    elements.global = {static_cast<std::size_t>(g.batches * g.m * g.n), 1, 1};
-    KernelCall finish(program, "matmul_finish", elements);
+    KernelCall finish(program, "matmul_finish",
+                      line_range(context.traits(), g.batches * g.m * g.n));
     finish.tensor("parts", g.workspace);
     bind_output(finish, g);
     finish.scalar("count", g.batches * g.m * g.n)

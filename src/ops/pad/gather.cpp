@@ -31,8 +31,9 @@ class PadGather : public Engine {
         ProgramSource source{"pad/gather.cl", kernel_source("pad/gather.cl"),
                              cat("-DREFLECT=", g.mode == PaddedCopy::Mode::reflect ? 1 : 0)};
         KernelCall call(context.build(source), "pad_gather",
-                        {1, {static_cast<std::size_t>(count), 1, 1}, {0, 0, 0}});
+                        line_range(context.traits(), count));
         call.tensor("dy", 0).tensor("dx", 1);
+        call.scalar("count", count);
         for (std::size_t d = 0; d < 3; ++d)
             call.scalar(cat("x", d), std::int64_t{g.x[d]})
                 .scalar(cat("y", d), std::int64_t{g.y[d]})

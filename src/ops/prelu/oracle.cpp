@@ -3,6 +3,8 @@
 #include "graph/oracle_loops.hpp"
 #include "ops/prelu/operator.hpp"
 
+#include <cmath>
+
 namespace dlprim::prelu {
 
 namespace {
@@ -27,13 +29,17 @@ void PReLU::oracle(OracleCall& call) const {
 void PReLU::oracle_backward(OracleBackwardCall& call) const {
     const HostArray &x = call.inputs[0], &weight = call.inputs[1], &dy = call.output_gradients[0];
     call.input_gradients.assign(2, {});
+    call.terms.assign(2, {});
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
     HostArray& dw = make_array(call.input_gradients, 1, weight.shape, weight.dtype);
+    HostArray& terms = make_array(call.terms, 1, weight.shape, weight.dtype);
     for (std::size_t i = 0; i < x.data.size(); ++i) {
         const std::size_t k = weight_of(x.shape, weight.shape, i);
         const bool positive = x.data[i] > 0;
         dx.data[i] = positive ? dy.data[i] : dy.data[i] * weight.data[k];
-        if (!positive) dw.data[k] += dy.data[i] * x.data[i];
+        if (positive) continue;
+        dw.data[k] += dy.data[i] * x.data[i];
+        terms.data[k] += std::abs(dy.data[i] * x.data[i]);
     }
 }
 

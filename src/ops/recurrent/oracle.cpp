@@ -73,32 +73,38 @@ struct Run {
     }
 
     /// dy: [T, N, hidden] in time; dh, dc: of the final states, become those of the initial ones.
+    /// With `sizes`, all terms are taken by their absolute values, which leaves the sums of these.
     void backward(const Doubles& dy, Doubles& dh, Doubles& dc, Doubles& dx, double* dw_ih,
-                  double* dw_hh, double* db_ih, double* db_hh) {
+                  double* dw_hh, double* db_ih, double* db_hh, bool sizes) {
+        const auto m = [sizes](double v) { return sizes ? std::abs(v) : v; };
+        // 1 - v is a difference too, of which a saturated gate leaves little.
+        const auto rest = [sizes](double v) { return sizes ? 1 : 1 - v; };
         dx.assign(x.size(), 0);
         for (std::size_t i = steps; i-- > 0;) {
             Doubles dh_before(batch * hidden, 0);
             for (std::size_t n = 0; n < batch; ++n)
                 for (std::size_t j = 0; j < hidden; ++j) {
                     const std::size_t own = n * hidden + j;
-                    const double d = dh[own] + dy[at(time(i), n, j)];
+                    const double d = dh[own] + m(dy[at(time(i), n, j)]);
                     double via_x[4], via_h[4];
                     if (lstm) {
                         const double in_gate = g(i, n, 0, j), forget = g(i, n, 1, j),
                                      cell = g(i, n, 2, j), out = g(i, n, 3, j);
                         const double bent = std::tanh(c[at(i + 1, n, j)]);
-                        const double d_cell = dc[own] + d * out * (1 - bent * bent);
-                        via_x[0] = d_cell * cell * in_gate * (1 - in_gate);
-                        via_x[1] = d_cell * c[at(i, n, j)] * forget * (1 - forget);
-                        via_x[2] = d_cell * in_gate * (1 - cell * cell);
-                        via_x[3] = d * bent * out * (1 - out);
+                        const double d_cell = dc[own] + d * out * rest(bent * bent);
+                        via_x[0] = d_cell * m(cell) * in_gate * rest(in_gate);
+                        via_x[1] = d_cell * m(c[at(i, n, j)]) * forget * rest(forget);
+                        via_x[2] = d_cell * in_gate * rest(cell * cell);
+                        via_x[3] = d * m(bent) * out * rest(out);
                         for (int k = 0; k < 4; ++k) via_h[k] = via_x[k];
                         dc[own] = d_cell * forget;
                     } else {
                         const double r = g(i, n, 0, j), z = g(i, n, 1, j), fresh = g(i, n, 2, j);
-                        const double d_fresh = d * (1 - z) * (1 - fresh * fresh);
-                        via_x[0] = via_h[0] = d_fresh * candidate[at(i, n, j)] * r * (1 - r);
-                        via_x[1] = via_h[1] = d * (h[at(i, n, j)] - fresh) * z * (1 - z);
+                        const double d_fresh = d * rest(z) * rest(fresh * fresh);
+                        via_x[0] = via_h[0] = d_fresh * m(candidate[at(i, n, j)]) * r * rest(r);
+                        const double change = sizes ? std::abs(h[at(i, n, j)]) + std::abs(fresh)
+                                                    : h[at(i, n, j)] - fresh;
+                        via_x[1] = via_h[1] = d * change * z * rest(z);
                         via_x[2] = d_fresh;
                         via_h[2] = d_fresh * r;
                         dh_before[own] += d * z;
@@ -108,12 +114,12 @@ struct Run {
                         if (db_ih) db_ih[row] += via_x[k], db_hh[row] += via_h[k];
                         for (std::size_t p = 0; p < in; ++p) {
                             const std::size_t from = (time(i) * batch + n) * in + p;
-                            dw_ih[row * in + p] += via_x[k] * x[from];
-                            dx[from] += via_x[k] * w_ih[row * in + p];
+                            dw_ih[row * in + p] += via_x[k] * m(x[from]);
+                            dx[from] += via_x[k] * m(w_ih[row * in + p]);
                         }
                         for (std::size_t p = 0; p < hidden; ++p) {
-                            dw_hh[row * hidden + p] += via_h[k] * h[at(i, n, p)];
-                            dh_before[n * hidden + p] += via_h[k] * w_hh[row * hidden + p];
+                            dw_hh[row * hidden + p] += via_h[k] * m(h[at(i, n, p)]);
+                            dh_before[n * hidden + p] += via_h[k] * m(w_hh[row * hidden + p]);
                         }
                     }
                 }
@@ -216,12 +222,16 @@ void Recurrent::oracle(OracleCall& call) const {
     }
 }
 
-void Recurrent::oracle_backward(OracleBackwardCall& call) const {
-    Network net(call.attrs, states() == 2, call.inputs);
-    call.input_gradients.resize(call.inputs.size());
+namespace {
+
+/// Gradients of all inputs, or the sizes of their terms.
+void backward(const OracleBackwardCall& call, bool lstm, bool sizes,
+              std::vector<HostArray>& gradients) {
+    Network net(call.attrs, lstm, call.inputs);
+    gradients.resize(call.inputs.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-        call.input_gradients[i].shape = call.inputs[i].shape;
-        call.input_gradients[i].data.assign(call.inputs[i].data.size(), 0);
+        gradients[i].shape = call.inputs[i].shape;
+        gradients[i].data.assign(call.inputs[i].data.size(), 0);
     }
     const std::size_t size = net.batch * net.hidden;
     Doubles dy = call.output_gradients[0].data;
@@ -241,30 +251,36 @@ void Recurrent::oracle_backward(OracleBackwardCall& call) const {
                     return Doubles(size, 0);
                 const auto begin = call.output_gradients[output].data.begin() +
                                    static_cast<std::ptrdiff_t>(number * size);
-                return Doubles(begin, begin + static_cast<std::ptrdiff_t>(size));
+                Doubles given(begin, begin + static_cast<std::ptrdiff_t>(size));
+                if (sizes)
+                    for (double& v : given) v = std::abs(v);
+                return given;
             };
             Doubles dh = part(1), dc = net.lstm ? part(2) : Doubles(size, 0), dx;
             const std::size_t first = net.tensors + number * net.options.params_a_run();
-            const auto gradient = [&](std::size_t i) {
-                return call.input_gradients[first + i].data.data();
-            };
+            const auto gradient = [&](std::size_t i) { return gradients[first + i].data.data(); };
             run.backward(own, dh, dc, dx, gradient(0), gradient(1),
                          net.options.bias ? gradient(2) : nullptr,
-                         net.options.bias ? gradient(3) : nullptr);
+                         net.options.bias ? gradient(3) : nullptr, sizes);
             if (net.tensors > 1)
                 std::copy(dh.begin(), dh.end(),
-                          call.input_gradients[1].data.begin() +
-                              static_cast<std::ptrdiff_t>(number * size));
+                          gradients[1].data.begin() + static_cast<std::ptrdiff_t>(number * size));
             if (net.tensors > 2)
                 std::copy(dc.begin(), dc.end(),
-                          call.input_gradients[2].data.begin() +
-                              static_cast<std::ptrdiff_t>(number * size));
+                          gradients[2].data.begin() + static_cast<std::ptrdiff_t>(number * size));
             if (below.empty()) below.assign(dx.size(), 0);
             for (std::size_t i = 0; i < dx.size(); ++i) below[i] += dx[i];
         }
         dy = below;
     }
-    call.input_gradients[0].data = net.options.batch_first ? swapped(dy, net.steps, net.batch) : dy;
+    gradients[0].data = net.options.batch_first ? swapped(dy, net.steps, net.batch) : dy;
+}
+
+}  // namespace
+
+void Recurrent::oracle_backward(OracleBackwardCall& call) const {
+    backward(call, states() == 2, false, call.input_gradients);
+    backward(call, states() == 2, true, call.terms);
 }
 
 }  // namespace dlprim::recurrent

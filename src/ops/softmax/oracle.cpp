@@ -37,18 +37,24 @@ void Softmax::oracle_backward(OracleBackwardCall& call) const {
     const HostArray& dy = call.output_gradients[0];
     const Options options(call.attrs, x.shape);
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
+    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
     const AxisView view(x.shape, options.axis);
     for (std::size_t o = 0; o < view.outer; ++o) {
         for (std::size_t i = 0; i < view.inner; ++i) {
-            double sum = 0;
+            double sum = 0, size = 0;
             for (std::size_t k = 0; k < view.size; ++k) {
                 const std::size_t at = view.at(o, k, i);
-                sum += options.log ? dy.data[at] : dy.data[at] * y.data[at];
+                const double term = options.log ? dy.data[at] : dy.data[at] * y.data[at];
+                sum += term;
+                size += std::abs(term);
             }
             for (std::size_t k = 0; k < view.size; ++k) {
                 const std::size_t at = view.at(o, k, i);
                 dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum
                                           : y.data[at] * (dy.data[at] - sum);
+                terms.data[at] = options.log
+                                     ? std::abs(dy.data[at]) + std::exp(y.data[at]) * size
+                                     : y.data[at] * (std::abs(dy.data[at]) + size);
             }
         }
     }

@@ -47,6 +47,7 @@ void SoftmaxWithLoss::oracle_backward(OracleBackwardCall& call) const {
     const HostArray& x = call.inputs[0];
     call.input_gradients.assign(2, {});
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
+    HostArray& terms = make_array(call.terms, 0, x.shape, x.dtype);
     const auto batch = static_cast<std::size_t>(x.shape[0]),
                classes = static_cast<std::size_t>(x.shape[1]);
     const double flow = call.output_gradients[0].data[0] / static_cast<double>(batch);
@@ -54,7 +55,9 @@ void SoftmaxWithLoss::oracle_backward(OracleBackwardCall& call) const {
         const Row row = row_of(x, call.inputs[1], n);
         for (std::size_t c = 0; c < classes; ++c) {
             const double p = std::exp(x.data[n * classes + c] - row.top) / row.sum;
-            dx.data[n * classes + c] = flow * (p - (c == row.label ? 1 : 0));
+            const double wanted = c == row.label ? 1 : 0;
+            dx.data[n * classes + c] = flow * (p - wanted);
+            terms.data[n * classes + c] = std::abs(flow) * (p + wanted);
         }
     }
 }

@@ -7,6 +7,8 @@
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
+#include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
 #include <dlprim/tensor.hpp>
@@ -126,25 +128,23 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     return packed;
 }
 
-bool reads_other_layouts(const LayoutChoice& choice) {
-    for (const Layout& layout : choice.inputs)
-        if (!layout.is_plain() && layout.kind != Layout::Kind::packed) return true;
-    return !choice.outputs[0].is_plain();
-}
-
-// Off: engines with layouts of their own are left out. They compile a program a size of tile, a
-// second each on a CPU, so that not every random problem goes to them.
-bool with_layouts = true;
+testing::Turns turns;
 
 // Runs the problem by every engine of the context's device and checks the first output.
 void check(const Context& context, Problem problem, const std::vector<Tensor>& inputs,
            const std::vector<double>& wanted) {
     ContextImpl& impl = context.impl();
-    for (const Engine* engine : EngineRegistry::instance().of(problem.op, impl.is_host())) {
+    const auto engines = EngineRegistry::instance().of(problem.op, impl.is_host());
+    REQUIRE(!engines.empty());
+    for (const Engine* engine : engines) {
         INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
         if (!engine->is_applicable(impl.traits(), problem)) continue;
         for (const LayoutChoice& choice : engine->layouts(impl.traits(), problem)) {
-            if (!with_layouts && reads_other_layouts(choice)) continue;
+            std::string kind = std::string(engine->name());
+            for (const Layout& layout : choice.inputs)
+                kind += layout.kind == Layout::Kind::packed ? " packed" : ' ' + layout.str();
+            if (!problem.epilogue.empty()) kind += " with epilogue";
+            if (!turns.take(kind, context)) continue;
             for (std::size_t i = 0; i < choice.inputs.size(); ++i)
                 problem.inputs[i].layout = choice.inputs[i];
             problem.outputs[0].layout = choice.outputs[0];
@@ -225,18 +225,10 @@ void check(const Context& context, const Example& e) {
           {x, dy}, e.dweight.data);
 }
 
-std::vector<Context> contexts() {
-    static const bool once = (register_all_operators(), true);
-    (void)once;
-    std::vector<Context> all;
-    for (const DeviceInfo& info : Context::devices()) all.emplace_back(info.id);
-    return all;
-}
-
 }  // namespace
 
 TEST_CASE("engines agree with the oracle over the table") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     std::ifstream file(CASES_DIR "/conv2d.json");
     for (const Json& entry : Json::parse(file)) {
         if (entry.value("speed", false)) continue;
@@ -248,7 +240,7 @@ TEST_CASE("engines agree with the oracle over the table") {
 }
 
 TEST_CASE("engines agree with the oracle over random problems") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     const char* count = std::getenv("DLPRIM_TEST_RANDOM");
     for (unsigned seed = 1; seed <= (count ? static_cast<unsigned>(std::atoi(count)) : 200);
          ++seed) {
@@ -270,14 +262,12 @@ TEST_CASE("engines agree with the oracle over random problems") {
             {"dilate", dilate},       {"pad", pad},       {"stride", Ints{pick(1, 4), pick(1, 4)}},
             {"bias", pick(0, 1) == 1}};
         const Example e("random", attrs, Shape{pick(1, 3), in, size[0], size[1]}, seed);
-        with_layouts = count != nullptr || seed % 8 == 1;
         for (const Context& context : devices) check(context, e);
-        with_layouts = true;
     }
 }
 
 TEST_CASE("an epilogue is applied") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     for (const bool dense : {true, false}) {
         const Attrs attrs{{"channels_out", std::int64_t(8)},
                           {"groups", std::int64_t(dense ? 1 : 8)},
@@ -315,7 +305,7 @@ TEST_CASE("an epilogue is applied") {
 }
 
 TEST_CASE("a filter gradient over a million positions keeps its precision") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     const Attrs attrs{{"channels_out", std::int64_t(2)}, {"kernel", Ints{1}}, {"bias", false}};
     const Example e("long", attrs, Shape{2, 2, 700, 720}, 9);
     for (const Context& context : devices)

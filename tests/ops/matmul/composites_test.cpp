@@ -4,6 +4,7 @@
 // device.
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
 
 #include <dlprim/dlprim.hpp>
 #include <nlohmann/json.hpp>
@@ -168,14 +169,12 @@ struct Example {
 
 void check_table(const std::string& name) {
     std::ifstream file(CASES_DIR "/" + name + ".json");
-    std::vector<Context> devices;
-    for (const DeviceInfo& info : Context::devices()) devices.emplace_back(info.id);
     for (const Json& entry : Json::parse(file)) {
         if (entry.value("speed", false)) continue;
         INFO(name << " " << entry["name"].get<std::string>());
         const Example e(entry);
         if (name != "embedding") e.check_differences();  // padding_idx is no derivative
-        for (const Context& context : devices) {
+        for (const Context& context : testing::test_devices()) {
             INFO(context.info().name);
             e.check(context, entry["options"].dump());
         }

@@ -6,6 +6,8 @@
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
+#include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
 #include <dlprim/tensor.hpp>
@@ -113,6 +115,8 @@ double relative_error(const std::vector<float>& found, const std::vector<double>
     return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
 }
 
+testing::Turns turns;
+
 void check_engine(const Context& context, const Engine& engine, Problem problem,
                   const std::vector<Tensor>& inputs, const std::vector<double>& wanted,
                   const Tuning* given = nullptr) {
@@ -120,6 +124,10 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
     for (const LayoutChoice& choice : engine.layouts(impl.traits(), problem)) {
         for (std::size_t i = 0; i < choice.inputs.size(); ++i)
             problem.inputs[i].layout = choice.inputs[i];
+        std::string kind = std::string(engine.name());
+        for (const Layout& layout : choice.inputs) kind += layout.is_plain() ? " plain" : " packed";
+        if (!problem.epilogue.empty()) kind += " with epilogue";
+        if (given == nullptr && !turns.take(kind, context)) continue;
         const Tuning tuning = given ? *given : engine.default_tuning(impl.traits(), problem);
         std::vector<Tensor> operands = inputs;
         for (std::size_t i = 0; i < choice.inputs.size(); ++i)
@@ -174,19 +182,13 @@ void check(const Context& context, const Example& e, bool all_tunings = false) {
     }
 }
 
-std::vector<Context> contexts() {
-    std::vector<Context> all;
-    for (const DeviceInfo& info : Context::devices()) all.emplace_back(info.id);
-    return all;
-}
-
 unsigned random_problems() {
     const char* count = std::getenv("DLPRIM_TEST_RANDOM");
     return count ? static_cast<unsigned>(std::atoi(count)) : 200;
 }
 
 void check_table(const std::string& path) {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     std::ifstream file(path);
     for (const Json& entry : Json::parse(file)) {
         if (entry.value("speed", false)) continue;
@@ -218,7 +220,7 @@ TEST_CASE("engines of InnerProduct agree with the oracle over the table") {
 }
 
 TEST_CASE("engines of MatMul agree with the oracle over random problems") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     for (unsigned seed = 1; seed <= random_problems(); ++seed) {
         std::mt19937 random(seed);
         const auto pick = [&](std::int64_t low, std::int64_t high) {
@@ -243,7 +245,7 @@ TEST_CASE("engines of MatMul agree with the oracle over random problems") {
 }
 
 TEST_CASE("engines agree with the oracle for every tuning") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     for (const Context& context : devices) {
         check(context,
               Example("MatMul", Attrs{}, Example::tensors({Shape{45, 600}, Shape{600, 70}}, 1), 1),
@@ -256,7 +258,7 @@ TEST_CASE("engines agree with the oracle for every tuning") {
 }
 
 TEST_CASE("an epilogue of matrix products is applied") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     for (const bool transpose_b : {false, true})
         for (const char* activation : {"leaky_relu", "sigmoid"}) {
             const Attrs attrs{{"transpose_b", transpose_b}, {"bias", true}};
@@ -279,7 +281,7 @@ TEST_CASE("an epilogue of matrix products is applied") {
 }
 
 TEST_CASE("a sum of 100,000 products keeps its precision") {
-    const std::vector<Context> devices = contexts();
+    const std::vector<Context>& devices = testing::test_devices();
     for (const bool transpose_b : {false, true}) {
         const Example e(
             "MatMul", Attrs{{"transpose_b", transpose_b}},

@@ -14,9 +14,6 @@
 
 namespace dlprim {
 
-/// Every device of this machine, opened.
-const std::vector<Context>& test_contexts();
-
 /// Random contents: "normal", "distinct" (a shuffled ramp), "equal" (few values, many ties).
 HostArray random_array(const Shape& shape, std::string_view fill, std::mt19937& random,
                        DType dtype = DType::f32);

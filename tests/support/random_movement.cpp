@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// Random problems: operators that move data, or only see it otherwise.
+#include "support/random_draft.hpp"
+
+#include <algorithm>
+
+namespace dlprim::testing {
+
+namespace {
+
+void pad(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(2, 4), 8);
+    const std::string mode = dice.of<std::string>({"constant", "reflect", "replicate"});
+    Json pads = Json::array();
+    const std::int64_t padded =
+        dice.pick(1, std::min<std::int64_t>(3, static_cast<std::int64_t>(shape.size()) - 1));
+    for (std::int64_t i = 0; i < padded; ++i) {
+        const std::int64_t size = shape[shape.size() - 1 - static_cast<std::size_t>(i)];
+        for (int side = 0; side < 2; ++side)
+            pads.push_back(
+                dice.pick(0, mode == "reflect" ? std::min<std::int64_t>(3, size - 1) : 3));
+    }
+    draft.options = {{"pads", pads}, {"mode", mode}};
+    if (mode == "constant") draft.maybe("value", dice.number(-2, 2));
+    draft.input(shape);
+}
+
+void slice(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 4), 9);
+    const std::int64_t dim = dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1);
+    const std::int64_t size = shape[static_cast<std::size_t>(dim)], begin = dice.pick(0, size - 1);
+    draft.options = {{"dim", dim}, {"begin", begin}};
+    draft.maybe("end", dice.pick(begin + 1, size));
+    draft.input(shape);
+}
+
+void permute(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(2, 5), 7);
+    std::vector<std::int64_t> order;
+    for (std::size_t i = 0; i < shape.size(); ++i) order.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = order.size(); i > 1; --i)
+        std::swap(order[i - 1],
+                  order[static_cast<std::size_t>(dice.pick(0, static_cast<std::int64_t>(i) - 1))]);
+    draft.options = {{"dims", order}};
+    draft.input(shape);
+}
+
+}  // namespace
+
+Generators movement_generators() {
+    using D = Draft&;
+    return {
+        {"Concat",
+         [](D d) {
+             auto shape = d.dice.dims(d.dice.pick(1, 4), 8);
+             const std::int64_t dim = d.dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1);
+             d.options["dim"] = dim;
+             for (std::int64_t i = d.dice.pick(1, 4); i > 0; --i) {
+                 shape[static_cast<std::size_t>(dim)] = d.dice.of<std::int64_t>({1, 3, 5, 16});
+                 d.input(shape);
+             }
+         }},
+        {"Split",
+         [](D d) {
+             auto shape = d.dice.dims(d.dice.pick(1, 4), 8);
+             const std::int64_t dim = d.dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1),
+                                parts = d.dice.pick(1, 4);
+             shape[static_cast<std::size_t>(dim)] = parts * d.dice.pick(1, 4);
+             d.options = {{"dim", dim}, {"parts", parts}};
+             d.input(shape);
+         }},
+        {"Slice", slice},
+        {"Flatten", [](D d) { d.input(d.dice.dims(d.dice.pick(2, 5), 6)); }},
+        {"Reshape",
+         [](D d) {
+             const auto shape = d.dice.dims(d.dice.pick(2, 4), 6);
+             d.options["dims"] =
+                 d.dice.coin() ? Json::array({0, -1}) : Json::array({-1, shape.back()});
+             d.input(shape);
+         }},
+        {"Squeeze",
+         [](D d) {
+             auto shape = d.dice.dims(d.dice.pick(2, 5), 5);
+             for (auto& size : shape)
+                 if (d.dice.coin()) size = 1;
+             d.input(shape);
+         }},
+        {"Transpose", permute},
+        {"Pad", pad},
+        {"Parameter", [](D d) { d.options["shape"] = d.dice.dims(d.dice.pick(1, 4), 9); }},
+        {"Cast",
+         [](D d) {
+             CaseTensor& x = d.input(d.dice.dims(d.dice.pick(1, 3), 9), "uniform");
+             x.min = 0;
+             x.max = 100;
+             x.dtype = d.dice.of<DType>({DType::f32, DType::i32, DType::u8, DType::i64});
+             d.options["dtype"] =
+                 d.dice.of<std::string>({"float", "int32", "int64", "uint8", "int16"});
+             d.one.gradient = false;
+         }},
+    };
+}
+
+}  // namespace dlprim::testing

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Random problems: elementwise work and reductions: activations, normalisations, losses.
+#include "support/random_draft.hpp"
+
+#include <algorithm>
+
+namespace dlprim::testing {
+
+namespace {
+
+/// Two shapes that broadcast to each other.
+std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>> broadcast_pair(Dice& dice) {
+    std::vector<std::int64_t> a = dice.dims(dice.pick(1, 4), 9), b = a;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (dice.pick(0, 3) == 0) a[i] = 1;
+        if (dice.pick(0, 3) == 0) b[i] = 1;
+    }
+    while (b.size() > 1 && dice.pick(0, 3) == 0) b.erase(b.begin());
+    return {a, b};
+}
+
+void reduction(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 4), 11);
+    const auto rank = static_cast<std::int64_t>(shape.size());
+    draft.options = {{"method", dice.of<std::string>({"sum", "sumsq", "abssum", "mean"})}};
+    draft.maybe("keep_dim", dice.coin());
+    draft.maybe("output_scale", dice.number(0.5, 2));
+    if (dice.coin()) {
+        Json dims = Json::array();
+        for (std::int64_t d = 0; d < rank; ++d)
+            if (dice.coin()) dims.push_back(dice.coin() ? d : d - rank);
+        if (dims.empty()) dims.push_back(0);
+        draft.options["dims"] = dims;
+    } else {
+        draft.maybe("start_axis", dice.pick(0, rank - 1));
+    }
+    draft.input(shape);
+}
+
+void pointwise(Draft& draft) {
+    Dice& dice = draft.dice;
+    const auto [a, b] = broadcast_pair(dice);
+    const std::string term =
+        dice.of<std::string>({"x0 * x1", "x0 + x1 * p0", "tanh(x0) - x1", "x0 * sigmoid(x1)",
+                              "max(x0, x1)", "x0 / (1 + x1 * x1)", "exp(-x0 * x0) * x1"});
+    Json axes = Json::array();
+    const std::size_t rank = std::max(a.size(), b.size());
+    for (std::size_t d = 0; d < rank; ++d)
+        if (dice.coin()) axes.push_back(d);
+    const std::string method = dice.of<std::string>({"sum", "mean", "sum"});
+    std::string code = "t = " + term + "; y0 = ";
+    const std::int64_t form = dice.pick(0, 2);
+    if (form == 0) code += "t + x0";
+    if (form == 1) code += method + axes.dump() + "(t)";
+    if (form == 2) code += "t; y1 = " + method + axes.dump() + "(t * t)";
+    draft.options = {{"code", code}, {"scalars", Json::array({dice.number(-2, 2)})}};
+    draft.input(a);
+    draft.input(b);
+}
+
+}  // namespace
+
+Generators pointwise_generators() {
+    using D = Draft&;
+    return {
+        {"BatchNorm",
+         [](D d) {
+             d.one.training = d.dice.coin();
+             d.maybe("eps", 0.01);
+             d.maybe("momentum", 0.25);
+             d.maybe("affine", d.dice.coin());
+             d.input(features(d.dice, d.dice.pick(1, 20)));
+             if (d.one.training)
+                 d.one.inputs[0].shape = d.one.inputs[0].shape.with(0, d.dice.pick(4, 9));
+             d.one.params = {{}, {}, {}, {}};
+             d.one.params[1].fill = "positive";
+         }},
+        {"LayerNorm",
+         [](D d) {
+             std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 7);
+             shape.back() = d.dice.pick(5, 40);
+             d.options["dims"] = d.dice.pick(1, static_cast<std::int64_t>(shape.size()) - 1);
+             d.maybe("eps", 0.01);
+             d.maybe("elementwise_affine", d.dice.coin());
+             d.input(shape);
+         }},
+        {"GroupNorm",
+         [](D d) {
+             const std::int64_t groups = d.dice.pick(1, 4);
+             d.options["num_groups"] = groups;
+             d.maybe("eps", 0.01);
+             d.maybe("affine", d.dice.coin());
+             d.input({d.dice.pick(1, 3), groups * d.dice.pick(2, 5), d.dice.pick(2, 6),
+                      d.dice.pick(1, 6)});
+         }},
+        {"GlobalPooling",
+         [](D d) {
+             d.maybe("mode", d.dice.coin() ? "avg" : "max");
+             d.input({d.dice.pick(1, 3), d.dice.pick(1, 20), d.dice.pick(1, 9), d.dice.pick(1, 9)},
+                     "distinct");
+         }},
+        {"Activation",
+         [](D d) {
+             d.options["activation"] = d.dice.of(activations());
+             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+         }},
+        {"Elementwise",
+         [](D d) {
+             d.options["operation"] = d.dice.of<std::string>({"sum", "prod", "max"});
+             d.maybe("coef1", d.dice.number(-2, 2));
+             d.maybe("coef2", d.dice.number(-2, 2));
+             if (d.dice.pick(0, 2) == 0) d.options["activation"] = d.dice.of(activations());
+             const auto [a, b] = broadcast_pair(d.dice);
+             d.input(a);
+             d.input(b);
+         }},
+        {"Softmax",
+         [](D d) {
+             const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 12);
+             d.options["log"] = d.dice.coin();
+             d.maybe("axis", d.dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1));
+             d.input(shape);
+         }},
+        {"SoftmaxWithLoss",
+         [](D d) {
+             const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
+             d.input({n, classes});
+             d.labels({n}, classes);
+         }},
+        {"NLLLoss",
+         [](D d) {
+             const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
+             d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
+             d.input({n, classes});
+             d.labels({n}, classes);
+         }},
+        {"MSELoss",
+         [](D d) {
+             const auto shape = d.dice.dims(d.dice.pick(1, 4), 9);
+             d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
+             d.input(shape);
+             d.input(shape);
+         }},
+        {"Reduction", reduction},
+        {"Threshold",
+         [](D d) {
+             d.maybe("threshold", d.dice.number(-1, 1));
+             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+             d.one.gradient = false;
+         }},
+        {"Hardtanh",
+         [](D d) {
+             d.maybe("min_val", d.dice.number(-2, 0));
+             d.maybe("max_val", d.dice.number(0, 2));
+             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+         }},
+        {"Abs", [](D d) { d.input(d.dice.dims(d.dice.pick(1, 4), 9)); }},
+        {"Dropout",
+         [](D d) {
+             d.options = {{"p", d.dice.number(0, 1)}, {"stream", d.dice.pick(0, 1000)}};
+             d.one.training = d.dice.coin();
+             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+         }},
+        {"PReLU",
+         [](D d) {
+             const std::int64_t channels = d.dice.pick(1, 20);
+             d.options["num_parameters"] = d.dice.coin() ? 1 : channels;
+             d.input(features(d.dice, channels));
+         }},
+        {"Pointwise", pointwise},
+    };
+}
+
+}  // namespace dlprim::testing

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Random problems: matrix products and what is made of them.
+#include "support/random_draft.hpp"
+
+#include <algorithm>
+
+namespace dlprim::testing {
+
+namespace {
+
+void matmul(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t m = dice.pick(1, 40), n = dice.pick(1, 40), k = dice.pick(1, 60);
+    const bool ta = dice.coin(), tb = dice.coin();
+    std::vector<std::int64_t> batch = dice.dims(dice.pick(0, 2), 3), a = batch, b = batch;
+    if (dice.coin()) b.clear();
+    for (std::int64_t& size : b)
+        if (dice.pick(0, 2) == 0) size = 1;
+    a.insert(a.end(), {ta ? k : m, ta ? m : k});
+    b.insert(b.end(), {tb ? n : k, tb ? k : n});
+    draft.options = {{"transpose_a", ta}, {"transpose_b", tb}};
+    draft.maybe("alpha", dice.number(-2, 2) + 0.01);
+    draft.input(a);
+    draft.input(b);
+    if (dice.coin()) {
+        draft.options["bias"] = true;
+        draft.input({n});
+    }
+}
+
+void attention(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t n = dice.pick(1, 2), heads = dice.pick(1, 3), q = dice.pick(1, 9),
+                       k = dice.pick(1, 9), d = dice.pick(1, 9);
+    draft.input({n, heads, q, d});
+    draft.input({n, heads, k, d});
+    draft.input({n, heads, k, dice.pick(1, 9)});
+    draft.maybe("scale", dice.number(0.25, 2));
+    if (dice.coin())
+        draft.options["is_causal"] = true;
+    else if (dice.coin())
+        draft.input({q, k});
+}
+
+void recurrent(Draft& draft, int states) {
+    Dice& dice = draft.dice;
+    const std::int64_t hidden = dice.pick(1, 6), layers = dice.pick(1, 2), batch = dice.pick(1, 3),
+                       time = dice.pick(1, 4);
+    const bool both = dice.coin(), first = dice.coin();
+    draft.options = {{"hidden_size", hidden},
+                     {"num_layers", layers},
+                     {"bidirectional", both},
+                     {"batch_first", first},
+                     {"bias", dice.coin()}};
+    const std::int64_t in = dice.pick(1, 5);
+    draft.input(first ? std::vector<std::int64_t>{batch, time, in}
+                      : std::vector<std::int64_t>{time, batch, in});
+    if (dice.coin())
+        for (int i = 0; i < states; ++i) draft.input({layers * (both ? 2 : 1), batch, hidden});
+}
+
+}  // namespace
+
+Generators product_generators() {
+    using D = Draft&;
+    return {
+        {"InnerProduct",
+         [](D d) {
+             d.options = {{"outputs", d.dice.pick(1, 33)}};
+             d.maybe("bias", d.dice.coin());
+             d.maybe("activation", d.dice.of(activations()));
+             d.input(features(d.dice, d.dice.pick(1, 20)));
+         }},
+        {"Embedding",
+         [](D d) {
+             const std::int64_t rows = d.dice.pick(1, 30);
+             d.options = {{"num_embeddings", rows}, {"embedding_dim", d.dice.pick(1, 40)}};
+             d.maybe("padding_idx", d.dice.pick(0, rows - 1));
+             d.labels(d.dice.dims(d.dice.pick(1, 3), 7), rows);
+         }},
+        {"MatMul", matmul},
+        {"Attention", attention},
+        {"LSTM", [](D d) { recurrent(d, 2); }},
+        {"GRU", [](D d) { recurrent(d, 1); }},
+    };
+}
+
+}  // namespace dlprim::testing

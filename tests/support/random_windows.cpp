@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Random problems: convolution, pooling and interpolation: images seen through windows.
+#include "support/random_draft.hpp"
+
+#include <algorithm>
+
+namespace dlprim::testing {
+
+namespace {
+
+/// A size or [height, width].
+Json one_or_two(Dice& dice, std::int64_t low, std::int64_t high) {
+    if (dice.coin()) return dice.pick(low, high);
+    return Json::array({dice.pick(low, high), dice.pick(low, high)});
+}
+
+std::int64_t at(const Json& value, int axis) {
+    return value.is_array() ? value[static_cast<std::size_t>(axis)].get<std::int64_t>()
+                            : value.get<std::int64_t>();
+}
+
+void convolution(Draft& draft, bool transposed) {
+    Dice& dice = draft.dice;
+    const std::int64_t groups = dice.of<std::int64_t>({1, 1, 1, 2, 3, 8});
+    const std::int64_t in = groups * dice.of<std::int64_t>({1, 1, 2, 3, 5, 16});
+    const std::int64_t out = groups * dice.of<std::int64_t>({1, 1, 2, 4, 7, 16});
+    const Json kernel = one_or_two(dice, 1, 5), stride = one_or_two(dice, 1, 3),
+               dilate = one_or_two(dice, 1, 2);
+    std::vector<std::int64_t> shape{dice.pick(1, 3), in, 0, 0};
+    Json pad = Json::array();
+    for (int axis = 0; axis < 2; ++axis) {
+        const std::int64_t span = (at(kernel, axis) - 1) * at(dilate, axis) + 1;
+        pad.push_back(dice.pick(0, std::min<std::int64_t>(2, at(kernel, axis) - 1)));
+        shape[static_cast<std::size_t>(2 + axis)] =
+            transposed ? dice.pick(2, 8) : span + dice.pick(0, 9);
+    }
+    draft.options = {{"channels_out", out}, {"kernel", kernel}, {"groups", groups}, {"pad", pad}};
+    draft.maybe("stride", stride);
+    if (dice.pick(0, 2) == 0) draft.options["dilate"] = dilate;
+    draft.maybe("bias", dice.coin());
+    if (dice.pick(0, 2) == 0) draft.options["activation"] = dice.of(activations());
+    draft.input(shape);
+}
+
+void pooling(Draft& draft) {
+    Dice& dice = draft.dice;
+    const Json kernel = one_or_two(dice, 1, 4);
+    Json pad = Json::array();
+    std::vector<std::int64_t> shape{dice.pick(1, 3), dice.of<std::int64_t>({1, 3, 8, 17}), 0, 0};
+    for (int axis = 0; axis < 2; ++axis) {
+        pad.push_back(dice.pick(0, at(kernel, axis) / 2));
+        shape[static_cast<std::size_t>(2 + axis)] = at(kernel, axis) + dice.pick(0, 8);
+    }
+    const bool average = dice.coin();
+    draft.options = {{"kernel", kernel},
+                     {"pad", pad},
+                     {"mode", average ? "avg" : "max"},
+                     {"stride", one_or_two(dice, 1, 3)}};
+    draft.maybe("ceil_mode", dice.coin());
+    if (average) draft.maybe("count_include_pad", dice.coin());
+    draft.input(shape, "distinct");
+}
+
+void interpolation(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = {dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 16, 21}),
+                                             dice.pick(1, 9), dice.pick(1, 9)};
+    const std::string method = dice.of<std::string>({"nearest", "nearest-exact", "bilinear"});
+    draft.options = {{"method", method}};
+    if (dice.coin()) {
+        draft.options["out_h"] = dice.pick(1, 12);
+        draft.options["out_w"] = dice.pick(1, 12);
+    } else {
+        draft.options["scale_y"] = dice.number(1, 3);
+        draft.options["scale_x"] = dice.number(1, 3);
+    }
+    if (method == "bilinear") draft.maybe("align_corners", dice.coin());
+    draft.input(shape);
+}
+
+}  // namespace
+
+Generators window_generators() {
+    using D = Draft&;
+    return {
+        {"Convolution2D", [](D d) { convolution(d, false); }},
+        {"TransposedConvolution2D", [](D d) { convolution(d, true); }},
+        {"Pooling2D", pooling},
+        {"Interpolation", interpolation},
+    };
+}
+
+}  // namespace dlprim::testing
