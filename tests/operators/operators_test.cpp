@@ -7,6 +7,7 @@
 //
 // --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
 // operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 2 on OpenCL devices.
+// --sample: three small cases an operator, for simulators of devices.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 #include "base/hash.hpp"
 #include "support/cases.hpp"
@@ -25,7 +26,7 @@ using namespace dlprim::testing;
 namespace {
 
 struct Arguments {
-    bool cases = true, verbose = false;
+    bool cases = true, sample = false, verbose = false;
     int random = -1;  ///< negative: by device
     std::string type, name;
 };
@@ -46,15 +47,31 @@ Arguments read_arguments(int count, char** words) {
             arguments.type = next();
         else if (word == "--case")
             arguments.name = next();
+        else if (word == "--sample")
+            arguments.sample = true;
         else if (word == "-v")
             arguments.verbose = true;
         else {
             std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
-                         "[--case NAME] [-v]\n";
+                         "[--case NAME] [--sample] [-v]\n";
             std::exit(2);
         }
     }
     return arguments;
+}
+
+/// Of the cases from `first` on: three, evenly spread, with few elements.
+void keep_sample(std::vector<Case>& all, std::size_t first) {
+    std::vector<Case> small, kept;
+    for (std::size_t i = first; i < all.size(); ++i) {
+        std::int64_t elements = 0;
+        for (const CaseTensor& input : all[i].inputs) elements += input.shape.numel();
+        if (elements <= 2000) small.push_back(all[i]);
+    }
+    const std::size_t wanted = std::min<std::size_t>(small.size(), 3);
+    for (std::size_t i = 0; i < wanted; ++i) kept.push_back(small[i * small.size() / wanted]);
+    all.resize(first);
+    all.insert(all.end(), kept.begin(), kept.end());
 }
 
 /// All cases to run: the table's, then random ones of each type.
@@ -82,6 +99,7 @@ std::vector<Case> collect(const Arguments& arguments, bool host,
                                    error.what());
             }
         }
+        if (arguments.sample) keep_sample(all, before);
         if (arguments.name.empty()) continue;
         all.erase(std::remove_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                                  [&](const Case& one) { return one.name != arguments.name; }),
@@ -148,7 +166,8 @@ int main(int count, char** words) {
                         return text;
                     }() << std::endl;
         }
-        const bool whole = arguments.cases && arguments.type.empty() && arguments.name.empty();
+        const bool whole = arguments.cases && !arguments.sample && arguments.type.empty() &&
+                           arguments.name.empty();
         const auto failed = tally.failures.size();
         if (whole) report_unused(device, tally);
         for (std::size_t k = failed; k < tally.failures.size(); ++k)
