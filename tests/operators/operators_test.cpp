@@ -6,7 +6,7 @@
 //                  [--sample] [-v]
 //
 // --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
-// operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 2 on OpenCL devices.
+// operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 1 on OpenCL devices.
 // --sample: three small cases an operator, for simulators of devices.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 #include "base/hash.hpp"
@@ -77,7 +77,7 @@ void keep_sample(std::vector<Case>& all, std::size_t first) {
 /// All cases to run: the table's, then random ones of each type.
 std::vector<Case> collect(const Arguments& arguments, bool host,
                           std::vector<std::string>& failures) {
-    const int random = arguments.random >= 0 ? arguments.random : host ? 200 : 2;
+    const int random = arguments.random >= 0 ? arguments.random : host ? 200 : 1;
     std::vector<Case> all;
     const std::vector<Case> table = load_cases(DLPRIM_CASES);
     for (const std::string& type : OperatorRegistry::instance().types()) {
