@@ -5,7 +5,7 @@
 //
 //   rows: output channels, BM = 64 * WM;  columns: 128 output pixels of all images, in two blocks of 64: columns
 //   2 i and 2 i + 1 of a block are its pixels PIXEL(i) and PIXEL(i) + 32, so that a warp reads 32 pixels that follow
-//   each other, and a work-item ends with eight that do;
+//   each other, and a work-item ends with eight that do (with Y_QUADS), or four of them with one each;
 //   K: input channels, within them taps, in steps of 64; with BLOCKED (channels fill steps, or one tap) blocks of
 //   64 channels, within them taps, so that a step has one tap. Weights come packed (wgmma_split_pack.cl).
 //
@@ -34,7 +34,11 @@
 #define A_PLANE (BM * 128)
 #define B_PLANE (BN * 128)
 #define STAGE (2 * (A_PLANE + B_PLANE))
+#if Y_QUADS
 #define PIXEL(i) (((i)&3) * 8 + ((i) >> 2))
+#else
+#define PIXEL(i) (i)
+#endif
 #define ASYNC_COPY(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
@@ -219,17 +223,19 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 #pragma unroll
             for (int quad = 0; quad < SUMS / 8; ++quad) {
                 const int b = quad >> 2, e = quad >> 1 & 1, i = b * 8 + (quad & 1) * 4;
-                local const int* place =
-                    places + (WM == 2 ? b : warpgroup) * 64 + e * 32 + (lane & 3) * 8 + (quad & 1) * 4;
+                local const int* place = places + (WM == 2 ? b : warpgroup) * 64 + e * 32;
+#if Y_QUADS
+                const int p0 = place[(lane & 3) * 8 + (quad & 1) * 4];
+#endif
                 float v[4];
 #pragma unroll
                 for (int j = 0; j < 4; ++j) {
                     v[j] = sum[4 * (i + j) + 2 * half_ + e] * factor + offset;
 #if Y_QUADS
-                    const int p = place[0] + j;
-                    if (place[0] >= 0) {
+                    const int p = p0 + j;
+                    if (p0 >= 0) {
 #else
-                    const int p = place[j];
+                    const int p = place[PIXEL(4 * ((quad & 1) * 4 + j) + (lane & 3))];
                     if (p >= 0) {
 #endif
                         const ulong at = (ulong)m * y_plane + p;
@@ -241,7 +247,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
                     }
                 }
 #if Y_QUADS
-                if (aligned && place[0] >= 0) *(global float4*)(to + place[0]) = (float4)(v[0], v[1], v[2], v[3]);
+                if (aligned && p0 >= 0) *(global float4*)(to + p0) = (float4)(v[0], v[1], v[2], v[3]);
 #endif
             }
         }

@@ -51,7 +51,8 @@ class ImplicitGemm : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, pack_path, split_sum_source, "common/gemm_tile.clh"};
+        return {source_path, pack_path, split_sum_source, phase_fill_source,
+                "common/gemm_tile.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -121,9 +122,12 @@ class ImplicitGemm : public Engine {
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
         std::int64_t weight = 0;
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
+        if (fill) add_phase_fill(*launch, context, problem);
         for (const DenseJob& job : jobs(problem)) {
-            add_job_call(*launch, context, problem, tuning, job,
-                         static_cast<std::uint64_t>(weight) * 4);
+            if (!fill || !is_empty(job))
+                add_job_call(*launch, context, problem, tuning, job,
+                             static_cast<std::uint64_t>(weight) * 4);
             weight += depth_of(job).elements(job);
         }
         if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));

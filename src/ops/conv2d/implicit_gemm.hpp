@@ -5,9 +5,11 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/options.hpp"
 
 #include <string>
+#include <vector>
 
 namespace dlprim::conv2d {
 
@@ -61,6 +63,17 @@ Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                    std::int64_t splits);
 constexpr const char* split_sum_source = "conv2d/split_sum.cl";
+
+/// Whether no tap reaches the outputs of a job: a phase of a data gradient whose stride exceeds the
+/// kernel.
+inline bool is_empty(const DenseJob& job) {
+    return job.kernel_h * job.kernel_w == 0;
+}
+bool has_empty_phase(const std::vector<DenseJob>& jobs);
+/// Adds the call that makes all of the output what it is where no tap reaches
+/// (kernels/conv2d/phase_fill.cl). Jobs that are not empty come after it.
+void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& problem);
+constexpr const char* phase_fill_source = "conv2d/phase_fill.cl";
 
 /// `items` work-items in groups of `group`, or of what the device allows.
 NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group = 256);

@@ -162,6 +162,21 @@ void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& pr
     launch.add(std::move(call));
 }
 
+bool has_empty_phase(const std::vector<DenseJob>& jobs) {
+    return std::any_of(jobs.begin(), jobs.end(), is_empty);
+}
+
+void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& problem) {
+    const std::int64_t count = problem.outputs[0].shape.numel();
+    const auto program = context.build(
+        {phase_fill_source, with_epilogue(kernel_source(phase_fill_source), problem.epilogue), ""});
+    KernelCall call(program, "phase_fill", rounded_range(context.traits(), count));
+    call.tensor("y", static_cast<int>(problem.inputs.size())).scalar("count", count);
+    bind_epilogue(call, problem.epilogue);
+    call.check();
+    launch.add(std::move(call));
+}
+
 NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group) {
     while (group > device.max_work_group) group /= 2;
     NDRange range;

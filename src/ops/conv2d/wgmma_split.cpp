@@ -58,8 +58,8 @@ class WgmmaSplit : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, pack_path, split_sum_source, "common/wgmma.clh",
-                "common/split_half.clh"};
+        return {source_path,       pack_path,          split_sum_source,
+                phase_fill_source, "common/wgmma.clh", "common/split_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -123,8 +123,11 @@ class WgmmaSplit : public Engine {
         auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t wm = rows_of(context.traits(), problem);
         std::int64_t at = 0;
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
+        if (fill) add_phase_fill(*launch, context, problem);
         for (const DenseJob& job : jobs(problem)) {
-            add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
+            if (!fill || !is_empty(job))
+                add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
             at += Packed(job, wm).bytes;
         }
         if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
