@@ -91,15 +91,13 @@ class Benchmark {
 
     Net open() const {
         tools::check_precision(options_.precision);
-        if (options_.tune)
-            throw Error(ErrorKind::unsupported, "--tune is not offered by this version; engines are chosen by forced names, "
-                                                "databases of earlier tunings and estimates");
         NetOptions how;
         how.mode = training() ? Mode::training : Mode::inference;
         how.batch = options_.batch;
         how.engines = tools::parse_engines(options_.engines);
         how.progress = tools::terminal_progress();
         how.without_losses = !training();
+        if (options_.tune) how.tune_seconds = 300;
         if (training()) how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
         return tools::open_net(context_, options_.net, how);
     }
@@ -248,7 +246,7 @@ int main(int argc, char** argv) {
     app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
     tools::add_precision_option(app, options.precision);
     tools::add_engine_option(app, options.engines);
-    app.add_flag("--tune", options.tune, "measure candidates where nothing is known");
+    app.add_flag("--tune", options.tune, "first measure candidates where nothing is known, for 5 minutes at most");
     app.add_option("--json", options.json, "write results as JSON");
     app.add_option("--trace", options.trace, "write a Chrome trace");
     return tools::run_command(app, argc, argv, [&] { Benchmark(options, start).run(); });

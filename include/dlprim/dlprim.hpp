@@ -13,6 +13,7 @@
 #include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
 #include <dlprim/trainer.hpp>
+#include <dlprim/tuning.hpp>
 #include <dlprim/version.hpp>
 
 namespace dp = dlprim;

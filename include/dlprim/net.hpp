@@ -35,6 +35,9 @@ struct NetOptions {
     /// Forced engines: node name or operator type, engine name.
     std::vector<std::pair<std::string, std::string>> engines;
     std::uint64_t seed = 1;                      ///< initialisation and dropout
+    /// Over 0: planning first measures the engines on problems that no database knows, for about so many
+    /// seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
+    double tune_seconds = 0;
     std::function<void(std::string_view what, int done, int total)> progress;
 };
 

@@ -107,6 +107,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     plan_options.fuse = options_.fuse;
     plan_options.engines = options_.engines;
     plan_options.progress = options_.progress;
+    plan_options.tune_seconds = options_.tune_seconds;
     std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
 

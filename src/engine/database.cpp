@@ -9,6 +9,7 @@
 
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
+#include <dlprim/tuning.hpp>
 #include <dlprim/version.hpp>
 
 #include <nlohmann/json.hpp>
@@ -276,6 +277,33 @@ std::string source_hash(const Engine& engine) {
     for (const std::string& path : engine.sources()) text += kernel_source(path);
     if (text.empty()) text = cat(engine.name(), " of ", DLPRIM_VERSION);
     return hash_hex(text);
+}
+
+std::size_t export_tunings(const Context& context, const std::string& path) {
+    const DeviceInfo& device = context.info();
+    std::vector<DatabaseRow> rows;
+    if (const auto user = user_path()) rows = load_database(*user);
+    std::erase_if(rows, [&](const DatabaseRow& row) {
+        return row.device != device.name || row.platform != device.platform;
+    });
+    if (rows.empty())
+        fail(ErrorKind::not_found, "nothing is known of ", device.name, " yet; dlprim_tune measures");
+    write_file_atomically(path, print_database(rows));
+    return rows.size();
+}
+
+std::size_t import_tunings(const std::string& path) {
+    const auto user = user_path();
+    if (!user)
+        fail(ErrorKind::unsupported, "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
+    std::error_code code;
+    if (!std::filesystem::is_regular_file(path, code))
+        fail(ErrorKind::not_found, "there is no file '", path, "'");
+    require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path, "' is too large");
+    const std::vector<DatabaseRow> rows = parse_database(read_file(path), cat("'", path, "'"));
+    Knowledge::instance().add(rows);
+    update_database(*user, rows);
+    return rows.size();
 }
 
 }  // namespace dlprim

@@ -65,7 +65,7 @@ class Engine {
     /// and against layout conversions matters. `problem` has its layouts set.
     virtual double estimate(const Traits& device, const Problem& problem, const Tuning& tuning) const = 0;
 
-    /// At most 100 candidates a problem.
+    /// At most 100 candidates a problem. `problem` has its layouts set, here and in default_tuning().
     virtual TuneSpace tune_space(const Traits& device, const Problem& problem) const;
     virtual Tuning default_tuning(const Traits& device, const Problem& problem) const;
 

@@ -127,13 +127,11 @@ class Chooser {
             require(node.engine_by_type, why);
             notes_.push_back(why);
         }
-        if (const auto row = lookup_tuning(context_, problem)) {
-            const Engine* engine = EngineRegistry::instance().find(row->engine);
-            if (engine != nullptr && applies(*engine, problem)) {
-                add_candidates(i, *engine, row->tuning);
-                return;
-            }
+        for (const TuningRow& row : lookup_tunings(context_, problem)) {
+            const Engine* engine = EngineRegistry::instance().find(row.engine);
+            if (engine != nullptr && applies(*engine, problem)) add_candidates(i, *engine, row);
         }
+        if (!candidates_[i].empty()) return;
         std::string reasons;
         bool failed = false;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
@@ -159,13 +157,23 @@ class Chooser {
         return usable(context_, engine, problem);
     }
 
-    void add_candidates(std::size_t i, const Engine& engine, const std::optional<Tuning>& tuning) {
-        for (const LayoutChoice& layouts : engine.layouts(device_, problems_[i])) {
+    /// With a row: what was measured, in the layout that it was measured in.
+    void add_candidates(std::size_t i, const Engine& engine, const std::optional<TuningRow>& row) {
+        const std::vector<LayoutChoice> choices = engine.layouts(device_, problems_[i]);
+        for (std::size_t l = 0; l < choices.size(); ++l) {
             Candidate candidate;
             candidate.engine = &engine;
-            candidate.tuning = tuning ? *tuning : engine.default_tuning(device_, problems_[i]);
-            candidate.layouts = layouts;
-            candidate.seconds = engine.estimate(device_, with_layouts(problems_[i], layouts), candidate.tuning);
+            candidate.layouts = choices[l];
+            const Problem laid = with_layouts(problems_[i], choices[l]);
+            if (row) {
+                const auto layout = row->tuning.find("layout");
+                if (layout != row->tuning.end() && layout->second != static_cast<std::int64_t>(l)) continue;
+                candidate.tuning = row->tuning;
+                candidate.seconds = row->seconds;
+            } else {
+                candidate.tuning = engine.default_tuning(device_, laid);
+                candidate.seconds = engine.estimate(device_, laid, candidate.tuning);
+            }
             candidates_[i].push_back(std::move(candidate));
         }
     }
@@ -316,9 +324,8 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
         if (!node.engine.empty() && !node.engine_by_type && engine->name() != node.engine) continue;
         const auto best = [&](const Problem& problem, double& seconds) {
             if (!usable(context, *engine, problem)) return;
-            const LayoutChoice layouts = engine->layouts(device, problem).front();
-            const Tuning tuning = engine->default_tuning(device, problem);
-            seconds = std::min(seconds, engine->estimate(device, with_layouts(problem, layouts), tuning));
+            const Problem laid = with_layouts(problem, engine->layouts(device, problem).front());
+            seconds = std::min(seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
         };
         best(fused, fused_seconds);
         best(alone, alone_seconds);

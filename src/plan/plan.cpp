@@ -9,6 +9,7 @@
 #include "plan/choose.hpp"
 #include "plan/memory.hpp"
 #include "plan/schedule.hpp"
+#include "plan/tune.hpp"
 
 #include <algorithm>
 
@@ -151,6 +152,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     if (options.fuse) merge_pointwise(graph);
 
     const std::vector<char> constant = constant_values(graph);
+    if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
     const std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
     Schedule schedule = make_schedule(device.traits(), graph, constant, choices);
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);

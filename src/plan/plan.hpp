@@ -25,6 +25,7 @@ struct PlanOptions {
     bool external_params = false;  ///< eager calls: parameters are bound at each run
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
+    double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long
     bool build = true;  ///< false: steps get no launch; for looking at what would run
 };
 

@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split.cl";
 constexpr const char* pack_path = "conv2d/wgmma_split_pack.cl";
+constexpr std::string_view tag_head = "conv2d.wgmma_split:";
 
 // Where things are in a job's packed weights, in bytes; see wgmma_split_pack.cl.
 struct Packed {
@@ -67,21 +68,10 @@ class WgmmaSplit : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
-        const std::int64_t wm = rows_of(device, problem);
-        std::string tag = cat("conv2d.wgmma_split:", wm, ';');
-        std::int64_t bytes = 0;
-        for (const DenseJob& job : jobs(problem)) {
-            bytes += Packed(job, wm).bytes;
-            tag +=
-                cat(job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h', job.kernel_h, '@',
-                    job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, 'x',
-                    job.x_h, ',', job.x_w, 'd', job.dilate_h, ',', job.dilate_w, ';');
-        }
-        choice.inputs[1] = Layout::packed(tag, static_cast<std::uint64_t>(bytes));
-        return {choice};
+        // A choice a tile: weights are packed for it. The preferred one first.
+        const std::int64_t best =
+            choose_wgmma(device, largest(problem), output_bytes(problem), 64e6).at("wm");
+        return {choice_of(problem, best), choice_of(problem, 3 - best)};
     }
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
@@ -94,7 +84,7 @@ class WgmmaSplit : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        const std::int64_t wm = rows_of(device, problem);
+        const std::int64_t wm = rows_of(problem);
         double seconds = 0;
         for (const DenseJob& job : jobs(problem))
             seconds += wgmma_seconds(device, size_of(job), wm, tuning.at("splits")) +
@@ -107,11 +97,9 @@ class WgmmaSplit : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // The tile of the packed weights is settled; the job with most work decides the parts.
-        const std::int64_t wm = rows_of(device, problem);
-        Tuning best = choose_wgmma(device, largest(problem), output_bytes(problem), 64e6);
-        best["wm"] = wm;
-        return best;
+        // The layout settles the tile; the job with most work decides the parts.
+        const std::int64_t wm = rows_of(problem);
+        return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6, wm);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
@@ -121,7 +109,7 @@ class WgmmaSplit : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
-        const std::int64_t wm = rows_of(context.traits(), problem);
+        const std::int64_t wm = rows_of(problem);
         std::int64_t at = 0;
         const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
         if (fill) add_phase_fill(*launch, context, problem);
@@ -137,7 +125,7 @@ class WgmmaSplit : public Engine {
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
         auto launch = std::make_unique<KernelLaunch>();
-        const std::int64_t wm = rows_of(context.traits(), problem);
+        const std::int64_t wm = rows_of(problem);
         const auto program = context.build({pack_path, kernel_source(pack_path), ""});
         std::int64_t at = 0;
         for (const DenseJob& job : jobs(problem)) {
@@ -199,8 +187,29 @@ class WgmmaSplit : public Engine {
         return size;
     }
 
-    std::int64_t rows_of(const Traits& device, const Problem& problem) const {
-        return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6).at("wm");
+    LayoutChoice choice_of(const Problem& problem, std::int64_t wm) const {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.outputs.assign(1, Layout::plain());
+        std::string tag = cat(tag_head, wm, ';');
+        std::int64_t bytes = 0;
+        for (const DenseJob& job : jobs(problem)) {
+            bytes += Packed(job, wm).bytes;
+            tag +=
+                cat(job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h', job.kernel_h, '@',
+                    job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, 'x',
+                    job.x_h, ',', job.x_w, 'd', job.dilate_h, ',', job.dilate_w, ';');
+        }
+        choice.inputs[1] = Layout::packed(tag, static_cast<std::uint64_t>(bytes));
+        return choice;
+    }
+
+    /// Rows of a tile, in 64, that the weights are packed for.
+    static std::int64_t rows_of(const Problem& problem) {
+        const std::string& tag = problem.inputs.at(1).layout.tag;
+        require(tag.size() > tag_head.size() && tag.compare(0, tag_head.size(), tag_head) == 0,
+                "conv2d.wgmma_split wants weights that it has packed");
+        return tag[tag_head.size()] - '0';
     }
 
     void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
@@ -314,10 +323,11 @@ double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int
 }
 
 Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
-                    double limit_bytes) {
+                    double limit_bytes, std::int64_t only_wm) {
     Tuning best{{"wm", 1}, {"splits", 1}};
     double best_seconds = 1e300;
     for (std::int64_t wm = 1; wm <= 2; ++wm) {
+        if (only_wm != 0 && wm != only_wm) continue;
         for (std::int64_t splits = 1; splits <= 512;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > 1 &&

@@ -28,9 +28,9 @@ double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t w
 /// With writing and adding parts of `part_bytes` each.
 double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                            std::int64_t splits, double part_bytes);
-/// {"wm", "splits"}: the cheapest by the model.
+/// {"wm", "splits"}: the cheapest by the model, with `only_wm` unless that is 0.
 Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
-                    double limit_bytes);
+                    double limit_bytes, std::int64_t only_wm = 0);
 TuneSpace wgmma_tune_space(const Tuning& standard);
 
 }  // namespace dlprim::conv2d

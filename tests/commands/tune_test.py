@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_tune: what it measures is kept, used, carried to another database, and is not repeated."""
+import json
+
+from commands import DEVICES, CommandTest, main, network, operator
+
+NET = network({"x": [2, 8, 12, 12]}, ["y"],
+              operator("Convolution2D", "conv", "x", channels_out=16, kernel=3, pad=1),
+              operator("InnerProduct", "fc", "conv", "y", outputs=10))
+
+
+class Tune(CommandTest):
+    def test_measures_once_and_carries_over(self):
+        device = DEVICES[-1]
+        net = self.write("net.json", NET)
+        here = {"DLPRIM_TUNING": str(self.folder / "here.json")}
+        out = self.succeed("tune", net, "-d", device, "--seconds", "40", **here).out
+        self.assertIn("tuned 2 problems", out)
+        rows = json.loads((self.folder / "here.json").read_text())["rows"]
+        self.assertEqual({row["engine"].split(".")[0] for row in rows}, {"conv2d", "inner_product"})
+        for row in rows:
+            self.assertGreater(row["seconds"], 0)
+        out = self.succeed("tune", net, "-d", device, "--export", self.folder / "out.json", **here).out
+        self.assertIn("tuned 0 problems", out)
+        self.assertIn(f"{len(rows)} rows to", out)
+
+        # A row decides: with all others taken away, its engine runs.
+        there = {"DLPRIM_TUNING": str(self.folder / "there.json")}
+        slowest = max((row for row in rows if row["engine"].startswith("conv2d")), key=lambda row: row["seconds"])
+        self.write("one.json", {"format": 1, "rows": [slowest]})
+        self.assertIn("1 rows from", self.succeed("tune", "-d", device, "--import", self.folder / "one.json", **there).out)
+        report = self.folder / "report.json"
+        self.succeed("benchmark", device, net, "-i", "1", "-w", "1", "--json", report, **there)
+        engines = {node["name"]: node["engine"] for node in json.loads(report.read_text())["nodes"]}
+        self.assertEqual(engines["conv"], slowest["engine"])
+
+    def test_a_training_step_and_a_deadline(self):
+        net = self.write("net.json", NET)
+        out = self.succeed("tune", net, "-d", "cpu", "--train", "--seconds", "0.000001",
+                           DLPRIM_TUNING=str(self.folder / "t.json")).out
+        self.assertIn("too short for", out)
+
+    def test_benchmark_tunes(self):
+        net = self.write("net.json", NET)
+        out = self.succeed("benchmark", "cpu", net, "-i", "1", "-w", "1", "--tune",
+                           DLPRIM_TUNING=str(self.folder / "t.json")).out
+        self.assertRegex(out, "note: tuned [0-9]+ problem")
+
+    def test_bad_input(self):
+        place = {"DLPRIM_TUNING": str(self.folder / "t.json")}
+        self.refuse(["give a NET"], "tune", "-d", "cpu", code=2, **place)
+        self.refuse(["missing.json"], "tune", "-d", "cpu", "--import", self.folder / "missing.json", **place)
+        self.refuse(["no tuning database"], "tune", "-d", "cpu", "--import", self.write("bad.json", "[1"), **place)
+        self.refuse(["nothing is known"], "tune", "-d", "cpu", "--export", self.folder / "out.json", **place)
+        self.assertFalse((self.folder / "out.json").exists())
+
+
+if __name__ == "__main__":
+    main()
