@@ -181,12 +181,15 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         const ulong b_lower = WGMMA_COLUMNS(at + 2 * A_PLANE + B_PLANE + warpgroup * 8192, 8192);
 #endif
         WGMMA_BEGIN
+        // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), k == 0, "0, 1");
             WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(2048 * k), 0, "0, 1");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), 0, "0, 1");
         }
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), 0, "0, 1");
         WGMMA_COMMIT
         if (t + 1 < last) {
             COPY_WEIGHTS(t + 1, 1 - stage)

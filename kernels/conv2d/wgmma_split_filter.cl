@@ -167,12 +167,15 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         const ulong b_upper = WGMMA_ROWS(at + 2 * A_PLANE + column_bytes);
         const ulong b_lower = WGMMA_ROWS(at + 2 * A_PLANE + B_PLANE + column_bytes);
         WGMMA_BEGIN
+        // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
             WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), k == 0, "0, 0");
             WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(32 * k), 0, "0, 0");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), 0, "0, 0");
         }
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), 0, "0, 0");
         WGMMA_COMMIT
         if (t + 1 < last) {
             KEEP_A(1 - stage)

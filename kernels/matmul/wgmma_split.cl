@@ -201,12 +201,15 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
         const ulong b_upper = B_TILE(at + 2 * A_PLANE + column_bytes);
         const ulong b_lower = B_TILE(at + 2 * A_PLANE + B_PLANE + column_bytes);
         WGMMA_BEGIN
+        // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             WGMMA(product, a_lower + A_STEP * i, b_upper + B_STEP * i, i == 0, WAYS);
             WGMMA(product, a_upper + A_STEP * i, b_lower + B_STEP * i, 0, WAYS);
-            WGMMA(product, a_upper + A_STEP * i, b_upper + B_STEP * i, 0, WAYS);
         }
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            WGMMA(product, a_upper + A_STEP * i, b_upper + B_STEP * i, 0, WAYS);
         WGMMA_COMMIT
         if (t + 1 < steps) {
             LOOK
