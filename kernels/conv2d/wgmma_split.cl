@@ -141,8 +141,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
             m1_ = max(m1_, other.y);                                                            \
         }                                                                                       \
         if (k0 == 0) {                                                                          \
-            unscale[(stage)*BN + column] = SPLIT_UNSCALE(m0_);                                  \
-            unscale[(stage)*BN + column + 1] = SPLIT_UNSCALE(m1_);                              \
+            unscale[(stage)*BN + column] = SPLIT_UNSCALE_CUT(m0_);                                  \
+            unscale[(stage)*BN + column + 1] = SPLIT_UNSCALE_CUT(m1_);                              \
         }                                                                                       \
         const float s0 = SPLIT_SCALE(m0_), s1 = SPLIT_SCALE(m1_);                               \
         local uchar* to = tiles + (stage)*STAGE + 2 * A_PLANE + block * 8192;                   \

@@ -122,13 +122,13 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
     }
 #endif
 // Rows of `next` to local memory as halves, upper plane and lower plane `apart` bytes behind.
-#define KEEP(next, rows, from, apart, unscales)                                                  \
+#define KEEP(next, rows, from, apart, unscales, UNSCALE)                                                  \
     {                                                                                      \
         float most_ = 0;                                                                   \
         _Pragma("unroll") for (int i = 0; i < 2 * (rows); ++i) most_ = fmax(most_, fabs(next[i])); \
         const uint most = warp_max(as_uint(most_));                                        \
         const float scale = SPLIT_SCALE(most);                                             \
-        if (lane == 0) (unscales)[warp] = SPLIT_UNSCALE(most);                             \
+        if (lane == 0) (unscales)[warp] = UNSCALE(most);                             \
         local uchar* to = (from) + warp * (rows)*128 + (lane & 3) * 4;                     \
         _Pragma("unroll") for (int i = 0; i < (rows); ++i) {                               \
             uint upper, lower;                                                             \
@@ -138,8 +138,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
             *(local uint*)(to + (apart) + WGMMA_AT(i, lane >> 2)) = lower;                 \
         }                                                                                  \
     }
-#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8)
-#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*8)
+#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
+#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
 
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;

@@ -94,15 +94,15 @@ inline uint warp_max(uint v) {
         *(local uint*)(at) = upper;                                         \
         *(local uint*)((at) + (apart)) = lower;                             \
     }
-#define KEEP_ALONG_K(next, rows, largest, most, to, apart, unscales)                                    \
+#define KEEP_ALONG_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                    \
     {                                                                                                   \
         const float scale = SPLIT_SCALE(most.x);                                                        \
-        if (lane < LINES(rows)) (unscales)[warp * LINES(rows) + lane] = SPLIT_UNSCALE(most.x);          \
+        if (lane < LINES(rows)) (unscales)[warp * LINES(rows) + lane] = UNSCALE(most.x);          \
         local uchar* line = (to) + warp * LINES(rows) * 128 + (lane & 3) * 4;                           \
         _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i)                                         \
             STORE_HALVES(next, i, scale, scale, line + WGMMA_AT(i, lane >> 2), apart)                   \
     }
-#define KEEP_ACROSS_K(next, rows, largest, most, to, apart, unscales)                                   \
+#define KEEP_ACROSS_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                   \
     {                                                                                                   \
         const int block = warp / SHARE(rows), first_k = warp % SHARE(rows), row = block * 64 + lane * 2; \
         uint2 most_ = (uint2)(0);                                                                       \
@@ -110,8 +110,8 @@ inline uint warp_max(uint v) {
             most_ = max(most_, *(local const uint2*)((largest) + i * (rows) + row));                    \
         const float s0 = SPLIT_SCALE(most_.x), s1 = SPLIT_SCALE(most_.y);                               \
         if (first_k == 0) {                                                                             \
-            (unscales)[row] = SPLIT_UNSCALE(most_.x);                                                   \
-            (unscales)[row + 1] = SPLIT_UNSCALE(most_.y);                                               \
+            (unscales)[row] = UNSCALE(most_.x);                                                   \
+            (unscales)[row + 1] = UNSCALE(most_.y);                                               \
         }                                                                                               \
         local uchar* line = (to) + block * 8192 + (lane & 3) * 4;                                       \
         _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i)                                        \
@@ -181,8 +181,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
     LOOK_B(next_b, BN, largest_b, most_b)                 \
     barrier(CLK_LOCAL_MEM_FENCE);
 #define KEEP_BOTH(stage)                                                                                             \
-    KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM)                    \
-    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*BN)
+    KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM, SPLIT_UNSCALE)                    \
+    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*BN, SPLIT_UNSCALE_CUT)
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
     if (steps > 0) {
