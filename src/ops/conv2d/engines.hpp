@@ -9,6 +9,7 @@ namespace dlprim::conv2d {
 void add_host_engines(EngineRegistry& registry);                 ///< host.cpp
 void add_blocked_engines(EngineRegistry& registry);              ///< blocked.cpp
 void add_blocked_first_engine(EngineRegistry& registry);         ///< blocked_first.cpp
+void add_blocked_winograd_engines(EngineRegistry& registry);     ///< blocked_winograd.cpp
 void add_blocked_filter_engines(EngineRegistry& registry);       ///< blocked_filter.cpp
 void add_blocked_depthwise_engines(EngineRegistry& registry);    ///< blocked_depthwise.cpp
 void add_implicit_gemm_engines(EngineRegistry& registry);        ///< implicit_gemm.cpp
