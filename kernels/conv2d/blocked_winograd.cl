@@ -7,8 +7,8 @@
 // `scratch`, which is to stay in the second-level cache, it holds
 //
 //     v [36][panel][in block][P][V]  the tiles transformed, P a panel, made once a group
-//     m [36][O][tile][V]           one slab's products: for each of the 36 frequencies v times weights, by tiles of O blocks
-//                                  of output channels by P pixels-tiles in registers, as blocked.cl has them
+//     m [36][O][tile][V]             one slab's products, for each of the 36 frequencies: O blocks of output channels by
+//                                    P tiles in registers, as blocked.cl has pixels
 //
 // and transforms m into pixels of y. Rows of v and m end in one vector too many where it makes their length odd, so that
 // the 36 places of a tile do not share a set of the cache.
