@@ -3,6 +3,12 @@
 //
 // Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows nothing
 // of gradients. An empty Tensor (default-made) has no memory.
+//
+// What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with channels in
+// blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major. buffer() and the copies
+// then allocate that memory (from the context's pool) and enqueue one conversion, once for all tensors on
+// the memory, without a wait. So they count as enqueuing: by one thread at a time for a context. Views can
+// be made, and tensors copied and destroyed, at any time.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -17,6 +23,7 @@
 namespace dlprim {
 
 class Buffer;
+class Deferred;
 
 class Tensor {
   public:
@@ -30,6 +37,8 @@ class Tensor {
     /// A view on existing memory (what the library and its wrappers use).
     Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset, Shape shape,
            DType dtype);
+    /// Contents in a layout of an engine's choice; the library's own (src/runtime/deferred.hpp).
+    explicit Tensor(std::shared_ptr<Deferred> deferred);
 
     /// Wraps a cl_mem of the context's own cl_context without a copy; it is retained.
     static Tensor wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
@@ -38,7 +47,7 @@ class Tensor {
     static Tensor wrap_host(const Context& context, void* data, const Shape& shape,
                             DType dtype = DType::f32);
 
-    bool defined() const noexcept { return buffer_ != nullptr; }
+    bool defined() const noexcept { return buffer_ != nullptr || deferred_ != nullptr; }
     const Context& context() const { return *context_; }
     const Shape& shape() const noexcept { return shape_; }
     const std::vector<std::int64_t>& strides() const noexcept { return strides_; }  ///< in elements
@@ -46,7 +55,10 @@ class Tensor {
     std::uint64_t byte_offset() const noexcept { return byte_offset_; }
     std::uint64_t bytes() const noexcept;  ///< elements times their size
     bool contiguous() const noexcept;      ///< row-major without gaps
-    const std::shared_ptr<Buffer>& buffer() const noexcept { return buffer_; }
+    /// The memory, row-major; may enqueue (see above), and throw Error(out_of_memory) then.
+    const std::shared_ptr<Buffer>& buffer() const { return deferred_ ? plain() : buffer_; }
+    /// Contents that may lie in another layout; the library's own. nullptr for other tensors.
+    const std::shared_ptr<Deferred>& deferred() const noexcept { return deferred_; }
 
     // Views that share this tensor's memory.
     Tensor reshape(const Shape& shape) const;  ///< same element count; contiguous() tensors only
@@ -62,8 +74,13 @@ class Tensor {
     void fill(double value);
 
   private:
+    const std::shared_ptr<Buffer>& plain() const;
+    /// buffer() for who writes all of this tensor: contents that it covers need no conversion.
+    const std::shared_ptr<Buffer>& overwritten() const;
+
     std::optional<Context> context_;
-    std::shared_ptr<Buffer> buffer_;
+    std::shared_ptr<Buffer> buffer_;     ///< nullptr where deferred_ is not
+    std::shared_ptr<Deferred> deferred_;
     std::uint64_t byte_offset_ = 0;
     Shape shape_;
     std::vector<std::int64_t> strides_;

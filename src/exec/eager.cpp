@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Eager calls: a graph of one node, planned once a problem and kept; a second call of the same problem is a
-// look-up, bindings and enqueues.
+// Eager calls: plans kept by problem; a second call of the same problem is a look-up, bindings and enqueues.
 #include "exec/eager.hpp"
 
 #include "base/text.hpp"
-#include "exec/executor.hpp"
-#include "graph/operator.hpp"
-#include "graph/passes/passes.hpp"
+#include "exec/eager_entry.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/deferred.hpp"
 
 #include <memory>
 #include <mutex>
@@ -18,26 +16,17 @@ namespace dlprim {
 
 namespace {
 
-/// A planned call and the order in which its externals are bound.
-struct Entry {
-    std::unique_ptr<Executor> executor;
-    std::vector<Shape> output_shapes;
-    std::vector<DType> output_dtypes;
-    /// By external: which operand (inputs, params, output gradients, in that order) or result it is.
-    struct Binding {
-        bool result;
-        std::size_t index;
-    };
-    std::vector<Binding> bindings;
-    std::vector<TensorSpec> gradients;  ///< of outputs: what the call must bring
-    std::size_t results = 0;
-    bool uses_scalars = false;
-};
+constexpr std::size_t most_kept = 4096;
 
 /// Calls of one context. Scratch is shared: the queue is in order.
 struct ContextCache {
-    std::unordered_map<std::string, std::unique_ptr<Entry>> entries;
+    /// By problem. One whose plan keeps something derived from its parameters (packed weights) belongs to
+    /// those parameters, so that layers of one shape do not undo each other's work: it is found in `owned`,
+    /// by problem and parameters, and leaves nothing here but that it is so.
+    std::unordered_map<std::string, std::shared_ptr<EagerEntry>> problems, owned;
+    std::unordered_map<std::string, std::shared_ptr<Executor>> conversions;  ///< of results to plain
     BlockStore store;
+    std::string key;  ///< made here, call by call
 };
 
 ContextCache& cache_of(const Context& context) {
@@ -50,227 +39,247 @@ ContextCache& cache_of(const Context& context) {
     return *slot;
 }
 
-struct Call {
-    std::string_view type;
-    const Attrs& options;
-    std::span<const Tensor> inputs, params, output_gradients;
-    const ops::CallOptions& how;
-    bool backward;
-};
+/// Keys are bytes: what has no fixed size stands behind its size.
+template <typename T>
+void append(std::string& key, const T& value) {
+    key.append(reinterpret_cast<const char*>(&value), sizeof(value));
+}
 
-std::string key_of(const Call& call) {
-    std::string key = cat(call.type, call.backward ? " backward " : " ", call.how.training ? "training " : "", call.how.engine,
-                          " {", call.options.str(), "}");
-    for (const auto& [what, engine] : call.how.engines) key += cat(' ', what, '=', engine);
+void append_text(std::string& key, std::string_view text) {
+    append(key, text.size());
+    key += text;
+}
+
+void append_shape(std::string& key, const Shape& shape, DType dtype) {
+    key += static_cast<char>(dtype);
+    key += static_cast<char>(shape.rank());
+    for (const std::int64_t size : shape.dims()) append(key, size);
+}
+
+void append_layout(std::string& key, const Layout* layout) {
+    key += static_cast<char>(layout == nullptr ? Layout::Kind::plain : layout->kind);
+    if (layout != nullptr) append(key, layout->block);
+}
+
+void make_key(std::string& key, const EagerCall& call, std::span<const EagerOperand> operands) {
+    key.clear();
+    append_text(key, call.type);
+    append(key, call.options.id);
+    key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) + (has_out(call) ? 4 : 0));
+    append_text(key, call.how.engine);
+    append(key, call.how.engines.size());
+    for (const auto& [what, engine] : call.how.engines) {
+        append_text(key, what);
+        append_text(key, engine);
+    }
     for (const auto& list : {call.inputs, call.params}) {
-        key += " |";
-        for (const Tensor& tensor : list) key += cat(' ', name_of(tensor.dtype()), tensor.shape().str());
+        append(key, list.size());
+        for (const Tensor& tensor : list) append_shape(key, tensor.shape(), tensor.dtype());
     }
-    return key;
+    for (const EagerOperand& operand : operands) append_layout(key, operand.layout);
 }
 
-ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor, Role role) {
-    Value value;
-    value.name = name;
-    value.spec = {tensor.shape(), tensor.dtype()};
-    value.role = role;
-    value.trainable = role == Role::parameter && is_float(tensor.dtype());
-    const ValueId id = graph.add_value(std::move(value));
-    if (role == Role::input) graph.inputs.push_back(id);
-    return id;
-}
-
-/// A binding of another shape or type than planned would be read past its end.
-void check_operand(const Call& call, const char* what, std::size_t index, const Tensor& tensor, const TensorSpec& wanted) {
-    require(tensor.shape() == wanted.shape && tensor.dtype() == wanted.dtype, call.type, ": ", what, ' ', index, " is ",
-            name_of(tensor.dtype()), ' ', tensor.shape().str(), ", wants ", name_of(wanted.dtype), ' ', wanted.shape.str());
-}
-
-void check_params(const Operator& op, const Attrs& attrs, const Call& call) {
-    std::vector<TensorSpec> specs;
-    for (const Tensor& tensor : call.inputs) specs.push_back({tensor.shape(), tensor.dtype()});
-    const std::vector<ParamSpec> wanted = op.params(attrs, specs);
-    require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(), " parameters, got ", call.params.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i)
-        check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
-}
-
-std::unique_ptr<Entry> make_entry(const Context& context, const Call& call, BlockStore& store) {
-    const Operator& op = OperatorRegistry::instance().get(call.type);
-    const auto count = static_cast<int>(call.inputs.size());
-    require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count, " inputs, takes ", op.min_inputs(),
-            " to ", op.max_inputs());
-    const Attrs attrs = op.schema().complete(call.options, cat("[", call.type, "] "));
-    check_params(op, attrs, call);
-
-    Graph graph;
-    graph.training = call.how.training;
-    std::vector<ValueId> operands;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        operands.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input));
-    for (std::size_t i = 0; i < call.params.size(); ++i)
-        operands.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter));
-    const std::vector<ValueId> made = graph.add(call.type, call.type, operands, attrs);
-    graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    for (std::size_t i = 0; i < made.size(); ++i) graph.outputs.emplace_back(made[i], cat("output ", i));
-
-    expand_composites(graph);
-    if (call.backward) {
-        DifferentiateOptions how;
-        how.input_gradients = true;
-        how.seeds_are_inputs = true;
-        differentiate(graph, how);
-        graph.outputs.clear();
-        graph.assignments.clear();
-        graph.remove_dead();
+void add_params(std::string& key, const EagerCall& call, std::span<const EagerOperand> operands) {
+    for (const EagerOperand& operand : operands.subspan(call.inputs.size(), call.params.size())) {
+        append(key, operand.buffer->id());
+        append(key, operand.byte_offset);
     }
-
-    PlanOptions options;
-    options.external_params = true;
-    options.engines = call.how.engines;
-    auto entry = std::make_unique<Entry>();
-    entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store, true);
-    const Plan& plan = entry->executor->plan();
-    const auto operand_index = [&](ValueId value) {
-        for (std::size_t i = 0; i < operands.size(); ++i)
-            if (operands[i] == value) return i;
-        return operands.size();
-    };
-    entry->results = call.backward ? operands.size() : made.size();
-    entry->output_shapes.resize(entry->results);
-    entry->output_dtypes.resize(entry->results, DType::f32);
-    std::size_t next_output = 0, next_gradient = operands.size();
-    for (const External& external : plan.externals) {
-        Entry::Binding binding{false, 0};
-        switch (external.kind) {
-            case External::Kind::input: {
-                const std::size_t operand = operand_index(external.value);
-                binding.index = operand < operands.size() ? operand : next_gradient++;
-                if (operand == operands.size()) entry->gradients.push_back(plan.graph.spec(external.value));
-                break;
-            }
-            case External::Kind::parameter: binding.index = operand_index(external.value); break;
-            case External::Kind::output: binding = {true, next_output++}; break;
-            case External::Kind::gradient: binding = {true, operand_index(external.value)}; break;
-        }
-        if (binding.result) {
-            entry->output_shapes[binding.index] = plan.graph.shape(external.value);
-            entry->output_dtypes[binding.index] = plan.graph.spec(external.value).dtype;
-        }
-        entry->bindings.push_back(binding);
-    }
-    for (const Block& block : plan.blocks) entry->uses_scalars = entry->uses_scalars || block.name == "scalars";
-    return entry;
 }
 
-const Context& context_of(const Call& call) {
-    const Tensor* first = !call.inputs.empty() ? call.inputs.data() : call.params.data();
-    require(!call.inputs.empty() || !call.params.empty(), call.type, " needs at least one tensor to know its device by");
-    for (const auto& list : {call.inputs, call.params, call.output_gradients, std::span<const Tensor>(call.how.out)}) {
-        for (const Tensor& tensor : list) {
-            if (list.data() == call.how.out.data() && !tensor.defined()) continue;  // one to be made
-            require(tensor.defined(), call.type, " got an empty tensor");
-            require(tensor.context() == first->context(), call.type, " got tensors of different contexts");
-        }
-    }
-    return first->context();
-}
-
-std::string own_key_of(const Call& call, std::string key) {
-    for (const Tensor& param : call.params) key += cat(" #", param.buffer()->id(), '+', param.byte_offset());
-    return key;
-}
-
-/// Entries are found by problem. One that keeps something derived from its parameters (packed weights)
-/// belongs to those parameters, so that layers of one shape do not undo each other's work.
-Entry& find_entry(const Context& context, const Call& call) {
-    constexpr std::size_t most = 4096;
+std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
     ContextCache& cache = cache_of(context);
-    const std::string key = key_of(call);
-    const std::string own_key = own_key_of(call, key);
-    for (const std::string* k : {&own_key, &key})
-        if (const auto found = cache.entries.find(*k); found != cache.entries.end()) return *found->second;
-    if (cache.entries.size() >= most) cache.entries.clear();
-    std::unique_ptr<Entry> made = make_entry(context, call, cache.store);
-    const bool own = !made->executor->plan().setup.empty();
-    return *(cache.entries[own ? own_key : key] = std::move(made));
+    std::string& key = cache.key;
+    make_key(key, call, operands);
+    if (const auto found = cache.problems.find(key); found != cache.problems.end()) {
+        if (found->second) return found->second;
+        std::string own = key;
+        add_params(own, call, operands);
+        if (const auto owned = cache.owned.find(own); owned != cache.owned.end()) return owned->second;
+    }
+    if (cache.problems.size() + cache.owned.size() >= most_kept) {
+        cache.problems.clear();
+        cache.owned.clear();
+    }
+    std::shared_ptr<EagerEntry> made = make_eager_entry(context, call, operands, cache.store);
+    if (made->executor->plan().setup.empty()) return cache.problems[key] = made;
+    cache.problems[key] = nullptr;
+    add_params(key, call, operands);
+    return cache.owned[key] = made;
 }
 
-std::vector<Tensor> run_once(const Context& context, const Call& call) {
-    Entry& entry = find_entry(context, call);
+void forget_entry(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
+    ContextCache& cache = cache_of(context);
+    make_key(cache.key, call, operands);
+    cache.problems.erase(cache.key);
+    add_params(cache.key, call, operands);
+    cache.owned.erase(cache.key);
+}
 
-    if (call.backward) {
-        require(call.output_gradients.size() == entry.gradients.size(), call.type, " takes the gradients of ",
-                entry.gradients.size(), " outputs, got ", call.output_gradients.size());
-        for (std::size_t i = 0; i < entry.gradients.size(); ++i)
-            check_operand(call, "output gradient", i, call.output_gradients[i], entry.gradients[i]);
+/// The plan of a value that comes in one layout and goes out plain.
+std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& store) {
+    Graph graph;
+    Value value;
+    value.name = "result";
+    value.spec = {from.shape(), from.dtype()};
+    value.role = Role::input;
+    const ValueId id = graph.add_value(std::move(value));
+    graph.inputs.push_back(id);
+    graph.outputs.emplace_back(id, "result");
+    PlanOptions options;
+    options.input_layouts[id] = from.layout();
+    return std::make_shared<Executor>(from.context(), make_plan(from.context(), std::move(graph), options), store, true);
+}
+
+/// How results of eager calls become plain.
+void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& contents, const std::shared_ptr<Buffer>& plain) {
+    ContextCache& cache = cache_of(from.context());
+    std::string& key = cache.key;
+    for (;;) {
+        key.clear();
+        append_shape(key, from.shape(), from.dtype());
+        append_layout(key, &from.layout());
+        if (cache.conversions.size() >= most_kept) cache.conversions.clear();
+        std::shared_ptr<Executor>& executor = cache.conversions[key];
+        try {
+            if (!executor) executor = make_conversion(from, cache.store);
+            executor->bind(0, contents, 0);
+            executor->bind(1, plain, 0);
+            executor->run(Part::forward);
+            executor->release_bindings();
+            return;
+        } catch (const EngineFailure&) {
+            executor.reset();  // planned anew without the engine that failed
+        }
     }
-    require(call.how.out.size() <= entry.results, call.type, " makes ", entry.results, " tensors, `out` has ",
-            call.how.out.size());
+}
 
-    std::vector<Tensor> results(entry.results);
-    const auto operand = [&](std::size_t i) -> const Tensor& {
-        if (i < call.inputs.size()) return call.inputs[i];
-        i -= call.inputs.size();
-        if (i < call.params.size()) return call.params[i];
-        return call.output_gradients[i - call.params.size()];
+const Context& context_of(const EagerCall& call) {
+    require(!call.inputs.empty() || !call.params.empty(), call.type, " needs at least one tensor to know its device by");
+    const Tensor& first = !call.inputs.empty() ? call.inputs[0] : call.params[0];
+    const auto check = [&](const Tensor& tensor) {
+        require(tensor.defined(), call.type, " got an empty tensor");
+        require(tensor.context() == first.context(), call.type, " got tensors of different contexts");
     };
-    for (std::size_t i = 0; i < entry.bindings.size(); ++i) {
-        const Entry::Binding& binding = entry.bindings[i];
-        if (!binding.result) {
-            const Tensor& tensor = operand(binding.index);
-            require(tensor.contiguous(), call.type, " got a strided view of shape ", tensor.shape().str(),
-                    "; copy it into a tensor of its own first");
-            entry.executor->bind(static_cast<int>(i), tensor);
+    for (const auto& list : {call.inputs, call.params, call.output_gradients})
+        for (const Tensor& tensor : list) check(tensor);
+    for (const Tensor& tensor : call.how.out)
+        if (tensor.defined()) check(tensor);  // others are to be made
+    return first.context();
+}
+
+/// Whether the tensor is all of what is deferred, in its order.
+bool is_whole(const Tensor& tensor, const Deferred& deferred) {
+    return tensor.byte_offset() == 0 && tensor.shape() == deferred.shape() && tensor.contiguous();
+}
+
+/// Memory of what the call reads; inputs and output gradients as they lie.
+std::vector<EagerOperand> operands_of(const EagerCall& call) {
+    std::vector<EagerOperand> operands;
+    operands.reserve(call.inputs.size() + call.params.size() + call.output_gradients.size());
+    const auto add = [&](const Tensor& tensor, bool as_it_lies) {
+        if (!tensor.contiguous())
+            fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ", tensor.shape().str(),
+                 "; copy it into a tensor of its own first");
+        if (const Deferred* deferred = tensor.deferred().get(); deferred && as_it_lies && is_whole(tensor, *deferred))
+            if (std::shared_ptr<Buffer> contents = deferred->contents()) {
+                operands.push_back({std::move(contents), 0, &deferred->layout()});
+                return;
+            }
+        operands.push_back({tensor.buffer(), tensor.byte_offset(), nullptr});
+    };
+    for (const Tensor& tensor : call.inputs) add(tensor, true);
+    for (const Tensor& tensor : call.params) add(tensor, false);
+    for (const Tensor& tensor : call.output_gradients) add(tensor, true);
+    return operands;
+}
+
+void check_out(const EagerCall& call, const EagerEntry& entry) {
+    const auto& out = call.how.out;
+    require(out.size() <= entry.results.size(), call.type, " makes ", entry.results.size(), " tensors, `out` has ", out.size());
+    for (const auto& [is_result, i] : entry.bindings) {
+        if (!is_result || i >= out.size() || !out[i].defined()) continue;
+        check_operand(call, "out tensor", i, out[i], entry.results[i].spec);
+        require(out[i].contiguous(), call.type, ": out tensor ", i, " is a strided view; results go to memory without gaps");
+    }
+}
+
+/// Memory for a result; what `out` tensors held is dropped.
+Tensor make_result(const Context& context, const EagerEntry::Result& result) {
+    const Shape& shape = result.spec.shape;
+    const DType dtype = result.spec.dtype;
+    std::shared_ptr<Buffer> memory = context.impl().allocate_cached(storage_bytes(shape, dtype, result.layout));
+    if (result.layout.is_plain()) return Tensor(context, std::move(memory), 0, shape, dtype);
+    return Tensor(std::make_shared<Deferred>(context, std::move(memory), result.layout, shape, dtype, convert_result));
+}
+
+std::vector<Tensor> run_once(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
+    const std::shared_ptr<EagerEntry> entry = find_entry(context, call, operands);
+    Executor& executor = *entry->executor;
+    check_gradients(call, entry->gradients);
+    check_out(call, *entry);
+
+    std::vector<Tensor> results(entry->results.size());
+    for (std::size_t i = 0; i < entry->bindings.size(); ++i) {
+        const auto [is_result, index] = entry->bindings[i];
+        const int external = static_cast<int>(i);
+        if (!is_result) {
+            executor.bind(external, operands[index].buffer, operands[index].byte_offset);
             continue;
         }
-        Tensor& result = results[binding.index];
-        const Shape& shape = entry.output_shapes[binding.index];
-        const DType dtype = entry.output_dtypes[binding.index];
-        if (binding.index < call.how.out.size() && call.how.out[binding.index].defined()) {
-            result = call.how.out[binding.index];
-            check_operand(call, "out tensor", binding.index, result, {shape, dtype});
-            require(result.contiguous(), call.type, ": out tensor ", binding.index, " is a strided view; results go to memory without gaps");
-        } else {
-            const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
-            result = Tensor(context, context.impl().allocate_cached(bytes), 0, shape, dtype);
+        Tensor& result = results[index];
+        if (index < call.how.out.size() && call.how.out[index].defined()) {
+            result = call.how.out[index];
+            Deferred* deferred = result.deferred().get();
+            if (deferred && is_whole(result, *deferred)) deferred->overwrite();
+            executor.bind(external, result);
+            continue;
         }
-        entry.executor->bind(static_cast<int>(i), result);
+        result = make_result(context, entry->results[index]);
+        executor.bind(external, result.deferred() ? result.deferred()->contents() : result.buffer(), 0);
     }
-    if (entry.uses_scalars) {
-        entry.executor->set_integer("@seed", call.how.seed);
-        entry.executor->set_integer("@step", call.how.step);
+    if (entry->uses_scalars) {
+        executor.set_integer("@seed", call.how.seed);
+        executor.set_integer("@step", call.how.step);
     }
-    entry.executor->check_params();
-    entry.executor->run(Part::forward);
-    if (call.backward) entry.executor->run(Part::backward);
-    entry.executor->release_bindings();
+    executor.check_params();
+    executor.run(Part::forward);
+    if (call.backward) executor.run(Part::backward);
+    executor.release_bindings();
     return results;
 }
 
-std::vector<Tensor> run(const Call& call) {
+std::vector<Tensor> run(const EagerCall& call) {
     const Context& context = context_of(call);
+    // Once for all tries: an `out` tensor that is an input, too, loses its contents at the first.
+    const std::vector<EagerOperand> operands = operands_of(call);
     for (;;) {
         try {
-            return run_once(context, call);
+            return run_once(context, call, operands);
         } catch (const EngineFailure&) {
-            // Planned anew without the engine that failed.
-            ContextCache& cache = cache_of(context);
-            const std::string key = key_of(call);
-            cache.entries.erase(own_key_of(call, key));
-            cache.entries.erase(key);
+            forget_entry(context, call, operands);  // planned anew without the engine that failed
         }
     }
 }
 
 }  // namespace
 
-std::vector<Tensor> eager_call(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
+    static std::mutex mutex;
+    static auto* known = new std::unordered_map<std::string, std::shared_ptr<const EagerOptions>>;
+    static std::uint64_t last = 0;
+    const std::lock_guard lock(mutex);
+    if (known->size() >= most_kept) known->clear();
+    auto& slot = (*known)[attrs.str()];
+    if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
+    return slot;
+}
+
+std::vector<Tensor> eager_call(std::string_view type, const EagerOptions& options, std::span<const Tensor> inputs,
                                std::span<const Tensor> params, const ops::CallOptions& call) {
     return run({type, options, inputs, params, {}, call, false});
 }
 
-std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
+std::vector<Tensor> eager_backward(std::string_view type, const EagerOptions& options, std::span<const Tensor> inputs,
                                    std::span<const Tensor> params, std::span<const Tensor> output_gradients,
                                    const ops::CallOptions& call) {
     return run({type, options, inputs, params, output_gradients, call, true});
@@ -279,8 +288,10 @@ std::vector<Tensor> eager_backward(std::string_view type, const Attrs& options, 
 const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<const Tensor> inputs,
                        std::span<const Tensor> params, std::span<const Tensor> output_gradients,
                        const ops::CallOptions& call) {
-    const Call wanted{type, options, inputs, params, output_gradients, call, !output_gradients.empty()};
-    return find_entry(context_of(wanted), wanted).executor->plan();
+    const std::shared_ptr<const EagerOptions> known = eager_options(options);
+    const EagerCall wanted{type, *known, inputs, params, output_gradients, call, !output_gradients.empty()};
+    const Context& context = context_of(wanted);
+    return find_entry(context, wanted, operands_of(wanted))->executor->plan();
 }
 
 }  // namespace dlprim

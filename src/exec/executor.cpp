@@ -108,7 +108,7 @@ BufferRef Executor::resolve(const Place& place) const {
     switch (place.kind) {
         case Place::Kind::slab: return {slabs_[index].get(), place.offset};
         case Place::Kind::block: return {blocks_[index].get(), place.offset};
-        case Place::Kind::external: return {bound_[index].buffer().get(), bound_[index].byte_offset() + place.offset};
+        case Place::Kind::external: return {bound_[index].buffer.get(), bound_[index].byte_offset + place.offset};
         case Place::Kind::none: break;
     }
     return {};
@@ -126,10 +126,12 @@ void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>&
     }
 }
 
-void Executor::bind(int external, const Tensor& tensor) { bound_.at(static_cast<std::size_t>(external)) = tensor; }
+void Executor::bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset) {
+    bound_.at(static_cast<std::size_t>(external)) = {std::move(buffer), byte_offset};
+}
 
 void Executor::release_bindings() {
-    for (Tensor& tensor : bound_) tensor = Tensor();
+    for (Binding& binding : bound_) binding.buffer.reset();
 }
 
 std::byte* Executor::slot(const std::string& name) {
@@ -173,7 +175,7 @@ void Executor::touch_written() {
     for (std::size_t i = 0; i < bound_.size(); ++i) {
         const External::Kind kind = plan_->externals[i].kind;
         const bool read_only = kind == External::Kind::input || (kind == External::Kind::parameter && !changes_state);
-        if (!read_only && bound_[i].defined()) bound_[i].buffer()->touch();
+        if (!read_only && bound_[i].buffer) bound_[i].buffer->touch();
     }
     if (changes_state)
         for (const auto& block : blocks_) block->touch();
@@ -181,17 +183,22 @@ void Executor::touch_written() {
 
 void Executor::check_params() {
     if (plan_->setup.empty()) return;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> now;
-    bool foreign = false;
+    std::size_t at = 0;
+    bool changed = false;
+    const auto note = [&](std::uint64_t now) {
+        if (at == setup_params_.size()) setup_params_.push_back(~now);
+        changed = changed || setup_params_[at] != now;
+        setup_params_[at++] = now;
+    };
     for (std::size_t i = 0; i < bound_.size(); ++i) {
-        if (plan_->externals[i].kind != External::Kind::parameter || !bound_[i].defined()) continue;
-        const Buffer& buffer = *bound_[i].buffer();
-        foreign = foreign || buffer.foreign();
-        now.emplace_back(buffer.id(), buffer.version());
-        now.emplace_back(bound_[i].byte_offset(), 0);
+        if (plan_->externals[i].kind != External::Kind::parameter || !bound_[i].buffer) continue;
+        const Buffer& buffer = *bound_[i].buffer;
+        changed = changed || buffer.foreign();
+        note(buffer.id());
+        note(buffer.version());
+        note(bound_[i].byte_offset);
     }
-    if (foreign || now != setup_params_) setup_done_ = false;
-    setup_params_ = std::move(now);
+    if (changed) setup_done_ = false;
 }
 
 void Executor::enqueue(const Step& step, Bound& bound) {
@@ -273,7 +280,6 @@ Tensor Executor::tensor(ValueId value) const {
     const auto index = static_cast<std::size_t>(place.index);
     const TensorSpec& spec = plan_->graph.spec(value);
     if (place.kind == Place::Kind::block) return Tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
-    if (place.kind == Place::Kind::external) return bound_[index];
     return {};
 }
 

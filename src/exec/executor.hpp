@@ -38,10 +38,11 @@ class Executor {
     const Plan& plan() const { return *plan_; }
 
     /// Binds the external of that index. Must be done for all of them before run(); cheap.
-    void bind(int external, const Tensor& tensor);
+    void bind(int external, const Tensor& tensor) { bind(external, tensor.buffer(), tensor.byte_offset()); }
+    /// The same of memory whose contents lie in the external's layout.
+    void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
     /// Lets go of what was bound; enqueued work keeps its memory by the driver's own references.
     void release_bindings();
-    const Tensor& bound(int external) const { return bound_.at(static_cast<std::size_t>(external)); }
 
     /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the next
     /// run as part of its commands, without a wait.
@@ -75,7 +76,8 @@ class Executor {
     /// it returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
 
-    /// The memory of a value in its plain form; undefined where it has none that stays between runs.
+    /// The memory of a value in its plain form; undefined where it has none that is the executor's own and
+    /// stays between runs.
     Tensor tensor(ValueId value) const;
     /// Copies memory of a place to the host; waits. For looking into scratch between steps.
     void read(const Place& place, void* data, std::uint64_t bytes) const;
@@ -98,7 +100,11 @@ class Executor {
     Context context_;
     std::unique_ptr<Plan> plan_;
     std::vector<std::shared_ptr<Buffer>> slabs_, blocks_;
-    std::vector<Tensor> bound_;
+    struct Binding {
+        std::shared_ptr<Buffer> buffer;
+        std::uint64_t byte_offset = 0;
+    };
+    std::vector<Binding> bound_;  ///< by external
     std::vector<Bound> setup_bound_, step_bound_;
     std::vector<std::byte> scalars_;  ///< host copy of the scalar block
     int scalar_block_ = -1;
@@ -111,7 +117,7 @@ class Executor {
     bool states_changed_ = false;    ///< by the accumulate or update part so far
     bool proven_[4] = {};            ///< by part: has run without failing
     bool has_backward_ = false;
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> setup_params_;  ///< buffer ids and versions
+    std::vector<std::uint64_t> setup_params_;  ///< buffer ids, versions and offsets
 };
 
 }  // namespace dlprim

@@ -51,8 +51,10 @@ class Chooser {
             for (std::size_t k = 0; k < node.inputs.size(); ++k) readers_[index(node.inputs[k])].emplace_back(i, k);
             if (!node.op->is_view()) find_candidates(i);
         }
-        for (const auto& output : graph_.outputs) ++plain_readers_[output.first];
-        for (const auto& gradient : graph_.gradients) ++plain_readers_[gradient.second];
+        for (const auto& [value, layout] : options_.input_layouts) layout_[index(value)] = layout;
+        std::map<ValueId, int>& result_readers = options_.free_outputs ? free_readers_ : plain_readers_;
+        for (const auto& output : graph_.outputs) ++result_readers[output.first];
+        for (const auto& gradient : graph_.gradients) ++result_readers[gradient.second];
         for (const auto& assignment : graph_.assignments) ++plain_readers_[assignment.source];
         for (std::size_t i = 0; i < count; ++i) settle(i);
         bool changed = true;
@@ -202,6 +204,8 @@ class Chooser {
             }
             for (const Layout* want : wanted)
                 seconds += conversion_seconds(device_, problems_[i].outputs[k], made, *want);
+            // Who reads it next is not known: as likely in this layout as in the plain one.
+            if (free_readers_.count(value)) seconds += 0.5 * conversion_seconds(device_, problems_[i].outputs[k], made, plain);
         }
         return seconds;
     }
@@ -256,7 +260,7 @@ class Chooser {
     std::vector<std::string>& notes_;
     std::vector<Layout> layout_;                                             ///< by ValueId
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>> readers_;  ///< by ValueId: node, operand
-    std::map<ValueId, int> plain_readers_;
+    std::map<ValueId, int> plain_readers_, free_readers_;
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
     std::vector<std::size_t> chosen_;

@@ -73,8 +73,8 @@ class MemoryPlanner {
         return place;
     }
 
-    Place external(External::Kind kind, ValueId value, const std::string& name) {
-        plan_.externals.push_back({kind, value, name});
+    Place external(External::Kind kind, ValueId value, const std::string& name, int bound) {
+        plan_.externals.push_back({kind, value, name, stored(bound).layout});
         return {Place::Kind::external, static_cast<int>(plan_.externals.size()) - 1, 0};
     }
 
@@ -88,10 +88,10 @@ class MemoryPlanner {
             const std::uint64_t bytes = stored(home(id)).bytes;
             Place place;
             switch (value.role) {
-                case Role::input: place = external(External::Kind::input, id, value.name); break;
+                case Role::input: place = external(External::Kind::input, id, value.name, home(id)); break;
                 case Role::parameter:
                     if (options_.external_params)
-                        place = external(External::Kind::parameter, id, value.name);
+                        place = external(External::Kind::parameter, id, value.name, home(id));
                     else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
                         place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes());
                     else
@@ -139,12 +139,9 @@ class MemoryPlanner {
     void work_in_place() {
         // What the caller or the next step reads must outlive its last reader here.
         std::vector<char> kept(schedule_.stored.size(), 0);
-        const auto keep = [&](ValueId value) {
-            kept[static_cast<std::size_t>(schedule_.root(schedule_.find(value, Layout::plain())))] = 1;
-        };
-        for (const auto& output : graph_.outputs) keep(output.first);
-        for (const auto& gradient : graph_.gradients) keep(gradient.second);
-        for (const auto& assignment : graph_.assignments) keep(assignment.source);
+        const auto keep = [&](int id) { kept[static_cast<std::size_t>(schedule_.root(id))] = 1; };
+        for (const auto& result : schedule_.results) keep(result.second);
+        for (const auto& assignment : graph_.assignments) keep(schedule_.find(assignment.source, Layout::plain()));
         for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
             const Item& item = schedule_.items[i];
             if (item.kind != Item::Kind::node) continue;
@@ -179,14 +176,14 @@ class MemoryPlanner {
         }
     }
 
-    /// Lets the value be made at `place` where its memory is still free to choose; else copies it there
+    /// Lets a form of a value be made at `place` where its memory is still free to choose; else copies it there
     /// at the end of `part`. `not_before`: the root's life must not begin before this position.
-    void redirect(ValueId value, const Place& place, Part part, int not_before = -1) {
-        const int plain = schedule_.find(value, Layout::plain());
-        Stored& root = root_of(plain);
+    void redirect(int form, const Place& place, Part part, int not_before = -1) {
+        const ValueId value = stored(form).value;
+        Stored& root = root_of(form);
         const bool persistent_source = constant_[static_cast<std::size_t>(value)] != 0;
         if (!persistent_source && root.place.kind == Place::Kind::none && root.first >= not_before &&
-            root.bytes == stored(plain).bytes) {
+            root.bytes == stored(form).bytes) {
             root.place = place;
             return;
         }
@@ -196,11 +193,11 @@ class MemoryPlanner {
         item.type = "Copy";
         item.name = "copy " + graph_.value(value).name;
         item.part = part;
-        item.reads = {plain};
+        item.reads = {form};
         Stored target;
         target.value = value;
-        target.layout = Layout::plain();
-        target.bytes = stored(plain).bytes;
+        target.layout = stored(form).layout;
+        target.bytes = stored(form).bytes;
         target.place = place;
         schedule_.stored.push_back(target);
         item.writes = {static_cast<int>(schedule_.stored.size()) - 1};
@@ -213,23 +210,26 @@ class MemoryPlanner {
             if (s.first >= static_cast<int>(at)) ++s.first;
             if (s.last >= static_cast<int>(at)) ++s.last;
         }
-        touch(plain, static_cast<int>(at));
+        touch(form, static_cast<int>(at));
     }
 
     void redirect_outputs() {
-        for (const auto& [value, name] : graph_.outputs)
-            redirect(value, external(External::Kind::output, value, name), Part::forward);
+        for (const auto& [value, name] : graph_.outputs) {
+            const int form = schedule_.results.at(value);
+            redirect(form, external(External::Kind::output, value, name, form), Part::forward);
+        }
     }
 
     void redirect_gradients() {
         for (const auto& [value, gradient] : graph_.gradients) {
+            const int form = schedule_.results.at(gradient);
             const auto found = block_offsets_.find(value);
             const Place place =
                 found != block_offsets_.end() && !options_.external_params
                     ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4,
                               params_bytes())
-                    : external(External::Kind::gradient, value, graph_.value(value).name);
-            redirect(gradient, place, Part::backward);
+                    : external(External::Kind::gradient, value, graph_.value(value).name, form);
+            redirect(form, place, Part::backward);
         }
     }
 
@@ -251,7 +251,7 @@ class MemoryPlanner {
             }
             const NodeId producer = graph_.value(assignment.source).producer;
             const Part made = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
-            redirect(assignment.source, place, std::max(made, static_cast<Part>(last_reader_part)), last_read);
+            redirect(schedule_.find(assignment.source, Layout::plain()), place, std::max(made, static_cast<Part>(last_reader_part)), last_read);
         }
     }
 
@@ -328,7 +328,7 @@ class MemoryPlanner {
 
     std::uint64_t bytes_of(const External& external) const {
         const TensorSpec& spec = graph_.spec(external.value);
-        return storage_bytes(spec.shape, spec.dtype, Layout::plain());
+        return storage_bytes(spec.shape, spec.dtype, external.layout);
     }
 
     /// Scratch, inputs and outputs grow with the batch, the rest does not (nearly).

@@ -154,7 +154,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     const std::vector<char> constant = constant_values(graph);
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
     const std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
-    Schedule schedule = make_schedule(device.traits(), graph, constant, choices);
+    Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
     plan->slabs = std::move(memory.slabs);
     plan->blocks = std::move(memory.blocks);

@@ -23,6 +23,10 @@ struct PlanOptions {
     /// Forced engines: node name or operator type -> engine name.
     std::vector<std::pair<std::string, std::string>> engines;
     bool external_params = false;  ///< eager calls: parameters are bound at each run
+    /// Layouts in which inputs are bound; plain where there is none. Not packed ones.
+    std::map<ValueId, Layout> input_layouts;
+    /// Outputs and gradients are left in the layout that their engine writes: External::layout.
+    bool free_outputs = false;
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
     double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long
@@ -75,6 +79,7 @@ struct External {
     Kind kind;
     ValueId value;     ///< gradient: the value whose gradient it is
     std::string name;  ///< the user's
+    Layout layout = {};  ///< in which it is bound; plain unless PlanOptions says otherwise
 };
 
 /// Names of scalars by their slot (8 bytes each) in the "scalars" block.

@@ -26,17 +26,17 @@ namespace {
 class Scheduler {
   public:
     Scheduler(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-              const std::vector<Choice>& choices)
-        : device_(device), graph_(graph), constant_(constant), choices_(choices) {
+              const std::vector<Choice>& choices, const PlanOptions& options)
+        : device_(device), graph_(graph), constant_(constant), choices_(choices), options_(options) {
         schedule_.native.assign(graph.values.size(), -1);
     }
 
     Schedule run() {
         for (std::size_t i = 0; i < graph_.values.size(); ++i)
-            if (graph_.values[i].producer < 0) add_home(static_cast<ValueId>(i), Layout::plain());
+            if (graph_.values[i].producer < 0) add_home(static_cast<ValueId>(i), bound_layout(static_cast<ValueId>(i)));
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_node(i);
-        for (const auto& output : graph_.outputs) in_layout(output.first, Layout::plain(), Part::forward, nullptr);
-        for (const auto& gradient : graph_.gradients) in_layout(gradient.second, Layout::plain(), Part::backward, nullptr);
+        for (const auto& output : graph_.outputs) add_result(output.first, Part::forward);
+        for (const auto& gradient : graph_.gradients) add_result(gradient.second, Part::backward);
         for (const auto& assignment : graph_.assignments) {
             const NodeId producer = graph_.value(assignment.source).producer;
             const Part part = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
@@ -71,6 +71,19 @@ class Scheduler {
         const int id = add_stored(value, layout, storage_bytes(spec.shape, spec.dtype, layout));
         schedule_.native[static_cast<std::size_t>(value)] = id;
         return id;
+    }
+
+    Layout bound_layout(ValueId value) const {
+        const auto found = options_.input_layouts.find(value);
+        return found == options_.input_layouts.end() ? Layout::plain() : found->second;
+    }
+
+    /// What the caller gets of an output or gradient.
+    void add_result(ValueId value, Part part) {
+        const Layout& made = schedule_.stored[static_cast<std::size_t>(schedule_.native[static_cast<std::size_t>(value)])].layout;
+        const bool keep = options_.free_outputs && !is_constant(value) && graph_.value(value).producer >= 0 &&
+                          made.kind != Layout::Kind::packed && !same_memory(graph_.shape(value), made, Layout::plain());
+        schedule_.results[value] = in_layout(value, keep ? Layout(made) : Layout::plain(), part, nullptr);
     }
 
     bool is_constant(ValueId value) const { return constant_[static_cast<std::size_t>(value)] != 0; }
@@ -137,6 +150,7 @@ class Scheduler {
     const Graph& graph_;
     const std::vector<char>& constant_;
     const std::vector<Choice>& choices_;
+    const PlanOptions& options_;
     Schedule schedule_;
     std::vector<Item> setup_, run_;
 };
@@ -144,8 +158,8 @@ class Scheduler {
 }  // namespace
 
 Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       const std::vector<Choice>& choices) {
-    return Scheduler(device, graph, constant, choices).run();
+                       const std::vector<Choice>& choices, const PlanOptions& options) {
+    return Scheduler(device, graph, constant, choices, options).run();
 }
 
 }  // namespace dlprim

@@ -37,14 +37,16 @@ struct Schedule {
     std::size_t setup = 0;    ///< how many of them
     std::vector<Stored> stored;
     std::vector<int> native;  ///< by ValueId: where it is made or lives
+    std::map<ValueId, int> results;  ///< of graph outputs and gradients: the Stored that the caller gets
     int root(int id) const;
     /// The Stored of a value in a layout, or -1.
     int find(ValueId value, const Layout& layout) const;
     std::map<std::pair<ValueId, std::string>, int> converted;
 };
 
-/// Graph outputs and gradients get plain forms. Items of constant values come first.
+/// Graph outputs and gradients get plain forms, unless the options leave them free. Items of constant
+/// values come first.
 Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
-                       const std::vector<Choice>& choices);
+                       const std::vector<Choice>& choices, const PlanOptions& options);
 
 }  // namespace dlprim

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/deferred.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -70,6 +71,23 @@ Tensor::Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t by
                 byte_size(shape_, dtype_) <= buffer_->bytes() - byte_offset_,
             "a tensor of shape ", shape_.str(), " at byte ", byte_offset_,
             " does not fit into memory of ", buffer_->bytes(), " bytes");
+}
+
+Tensor::Tensor(std::shared_ptr<Deferred> deferred)
+    : context_(deferred->context()),
+      deferred_(std::move(deferred)),
+      shape_(deferred_->shape()),
+      strides_(shape_.strides()),
+      dtype_(deferred_->dtype()) {}
+
+const std::shared_ptr<Buffer>& Tensor::plain() const {
+    return deferred_->plain();
+}
+
+const std::shared_ptr<Buffer>& Tensor::overwritten() const {
+    if (!deferred_) return buffer_;
+    const bool whole = contiguous() && byte_offset_ == 0 && bytes() == deferred_->plain_bytes();
+    return whole ? deferred_->overwrite() : deferred_->plain();
 }
 
 Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
@@ -148,7 +166,7 @@ void Tensor::copy_from_host(const void* data, std::uint64_t size) {
             size);
     if (size == 0) return;
     Queue& queue = context_->impl().queue();
-    const BufferRef place{buffer_.get(), byte_offset_};
+    const BufferRef place{overwritten().get(), byte_offset_};
     if (contiguous()) {
         queue.write(place, data, size, true);
         return;
@@ -170,7 +188,7 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
             size);
     if (size == 0) return;
     Queue& queue = context_->impl().queue();
-    const BufferRef place{buffer_.get(), byte_offset_};
+    const BufferRef place{buffer().get(), byte_offset_};
     if (contiguous()) {
         queue.read(place, data, size, true);
         return;
@@ -221,7 +239,7 @@ void Tensor::fill(double value) {
     const std::size_t element = size_of(dtype_);
     convert(&value, DType::f64, pattern, dtype_, 1);
     if (contiguous()) {
-        context_->impl().queue().fill({buffer_.get(), byte_offset_}, bytes(), pattern, element);
+        context_->impl().queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern, element);
         return;
     }
     std::vector<std::byte> values(bytes());

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// Deferred: contents of a tensor that lie in another layout than the plain one, and are made plain when
+// somebody asks for plain memory.
+//
+// All tensors on the same memory (copies, views) share one Deferred. It holds either its contents in
+// layout() or plain memory, never both: once plain it stays plain, because whoever got that memory may write
+// to it at any time.
+#pragma once
+
+#include "base/layout.hpp"
+#include "runtime/buffer.hpp"
+
+#include <dlprim/context.hpp>
+#include <dlprim/dtype.hpp>
+#include <dlprim/shape.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace dlprim {
+
+class Deferred {
+  public:
+    /// Enqueues what turns `contents`, which lie in from.layout(), into `plain`. Waits for nothing.
+    using Convert = void (*)(const Deferred& from, const std::shared_ptr<Buffer>& contents,
+                             const std::shared_ptr<Buffer>& plain);
+
+    Deferred(Context context, std::shared_ptr<Buffer> contents, Layout layout, const Shape& shape,
+             DType dtype, Convert convert);
+
+    const Context& context() const { return context_; }
+    const Layout& layout() const noexcept { return layout_; }
+    const Shape& shape() const noexcept { return shape_; }
+    DType dtype() const noexcept { return dtype_; }
+    std::uint64_t plain_bytes() const noexcept;
+
+    /// The contents in layout(), for reading alone; nullptr once they are plain.
+    std::shared_ptr<Buffer> contents() const;
+    /// Plain memory with the contents: the first call allocates it and enqueues the conversion. Throws what
+    /// these throw; the contents stay as they were then.
+    const std::shared_ptr<Buffer>& plain();
+    /// The same for who overwrites all of it: what was deferred is dropped.
+    const std::shared_ptr<Buffer>& overwrite();
+
+  private:
+    const std::shared_ptr<Buffer>& settle(bool keep);
+
+    Context context_;
+    Layout layout_;
+    Shape shape_;
+    DType dtype_;
+    Convert convert_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<Buffer> contents_, plain_;
+    std::atomic<bool> is_plain_{false};
+};
+
+}  // namespace dlprim
