@@ -18,15 +18,15 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-double median_ms(int iterations, const std::function<void()>& work) {
-    std::vector<double> times;
-    for (int i = 0; i < iterations + 3; ++i) {
-        const auto start = Clock::now();
-        work();
-        if (i >= 3) times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-    }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+double ms_of(const std::function<void()>& work) {
+    const auto start = Clock::now();
+    work();
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
 }
 
 }  // namespace
@@ -87,13 +87,28 @@ int main(int argc, char** argv) try {
             tensors[call.outputs[0]] = result;
         }
     };
-    eager();
-    const auto before = context.counters();
-    const double eager_ms = median_ms(iterations, [&] { eager(); context.finish(); });
-    const auto after = context.counters();
-    const double enqueue_ms = median_ms(iterations, [&] { eager(); });
-    context.finish();
-    const double net_ms = median_ms(iterations, [&] { net.forward(); context.finish(); });
+    // In turns, so that a machine whose speed changes is fair to both.
+    std::vector<double> eager_times, net_times, enqueue_times;
+    dp::Counters before{}, after{};
+    constexpr int warm_up = 3;
+    for (int i = 0; i < warm_up + iterations; ++i) {
+        if (i == warm_up) before = context.counters();
+        double enqueue = 0;
+        const double eager_time = ms_of([&] {
+            enqueue = ms_of(eager);
+            context.finish();
+        });
+        const double net_time = ms_of([&] {
+            net.forward();
+            context.finish();
+        });
+        if (i < warm_up) continue;
+        enqueue_times.push_back(enqueue);
+        eager_times.push_back(eager_time);
+        net_times.push_back(net_time);
+    }
+    after = context.counters();
+    const double eager_ms = median(eager_times), net_ms = median(net_times), enqueue_ms = median(enqueue_times);
     const auto a = result.to_floats(), b = net.output(net.output_names().front()).to_floats();
     double worst = 0, scale = 1e-30;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -104,7 +119,7 @@ int main(int argc, char** argv) try {
     std::printf("operator by operator %9.3f ms (%.2f us of host time a call to enqueue), Net without fusion %9.3f ms, ratio %.3f\n",
                 eager_ms, enqueue_ms * 1e3 / static_cast<double>(calls.size()), net_ms, eager_ms / net_ms);
     std::printf("%.2f allocations a pass, largest difference %.1e of the largest output\n",
-                static_cast<double>(after.allocations - before.allocations) / (iterations + 3), worst / scale);
+                static_cast<double>(after.allocations - before.allocations) / iterations, worst / scale);
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "benchmark_eager: %s\n", error.what());

@@ -3,6 +3,10 @@
 //
 // Every operator of docs/json.md can be called by its type and options; a ready launch is kept by
 // problem, so that a second call of the same shapes is a look-up and an enqueue. No call waits.
+//
+// A result may stay in the layout that its kernel wrote until its memory is asked for (dlprim/tensor.hpp says
+// who notices); the next call takes it as it lies. So chains of calls are converted no more often than a Net.
+// Tensors of CallOptions::out get row-major results at once.
 #pragma once
 
 #include <dlprim/tensor.hpp>

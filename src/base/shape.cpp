@@ -21,13 +21,17 @@ std::string text_of(std::span<const std::int64_t> dims) {
 }  // namespace
 
 Shape::Shape(std::span<const std::int64_t> dims) {
-    require(dims.size() <= static_cast<std::size_t>(max_rank), "shape ", text_of(dims), " has ",
-            dims.size(), " dimensions, at most ", max_rank, " are supported");
+    // Shapes are made at every call: no text without an error.
+    const auto refuse = [&](const auto&... why) {
+        fail(ErrorKind::invalid_argument, "shape ", text_of(dims), " has ", why...);
+    };
+    if (dims.size() > static_cast<std::size_t>(max_rank))
+        refuse(dims.size(), " dimensions, at most ", max_rank, " are supported");
     constexpr std::int64_t limit = std::int64_t{1} << 60;
     rank_ = static_cast<int>(dims.size());
     bool zero = false;
     for (std::int64_t size : dims) {
-        require(size >= 0, "shape ", text_of(dims), " has a negative dimension");
+        if (size < 0) refuse("a negative dimension");
         zero = zero || size == 0;
     }
     // The product without zero dimensions is checked too: strides and views are made of it.
@@ -35,8 +39,7 @@ Shape::Shape(std::span<const std::int64_t> dims) {
     for (int i = 0; i < rank_; ++i) {
         dims_[i] = dims[i];
         if (dims[i] == 0) continue;
-        require(product <= limit / dims[i], "shape ", text_of(dims),
-                " has more than 2^60 elements");
+        if (product > limit / dims[i]) refuse("more than 2^60 elements");
         product *= dims[i];
     }
     numel_ = zero ? 0 : product;

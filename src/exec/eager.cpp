@@ -267,9 +267,11 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     static std::mutex mutex;
     static auto* known = new std::unordered_map<std::string, std::shared_ptr<const EagerOptions>>;
     static std::uint64_t last = 0;
+    std::string key = attrs.str();  // which prints 2 and [2] alike
+    for (const auto& item : attrs.items()) key += static_cast<char>('0' + item.second.index());
     const std::lock_guard lock(mutex);
     if (known->size() >= most_kept) known->clear();
-    auto& slot = (*known)[attrs.str()];
+    auto& slot = (*known)[key];
     if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
     return slot;
 }

@@ -20,7 +20,7 @@
 
 namespace dlprim {
 
-/// Options of calls. Those that read alike have one id, by which calls are looked up; no other ever has it.
+/// Options of calls. Equal ones have one id, by which calls are looked up; no other ever has it.
 struct EagerOptions {
     Attrs attrs;
     std::uint64_t id = 0;

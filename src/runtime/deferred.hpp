@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Deferred: contents of a tensor that lie in another layout than the plain one, and are made plain when
-// somebody asks for plain memory.
+// Deferred: contents of a tensor that lie in another layout than the plain one, and are made plain
+// when somebody asks for plain memory.
 //
-// All tensors on the same memory (copies, views) share one Deferred. It holds either its contents in
-// layout() or plain memory, never both: once plain it stays plain, because whoever got that memory may write
-// to it at any time.
+// All tensors on the same memory (copies, views) share one Deferred. It holds either its contents
+// in layout() or plain memory, never both: once plain it stays plain, because whoever got that
+// memory may write to it at any time.
 #pragma once
 
 #include "base/layout.hpp"
@@ -37,8 +37,8 @@ class Deferred {
 
     /// The contents in layout(), for reading alone; nullptr once they are plain.
     std::shared_ptr<Buffer> contents() const;
-    /// Plain memory with the contents: the first call allocates it and enqueues the conversion. Throws what
-    /// these throw; the contents stay as they were then.
+    /// Plain memory with the contents: the first call allocates it and enqueues the conversion.
+    /// Throws what these throw; the contents stay as they were then.
     const std::shared_ptr<Buffer>& plain();
     /// The same for who overwrites all of it: what was deferred is dropped.
     const std::shared_ptr<Buffer>& overwrite();

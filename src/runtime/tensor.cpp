@@ -64,13 +64,15 @@ Tensor::Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t by
       shape_(std::move(shape)),
       strides_(shape_.strides()),
       dtype_(dtype) {
-    require(buffer_ != nullptr, "a tensor of shape ", shape_.str(), " needs memory");
+    // Tensors are made at every call: no text without an error.
+    if (buffer_ == nullptr)
+        fail(ErrorKind::invalid_argument, "a tensor of shape ", shape_.str(), " needs memory");
     require(byte_offset_ % size_of(dtype_) == 0, "offset ", byte_offset_,
             " is not a multiple of the ", size_of(dtype_), " bytes of an element");
-    require(byte_offset_ <= buffer_->bytes() &&
-                byte_size(shape_, dtype_) <= buffer_->bytes() - byte_offset_,
-            "a tensor of shape ", shape_.str(), " at byte ", byte_offset_,
-            " does not fit into memory of ", buffer_->bytes(), " bytes");
+    if (byte_offset_ > buffer_->bytes() ||
+        byte_size(shape_, dtype_) > buffer_->bytes() - byte_offset_)
+        fail(ErrorKind::invalid_argument, "a tensor of shape ", shape_.str(), " at byte ",
+             byte_offset_, " does not fit into memory of ", buffer_->bytes(), " bytes");
 }
 
 Tensor::Tensor(std::shared_ptr<Deferred> deferred)
@@ -239,7 +241,8 @@ void Tensor::fill(double value) {
     const std::size_t element = size_of(dtype_);
     convert(&value, DType::f64, pattern, dtype_, 1);
     if (contiguous()) {
-        context_->impl().queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern, element);
+        context_->impl().queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern,
+                                      element);
         return;
     }
     std::vector<std::byte> values(bytes());

@@ -8,8 +8,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-const char* const conv_a =
-    R"({"channels_out": 20, "kernel": 3, "pad": 1, "bias": false})";
+const char* const conv_a = R"({"channels_out": 20, "kernel": 3, "pad": 1, "bias": false})";
 const char* const conv_b = R"({"channels_out": 24, "kernel": 1, "bias": false})";
 const char* const pooling = R"({"mode": "max", "kernel": 2, "stride": 2})";
 
@@ -63,7 +62,8 @@ bool lies_otherwise(const Tensor& tensor) {
     return tensor.deferred() && tensor.deferred()->contents();
 }
 
-/// CPUs with OpenCL have convolutions that write channels in blocks: there the tests mean something.
+/// CPUs with OpenCL have convolutions that write channels in blocks: there the tests mean
+/// something.
 void check_lies_otherwise(const Context& device, const Tensor& tensor) {
     if (device.traits().wide_vectors && !device.traits().host) CHECK(lies_otherwise(tensor));
 }
@@ -141,8 +141,10 @@ TEST_CASE("an operator takes a view of a result", "[eager_layout]") {
         for (std::size_t i = 0; i < part.size(); ++i)
             CHECK(std::abs(part[i] - std::max(0.0f, chain.y_right[20 * 64 + i])) < 1e-4);
         // One of the same shape, whose dimensions changed places, is no row-major tensor any more.
-        const Tensor square = ops::call("Convolution2D", R"({"channels_out": 2, "kernel": 1, "bias": false})",
-                                        {y}, {Tensor(device, {2, 20, 1, 1}, random_floats(40, 4))}).at(0);
+        const Tensor square =
+            ops::call("Convolution2D", R"({"channels_out": 2, "kernel": 1, "bias": false})", {y},
+                      {Tensor(device, {2, 20, 1, 1}, random_floats(40, 4))})
+                .at(0);
         CHECK_THROWS_AS(ops::relu(square.transpose(0, 1)), Error);
     }
 }
@@ -171,7 +173,8 @@ TEST_CASE("out tensors get row-major results, and may be results themselves", "[
         const Chain chain(device);
         ops::CallOptions into;
         into.out = {Tensor(device, {2, 20, 8, 8})};
-        const Tensor y = ops::call("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, into).at(0);
+        const Tensor y =
+            ops::call("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, into).at(0);
         CHECK(y.buffer() == into.out[0].buffer());
         check_same(into.out[0].to_floats(), chain.y_right);
 
@@ -258,16 +261,23 @@ TEST_CASE("gradients pass as they lie", "[eager_layout]") {
         const Tensor w = ops::call("Convolution2D", conv_b, {z}, {chain.weight_b}).at(0);
         const Tensor pooled = ops::call("Pooling2D", pooling, {w}).at(0);
         // The same on row-major copies, call by call.
-        const auto plain = [&](const Tensor& t) { return Tensor(device, t.shape(), t.to_floats()); };
-        const Tensor seed(device, pooled.shape(), random_floats(static_cast<std::size_t>(pooled.shape().numel()), 9));
+        const auto plain = [&](const Tensor& t) {
+            return Tensor(device, t.shape(), t.to_floats());
+        };
+        const Tensor seed(device, pooled.shape(),
+                          random_floats(static_cast<std::size_t>(pooled.shape().numel()), 9));
         struct Gradients {
             std::vector<float> x, a, b;
         };
         const auto backward = [&](const auto& pass) {
             const Tensor dw = ops::backward("Pooling2D", pooling, {pass(w)}, {}, {seed}).at(0);
-            const auto b = ops::backward("Convolution2D", conv_b, {pass(z)}, {chain.weight_b}, {pass(dw)});
-            const Tensor dy = ops::backward("Activation", R"({"activation": "relu"})", {pass(y)}, {}, {pass(b.at(0))}).at(0);
-            const auto a = ops::backward("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, {pass(dy)});
+            const auto b =
+                ops::backward("Convolution2D", conv_b, {pass(z)}, {chain.weight_b}, {pass(dw)});
+            const Tensor dy = ops::backward("Activation", R"({"activation": "relu"})", {pass(y)},
+                                            {}, {pass(b.at(0))})
+                                  .at(0);
+            const auto a =
+                ops::backward("Convolution2D", conv_a, {chain.x}, {chain.weight_a}, {pass(dy)});
             return Gradients{a.at(0).to_floats(), a.at(1).to_floats(), b.at(1).to_floats()};
         };
         const Gradients found = backward([](const Tensor& t) { return t; });
@@ -277,5 +287,30 @@ TEST_CASE("gradients pass as they lie", "[eager_layout]") {
         check_same(found.b, right.b);
         // Of a wrong shape, it is refused as any tensor is.
         CHECK_THROWS_AS(ops::backward("Convolution2D", conv_b, {z}, {chain.weight_b}, {y}), Error);
+    }
+}
+
+TEST_CASE("options that differ in kind alone are not taken for each other", "[eager_layout]") {
+    ON_EVERY_DEVICE(device) {
+        const Tensor x(device, {2, 3, 1, 5}, random_floats(30, 11));
+        const std::vector<Tensor> params{Tensor(device, {1, 5}, std::vector<float>(5, 1)),
+                                         Tensor(device, {1, 5}, std::vector<float>(5, 0))};
+        CHECK(ops::call("Squeeze", R"({"dims": [2]})", {x}).at(0).shape() == Shape{2, 3, 5});
+        CHECK(ops::call("LayerNorm", R"({"dims": 2})", {x}, params).at(0).shape() == x.shape());
+    }
+}
+
+TEST_CASE("a single channel in a block of many", "[eager_layout]") {
+    ON_EVERY_DEVICE(device) {
+        const Tensor x(device, {2, 16, 3, 3}, random_floats(2 * 16 * 9, 12, 0.5, 1));
+        const Tensor weight(device, {1, 16, 1, 1}, std::vector<float>(16, 1));
+        const char* const options = R"({"channels_out": 1, "kernel": 1, "bias": false})";
+        const Tensor y = ops::call("Convolution2D", options, {x}, {weight}).at(0);
+        const Tensor twice = ops::add(y, y);
+        const std::vector<float> once = y.to_floats(), sum = twice.to_floats();
+        for (std::size_t i = 0; i < once.size(); ++i) {
+            CHECK(once[i] > 7);
+            CHECK(sum[i] == 2 * once[i]);
+        }
     }
 }

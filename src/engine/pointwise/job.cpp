@@ -55,8 +55,12 @@ Strides operand_strides(const Shape& own, const Layout& layout, const Shape& who
     }
     const Shape memory = physical_shape(own, layout);
     const auto in_memory = memory.strides();
-    for (std::size_t i = 0; i < dims.size(); ++i)
-        strides.push_back(own[dims[i].logical] == 1 ? 0 : in_memory[i]);
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        // The lanes of a single channel lie apart, though the channel is but one.
+        const int d = dims[i].logical;
+        const bool spread = own[d] == 1 && (whole[d] != 1 || dims[i].size == 1);
+        strides.push_back(spread ? 0 : in_memory[i]);
+    }
     return strides;
 }
 
