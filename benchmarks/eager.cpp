@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Times a network called operator by operator (dp::ops) beside the same network as a Net without fusion.
+// Times a network called operator by operator (dp::ops) beside the same network as a Net without
+// fusion.
 //   benchmark_eager DEVICE NET.json [BATCH] [ITERATIONS]
 #include <dlprim/dlprim.hpp>
 
@@ -56,7 +57,11 @@ int main(int argc, char** argv) try {
     std::vector<Call> calls;
     for (const auto& op : description["operators"]) {
         if (op["type"] == "SoftmaxWithLoss") continue;
-        Call call{op["type"], op.contains("options") ? op["options"].dump() : "{}", op["inputs"], op["outputs"], {}};
+        Call call{op["type"],
+                  op.contains("options") ? op["options"].dump() : "{}",
+                  op["inputs"],
+                  op["outputs"],
+                  {}};
         for (int i = 0;; ++i) {
             const std::string name = op["name"].get<std::string>() + "." + std::to_string(i);
             const auto names = net.param_names();
@@ -71,7 +76,8 @@ int main(int argc, char** argv) try {
 
     const dp::Tensor data = net.input(net.input_names().front());
     std::vector<float> values(static_cast<std::size_t>(data.shape().numel()));
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 97) / 48.0f - 1.0f;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<float>(i % 97) / 48.0f - 1.0f;
     dp::Tensor(data).copy_from(values);
 
     dp::Tensor result;
@@ -108,18 +114,23 @@ int main(int argc, char** argv) try {
         net_times.push_back(net_time);
     }
     after = context.counters();
-    const double eager_ms = median(eager_times), net_ms = median(net_times), enqueue_ms = median(enqueue_times);
+    const double eager_ms = median(eager_times), net_ms = median(net_times),
+                 enqueue_ms = median(enqueue_times);
     const auto a = result.to_floats(), b = net.output(net.output_names().front()).to_floats();
     double worst = 0, scale = 1e-30;
     for (std::size_t i = 0; i < a.size(); ++i) {
         worst = std::max(worst, std::abs(static_cast<double>(a[i]) - b[i]));
         scale = std::max(scale, std::abs(static_cast<double>(b[i])));
     }
-    std::printf("%s, batch %lld, on %s\n", argv[2], static_cast<long long>(batch), context.info().name.c_str());
-    std::printf("operator by operator %9.3f ms (%.2f us of host time a call to enqueue), Net without fusion %9.3f ms, ratio %.3f\n",
-                eager_ms, enqueue_ms * 1e3 / static_cast<double>(calls.size()), net_ms, eager_ms / net_ms);
+    std::printf("%s, batch %lld, on %s\n", argv[2], static_cast<long long>(batch),
+                context.info().name.c_str());
+    std::printf(
+        "operator by operator %9.3f ms (%.2f us of host time a call to enqueue), Net without "
+        "fusion %9.3f ms, ratio %.3f\n",
+        eager_ms, enqueue_ms * 1e3 / static_cast<double>(calls.size()), net_ms, eager_ms / net_ms);
     std::printf("%.2f allocations a pass, largest difference %.1e of the largest output\n",
-                static_cast<double>(after.allocations - before.allocations) / iterations, worst / scale);
+                static_cast<double>(after.allocations - before.allocations) / iterations,
+                worst / scale);
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "benchmark_eager: %s\n", error.what());

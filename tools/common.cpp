@@ -74,7 +74,8 @@ void add_precision_option(CLI::App& app, std::string& precision) {
         ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
 }
 
-std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts) {
+std::vector<std::pair<std::string, std::string>> parse_engines(
+    const std::vector<std::string>& texts) {
     std::vector<std::pair<std::string, std::string>> engines;
     for (const std::string& text : texts) {
         const std::size_t equals = text.rfind('=');
@@ -91,7 +92,8 @@ void check_precision(const std::string& precision) {
 
 Net open_net(const Context& context, const std::string& path, const NetOptions& options) {
     if (path.size() > 5 && path.substr(path.size() - 5) == ".onnx")
-        throw Error(ErrorKind::unsupported, "'" + path + "': this build reads networks as JSON, not ONNX");
+        throw Error(ErrorKind::unsupported,
+                    "'" + path + "': this build reads networks as JSON, not ONNX");
     return Net::from_json_file(context, path, options);
 }
 
@@ -113,7 +115,8 @@ void write_text(const std::string& path, const std::string& text) {
 std::function<void(std::string_view, int, int)> terminal_progress() {
     if (!isatty(STDERR_FILENO)) return {};
     struct State {
-        std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(), last = start;
+        std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now(),
+                                              last = start;
         bool shown = false;
     };
     auto state = std::make_shared<State>();
@@ -124,10 +127,13 @@ std::function<void(std::string_view, int, int)> terminal_progress() {
             state->shown = false;
             return;
         }
-        if (now - state->start < std::chrono::seconds(1) || now - state->last < std::chrono::milliseconds(200)) return;
+        if (now - state->start < std::chrono::seconds(1) ||
+            now - state->last < std::chrono::milliseconds(200))
+            return;
         state->last = now;
         state->shown = true;
-        std::fprintf(stderr, "\r\033[K[%d/%d] %.*s", done + 1, total, static_cast<int>(what.size()), what.data());
+        std::fprintf(stderr, "\r\033[K[%d/%d] %.*s", done + 1, total, static_cast<int>(what.size()),
+                     what.data());
         std::fflush(stderr);
     };
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the commands share: exit codes, one-line errors, network files and options common to several.
+// What the commands share: exit codes, one-line errors, network files and options common to
+// several.
 #pragma once
 
 #include <dlprim/dlprim.hpp>
@@ -24,20 +25,22 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
 void add_precision_option(CLI::App& app, std::string& precision);
 
 /// The texts of --engine as the pairs that NetOptions takes.
-std::vector<std::pair<std::string, std::string>> parse_engines(const std::vector<std::string>& texts);
+std::vector<std::pair<std::string, std::string>> parse_engines(
+    const std::vector<std::string>& texts);
 
 /// This build computes in fp32. Throws Error(unsupported).
 void check_precision(const std::string& precision);
 
-/// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of this build.
+/// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of
+/// this build.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);
 
 /// Writes a file whole or not at all; straight into what is no file (/dev/stdout, a pipe). Throws
 /// Error(io).
 void write_text(const std::string& path, const std::string& text);
 
-/// A progress callback that shows a line on a terminal's stderr when work takes over a second or two;
-/// empty where stderr is no terminal.
+/// A progress callback that shows a line on a terminal's stderr when work takes over a second or
+/// two; empty where stderr is no terminal.
 std::function<void(std::string_view, int, int)> terminal_progress();
 
 }  // namespace dlprim::tools

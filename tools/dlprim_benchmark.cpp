@@ -40,7 +40,9 @@ Spread spread_of(std::vector<double> times) {
     return {(times[(n - 1) / 2] + times[n / 2]) / 2, times.front(), times.back()};
 }
 
-Json to_json(const Spread& spread) { return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}}; }
+Json to_json(const Spread& spread) {
+    return {{"median", spread.median}, {"min", spread.min}, {"max", spread.max}};
+}
 
 /// Host data for each input: normal numbers for float tensors, zeros for integers and labels.
 std::map<std::string, std::vector<std::byte>> make_inputs(Net& net) {
@@ -78,7 +80,8 @@ class Benchmark {
         inputs_ = make_inputs(net_);
         for (const auto& [name, data] : inputs_) net_.set_input(name, data.data(), data.size());
         if (!net_.has_loss())
-            for (const std::string& name : net_.output_gradient_names()) net_.output_gradient(name).fill(1e-3);
+            for (const std::string& name : net_.output_gradient_names())
+                net_.output_gradient(name).fill(1e-3);
         batch();
         first_batch_ms_ = ms_since(start_);
         for (int i = 1; i < options_.warmup; ++i) batch();
@@ -98,7 +101,8 @@ class Benchmark {
         how.progress = tools::terminal_progress();
         how.without_losses = !training();
         if (options_.tune) how.tune_seconds = 300;
-        if (training()) how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
+        if (training())
+            how.output_gradients = !tools::open_net(context_, options_.net, how).has_loss();
         return tools::open_net(context_, options_.net, how);
     }
 
@@ -116,7 +120,8 @@ class Benchmark {
 
     double batch_with_copies() {
         const auto start = Clock::now();
-        for (const auto& [name, data] : inputs_) net_.input(name).copy_from_host(data.data(), data.size());
+        for (const auto& [name, data] : inputs_)
+            net_.input(name).copy_from_host(data.data(), data.size());
         batch();
         for (const std::string& name : net_.output_names()) {
             if (!training() && net_.loss_weights().count(name)) continue;
@@ -135,7 +140,8 @@ class Benchmark {
         for (int i = 0; i < options_.iterations; ++i) with_copies.push_back(batch_with_copies());
         times_ = spread_of(std::move(times));
         with_copies_ = spread_of(std::move(with_copies));
-        nodes_ = options_.by_node || !options_.trace.empty() ? net_.profile(training()) : net_.nodes();
+        nodes_ =
+            options_.by_node || !options_.trace.empty() ? net_.profile(training()) : net_.nodes();
     }
 
     double per_batch(std::uint64_t Counters::*counter) const {
@@ -151,33 +157,44 @@ class Benchmark {
             gbytes += node.gbytes;
         }
         const double seconds = times_.median * 1e-3;
-        const std::int64_t batch_size = net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
+        const std::int64_t batch_size =
+            net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
         if (!options_.json.empty())
             tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
-        std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(), context_.info().name.c_str(),
-                    static_cast<long long>(batch_size), mode());
+        std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(),
+                    context_.info().name.c_str(), static_cast<long long>(batch_size), mode());
         if (options_.by_node) print_nodes();
-        std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median, times_.min, times_.max);
-        std::printf("  with copies     %10.3f ms median, %.3f min, %.3f max\n", with_copies_.median, with_copies_.min, with_copies_.max);
+        std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
+                    times_.min, times_.max);
+        std::printf("  with copies     %10.3f ms median, %.3f min, %.3f max\n", with_copies_.median,
+                    with_copies_.min, with_copies_.max);
         std::printf("first batch       %10.1f ms\n", first_batch_ms_);
-        std::printf("work              %10.3f GFLOP, %.1f GFLOP/s, %.1f GB/s\n", gflop, gflop / seconds, gbytes / seconds);
-        std::printf("planned peak      %10.1f MiB\n", static_cast<double>(net_.planned_peak_bytes()) / (1 << 20));
-        std::printf("per batch         %10.1f launches, %.1f waits, %.1f allocations, %.1f compiles\n",
-                    per_batch(&Counters::launches), per_batch(&Counters::waits), per_batch(&Counters::allocations),
-                    per_batch(&Counters::compiles));
+        std::printf("work              %10.3f GFLOP, %.1f GFLOP/s, %.1f GB/s\n", gflop,
+                    gflop / seconds, gbytes / seconds);
+        std::printf("planned peak      %10.1f MiB\n",
+                    static_cast<double>(net_.planned_peak_bytes()) / (1 << 20));
+        std::printf(
+            "per batch         %10.1f launches, %.1f waits, %.1f allocations, %.1f compiles\n",
+            per_batch(&Counters::launches), per_batch(&Counters::waits),
+            per_batch(&Counters::allocations), per_batch(&Counters::compiles));
         for (const std::string& note : net_.notes()) std::printf("note: %s\n", note.c_str());
     }
 
     const char* mode() const {
-        return options_.adam ? "training step (Adam)" : options_.sgd ? "training step (SGD)" : options_.backward ? "forward and backward" : "inference";
+        return options_.adam       ? "training step (Adam)"
+               : options_.sgd      ? "training step (SGD)"
+               : options_.backward ? "forward and backward"
+                                   : "inference";
     }
 
     void print_nodes() const {
-        std::printf("%-44s %-26s %-32s %9s %9s %9s\n", "node", "type", "engine", "ms", "GFLOP/s", "bound ms");
+        std::printf("%-44s %-26s %-32s %9s %9s %9s\n", "node", "type", "engine", "ms", "GFLOP/s",
+                    "bound ms");
         for (const NodeReport& node : nodes_)
-            std::printf("%-44.44s %-26.26s %-32.32s %9.3f %9.1f %9.3f\n", node.name.c_str(), node.type.c_str(), node.engine.c_str(),
-                        node.ms, node.ms > 0 ? node.gflop / (node.ms * 1e-3) : 0.0, node.bound_ms);
+            std::printf("%-44.44s %-26.26s %-32.32s %9.3f %9.1f %9.3f\n", node.name.c_str(),
+                        node.type.c_str(), node.engine.c_str(), node.ms,
+                        node.ms > 0 ? node.gflop / (node.ms * 1e-3) : 0.0, node.bound_ms);
         std::map<std::string, std::pair<double, double>> by_engine;
         double total = 0;
         for (const NodeReport& node : nodes_) {
@@ -187,7 +204,8 @@ class Benchmark {
             total += node.ms;
         }
         for (const auto& [engine, sum] : by_engine)
-            std::printf("%-44.44s %9.3f ms %5.1f %%, bound %9.3f ms\n", engine.c_str(), sum.first, 100 * sum.first / total, sum.second);
+            std::printf("%-44.44s %9.3f ms %5.1f %%, bound %9.3f ms\n", engine.c_str(), sum.first,
+                        100 * sum.first / total, sum.second);
     }
 
     Json json(std::int64_t batch_size, double gflop, double gbytes) const {
@@ -195,24 +213,47 @@ class Benchmark {
         Json nodes = Json::array();
         for (const NodeReport& node : nodes_) {
             const double rate = node.ms > 0 ? node.gflop / (node.ms * 1e-3) : 0;
-            nodes.push_back({{"name", node.name}, {"type", node.type}, {"engine", node.engine}, {"device", node.device},
-                             {"fused", node.fused}, {"ms", node.ms}, {"gflops", rate}, {"bound_ms", node.bound_ms}});
+            nodes.push_back({{"name", node.name},
+                             {"type", node.type},
+                             {"engine", node.engine},
+                             {"device", node.device},
+                             {"fused", node.fused},
+                             {"ms", node.ms},
+                             {"gflops", rate},
+                             {"bound_ms", node.bound_ms}});
         }
-        return {{"net", options_.net}, {"device", context_.info().name}, {"driver", context_.info().driver},
-                {"batch", batch_size}, {"precision", options_.precision}, {"mode", training() ? "training" : "inference"},
-                {"ms_per_batch", to_json(times_)}, {"ms_per_batch_with_copies", to_json(with_copies_)},
-                {"gflop", gflop}, {"gflops", gflop / seconds}, {"gbytes_per_s", gbytes / seconds},
-                {"planned_peak_bytes", net_.planned_peak_bytes()}, {"first_batch_ms", first_batch_ms_},
-                {"per_batch", {{"launches", per_batch(&Counters::launches)}, {"waits", per_batch(&Counters::waits)},
-                               {"allocations", per_batch(&Counters::allocations)}, {"compiles", per_batch(&Counters::compiles)}}},
+        return {{"net", options_.net},
+                {"device", context_.info().name},
+                {"driver", context_.info().driver},
+                {"batch", batch_size},
+                {"precision", options_.precision},
+                {"mode", training() ? "training" : "inference"},
+                {"ms_per_batch", to_json(times_)},
+                {"ms_per_batch_with_copies", to_json(with_copies_)},
+                {"gflop", gflop},
+                {"gflops", gflop / seconds},
+                {"gbytes_per_s", gbytes / seconds},
+                {"planned_peak_bytes", net_.planned_peak_bytes()},
+                {"first_batch_ms", first_batch_ms_},
+                {"per_batch",
+                 {{"launches", per_batch(&Counters::launches)},
+                  {"waits", per_batch(&Counters::waits)},
+                  {"allocations", per_batch(&Counters::allocations)},
+                  {"compiles", per_batch(&Counters::compiles)}}},
                 {"nodes", nodes}};
     }
 
     Json trace() const {
         Json events = Json::array();
         for (const NodeReport& node : nodes_)
-            events.push_back({{"name", node.name}, {"cat", node.type}, {"ph", "X"}, {"ts", node.start_ms * 1e3},
-                              {"dur", node.ms * 1e3}, {"pid", 1}, {"tid", 1}, {"args", {{"engine", node.engine}, {"part", node.part}}}});
+            events.push_back({{"name", node.name},
+                              {"cat", node.type},
+                              {"ph", "X"},
+                              {"ts", node.start_ms * 1e3},
+                              {"dur", node.ms * 1e3},
+                              {"pid", 1},
+                              {"tid", 1},
+                              {"args", {{"engine", node.engine}, {"part", node.part}}}});
         return {{"traceEvents", events}, {"displayTimeUnit", "ms"}};
     }
 
@@ -246,7 +287,8 @@ int main(int argc, char** argv) {
     app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
     tools::add_precision_option(app, options.precision);
     tools::add_engine_option(app, options.engines);
-    app.add_flag("--tune", options.tune, "first measure candidates where nothing is known, for 5 minutes at most");
+    app.add_flag("--tune", options.tune,
+                 "first measure candidates where nothing is known, for 5 minutes at most");
     app.add_option("--json", options.json, "write results as JSON");
     app.add_option("--trace", options.trace, "write a Chrome trace");
     return tools::run_command(app, argc, argv, [&] { Benchmark(options, start).run(); });

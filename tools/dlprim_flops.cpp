@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim_flops: operations, bytes and parameters of a network, by node, and the time that a device's
-// arithmetic and bandwidth set as a bound. Runs nothing.
+// dlprim_flops: operations, bytes and parameters of a network, by node, and the time that a
+// device's arithmetic and bandwidth set as a bound. Runs nothing.
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
@@ -37,12 +37,16 @@ void report(const std::string& device, const std::string& path, std::int64_t bat
         parameters += count;
         if (net.is_trainable(name)) trained += count;
     }
-    std::printf("work         %12.4f GFLOP (2 a multiply-add, convolutions and matrix products)\n", gflop);
+    std::printf("work         %12.4f GFLOP (2 a multiply-add, convolutions and matrix products)\n",
+                gflop);
     std::printf("bytes        %12.4f GB, operands read and written once\n", gbytes);
-    std::printf("parameters   %12lld, %lld of them trained\n", static_cast<long long>(parameters), static_cast<long long>(trained));
-    std::printf("planned peak %12.1f MiB\n", static_cast<double>(net.planned_peak_bytes()) / (1 << 20));
-    std::printf("bound        %12.4f ms on %s: %.0f GFLOP/s, %.0f GB/s, estimated\n", bound, context.info().name.c_str(),
-                context.traits().gflops, context.traits().gbytes_per_s);
+    std::printf("parameters   %12lld, %lld of them trained\n", static_cast<long long>(parameters),
+                static_cast<long long>(trained));
+    std::printf("planned peak %12.1f MiB\n",
+                static_cast<double>(net.planned_peak_bytes()) / (1 << 20));
+    std::printf("bound        %12.4f ms on %s: %.0f GFLOP/s, %.0f GB/s, estimated\n", bound,
+                context.info().name.c_str(), context.traits().gflops,
+                context.traits().gbytes_per_s);
 }
 
 }  // namespace
@@ -52,7 +56,8 @@ int main(int argc, char** argv) {
     std::int64_t batch = 0;
     CLI::App app("Operations, bytes and parameters of a network, by node.", "dlprim_flops");
     app.add_option("NET", path, "network, JSON")->required();
-    app.add_option("-d,--device", device, "cpu, P:D, gpu, opencl or part of a name: whose bound, and whose plan");
+    app.add_option("-d,--device", device,
+                   "cpu, P:D, gpu, opencl or part of a name: whose bound, and whose plan");
     app.add_option("-B", batch, "batch size")->check(CLI::Range(1, 1 << 20));
     return tools::run_command(app, argc, argv, [&] { report(device, path, batch); });
 }

@@ -25,14 +25,20 @@ HostTensor download(const Tensor& tensor) {
 
 /// The data in the wanted type; float types convert into each other, integers into each other and
 /// into floats (labels).
-std::vector<std::byte> converted(const HostTensor& from, const std::string& name, const Shape& shape, DType dtype) {
+std::vector<std::byte> converted(const HostTensor& from, const std::string& name,
+                                 const Shape& shape, DType dtype) {
     const bool scalar = from.shape.numel() == 1 && shape.numel() == 1;
     if (from.shape != shape && !scalar)
-        throw Error(ErrorKind::invalid_argument, "'" + name + "' has shape " + from.shape.str() + " in the file, the network wants " + shape.str());
+        throw Error(ErrorKind::invalid_argument, "'" + name + "' has shape " + from.shape.str() +
+                                                     " in the file, the network wants " +
+                                                     shape.str());
     if (is_float(from.dtype) && !is_float(dtype) && dtype != DType::boolean)
-        throw Error(ErrorKind::invalid_argument, "'" + name + "' is " + std::string(name_of(from.dtype)) + " in the file, the network wants " + std::string(name_of(dtype)));
+        throw Error(ErrorKind::invalid_argument,
+                    "'" + name + "' is " + std::string(name_of(from.dtype)) +
+                        " in the file, the network wants " + std::string(name_of(dtype)));
     std::vector<std::byte> data(static_cast<std::size_t>(shape.numel()) * size_of(dtype));
-    convert(from.data.data(), from.dtype, data.data(), dtype, static_cast<std::size_t>(shape.numel()));
+    convert(from.data.data(), from.dtype, data.data(), dtype,
+            static_cast<std::size_t>(shape.numel()));
     return data;
 }
 
@@ -46,7 +52,8 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
     for (const std::string& name : net.input_names()) {
         const auto found = inputs.find(name);
         if (found == inputs.end())
-            throw Error(ErrorKind::not_found, "'" + options.inputs + "' has no tensor '" + name + "', which the network takes");
+            throw Error(ErrorKind::not_found, "'" + options.inputs + "' has no tensor '" + name +
+                                                  "', which the network takes");
         const Shape declared = net.input_shape(name);
         const bool scalar = found->second.shape.numel() == 1 && declared.numel() == 1;
         shapes[name] = scalar ? declared : found->second.shape;
@@ -77,11 +84,14 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 void run(const Options& options) {
     tools::check_precision(options.precision);
     if (!options.grads.empty() && options.outputs == options.grads)
-        throw Error(ErrorKind::invalid_argument, "--outputs and --grads name the same file '" + options.grads + "'");
+        throw Error(ErrorKind::invalid_argument,
+                    "--outputs and --grads name the same file '" + options.grads + "'");
     const Context context(options.device);
     const auto inputs = load_tensors(options.inputs);
     NetOptions how;
-    how.mode = options.train ? Mode::training : options.grads.empty() ? Mode::inference : Mode::evaluation;
+    how.mode = options.train           ? Mode::training
+               : options.grads.empty() ? Mode::inference
+                                       : Mode::evaluation;
     how.backward = !options.grads.empty();
     how.input_gradients = how.output_gradients = !options.grads.empty();
     how.engines = tools::parse_engines(options.engines);
@@ -91,7 +101,8 @@ void run(const Options& options) {
     Net net = open_with_weights(context, options, how, reshaped);
     for (const std::string& note : net.notes()) std::fprintf(stderr, "note: %s\n", note.c_str());
     for (const std::string& name : net.input_names()) {
-        const auto data = converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
+        const auto data =
+            converted(inputs.at(name), name, net.input_shape(name), net.input_dtype(name));
         net.set_input(name, data.data(), data.size());
     }
     if (!options.grads.empty()) {
@@ -101,7 +112,8 @@ void run(const Options& options) {
         for (const std::string& name : net.output_gradient_names()) {
             Tensor gradient = net.output_gradient(name);
             if (const auto found = given.find(name); found != given.end()) {
-                const auto data = converted(found->second, name, gradient.shape(), gradient.dtype());
+                const auto data =
+                    converted(found->second, name, gradient.shape(), gradient.dtype());
                 gradient.copy_from_host(data.data(), data.size());
                 given.erase(found);
             } else {
@@ -110,7 +122,9 @@ void run(const Options& options) {
             }
         }
         if (!given.empty())
-            throw Error(ErrorKind::not_found, "'" + options.output_grads + "' holds '" + given.begin()->first + "', which is no float output of the network");
+            throw Error(ErrorKind::not_found, "'" + options.output_grads + "' holds '" +
+                                                  given.begin()->first +
+                                                  "', which is no float output of the network");
     }
 
     std::map<std::string, HostTensor> before;
@@ -123,7 +137,8 @@ void run(const Options& options) {
     for (const auto& [name, unused] : before) results[name] = download(net.param(name));
     std::map<std::string, HostTensor> gradients;
     if (!options.grads.empty())
-        for (const std::string& name : net.gradient_names()) gradients[name] = download(net.gradient(name));
+        for (const std::string& name : net.gradient_names())
+            gradients[name] = download(net.gradient(name));
     std::map<std::string, std::map<std::string, HostTensor>> files{
         {options.outputs, std::move(results)}};
     if (!options.grads.empty()) files[options.grads] = std::move(gradients);
@@ -136,13 +151,17 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app("Runs a network once on tensors from an HDF5 file.", "dlprim_run");
     app.add_option("NET", options.net, "network, JSON")->required();
-    app.add_option("-d,--device", options.device, "device: cpu, P:D, gpu, opencl or part of a name")->required(false);
+    app.add_option("-d,--device", options.device, "device: cpu, P:D, gpu, opencl or part of a name")
+        ->required(false);
     app.add_option("--weights", options.weights, "parameters, HDF5");
     app.add_option("--inputs", options.inputs, "input tensors, HDF5")->required();
     app.add_option("--outputs", options.outputs, "where outputs go, HDF5")->required();
-    app.add_flag("--train", options.train, "training-mode forward; outputs get what it changed, too");
-    auto* output_grads = app.add_option("--output-grads", options.output_grads, "gradients of outputs, HDF5");
-    auto* grads = app.add_option("--grads", options.grads, "where gradients of inputs and parameters go, HDF5");
+    app.add_flag("--train", options.train,
+                 "training-mode forward; outputs get what it changed, too");
+    auto* output_grads =
+        app.add_option("--output-grads", options.output_grads, "gradients of outputs, HDF5");
+    auto* grads = app.add_option("--grads", options.grads,
+                                 "where gradients of inputs and parameters go, HDF5");
     output_grads->needs(grads);
     tools::add_precision_option(app, options.precision);
     tools::add_engine_option(app, options.engines);

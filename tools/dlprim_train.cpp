@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
 #include <chrono>
 #include <cstdio>
-#include <unistd.h>
 
 using namespace dlprim;
 
@@ -19,8 +19,10 @@ class Display {
   public:
     void operator()(const TrainProgress& p) {
         if (p.epoch_done) {
-            std::printf("%sepoch %d/%d: loss %.4f, accuracy %.4f", terminal_ ? "\r\033[K" : "", p.epoch, p.epochs, p.loss, p.accuracy);
-            if (p.test_accuracy >= 0) std::printf(", test loss %.4f, test accuracy %.4f", p.test_loss, p.test_accuracy);
+            std::printf("%sepoch %d/%d: loss %.4f, accuracy %.4f", terminal_ ? "\r\033[K" : "",
+                        p.epoch, p.epochs, p.loss, p.accuracy);
+            if (p.test_accuracy >= 0)
+                std::printf(", test loss %.4f, test accuracy %.4f", p.test_loss, p.test_accuracy);
             std::printf(", %.0f images/s\n", p.images_per_second);
             std::fflush(stdout);
             return;
@@ -29,9 +31,11 @@ class Display {
         const auto interval = std::chrono::milliseconds(terminal_ ? 200 : 10000);
         if (now - last_ < interval) return;
         last_ = now;
-        std::printf("%sepoch %d/%d: batch %lld/%lld, loss %.4f, accuracy %.4f, rate %.2g, %.0f images/s%s", terminal_ ? "\r\033[K" : "",
-                    p.epoch, p.epochs, static_cast<long long>(p.batch), static_cast<long long>(p.batches), p.loss, p.accuracy,
-                    p.learning_rate, p.images_per_second, terminal_ ? "" : "\n");
+        std::printf(
+            "%sepoch %d/%d: batch %lld/%lld, loss %.4f, accuracy %.4f, rate %.2g, %.0f images/s%s",
+            terminal_ ? "\r\033[K" : "", p.epoch, p.epochs, static_cast<long long>(p.batch),
+            static_cast<long long>(p.batches), p.loss, p.accuracy, p.learning_rate,
+            p.images_per_second, terminal_ ? "" : "\n");
         std::fflush(stdout);
     }
 
@@ -49,11 +53,14 @@ int main(int argc, char** argv) {
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     app.add_option("-d,--device", device, "cpu, P:D, gpu, opencl or part of a name");
     app.add_option("--resume", call.resume, "checkpoint to go on from");
-    app.add_option("--epochs", call.epochs, "instead of the configuration's")->check(CLI::Range(1, 1000000));
-    app.add_option("--out", call.out, "folder for checkpoints, model, metrics and report (training)");
+    app.add_option("--epochs", call.epochs, "instead of the configuration's")
+        ->check(CLI::Range(1, 1000000));
+    app.add_option("--out", call.out,
+                   "folder for checkpoints, model, metrics and report (training)");
     return tools::run_command(app, argc, argv, [&] {
         const Context context(device);
-        std::printf("device: %s (%s)\n", context.info().name.c_str(), context.info().platform.c_str());
+        std::printf("device: %s (%s)\n", context.info().name.c_str(),
+                    context.info().platform.c_str());
         call.progress = Display();
         call.planning = tools::terminal_progress();
         const TrainResult result = train(context, call);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Context: an opened device, with its queue, allocator and compiled kernels.
 //
-// A Context is a cheap handle; copies share the device. One thread at a time may enqueue through it.
-// Work is asynchronous on OpenCL devices and done when a call returns on the host.
+// A Context is a cheap handle; copies share the device. One thread at a time may enqueue through
+// it. Work is asynchronous on OpenCL devices and done when a call returns on the host.
 #pragma once
 
 #include <dlprim/error.hpp>
@@ -31,33 +31,35 @@ struct DeviceInfo {
 /// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
 /// or "wgmma=0".
 struct Traits {
-    bool host = false;          ///< the host itself, no OpenCL
-    bool wide_vectors = false;  ///< a CPU: one work-item with wide vectors beats a work-group with barriers
-    int vector_width = 1;       ///< native float lanes (16 on AVX-512, 8 on AVX2, 4 on NEON; 1 on GPUs)
+    bool host = false;  ///< the host itself, no OpenCL
+    bool wide_vectors =
+        false;  ///< a CPU: one work-item with wide vectors beats a work-group with barriers
+    int vector_width = 1;  ///< native float lanes (16 on AVX-512, 8 on AVX2, 4 on NEON; 1 on GPUs)
     int vector_registers = 16;  ///< vector registers a kernel may count on (CPUs)
     int compute_units = 1;
     std::uint64_t max_work_group = 1;
     std::uint64_t local_bytes = 0;
     std::uint64_t max_alloc_bytes = 0;
     std::uint64_t global_bytes = 0;
-    std::uint64_t cache_bytes = 0;      ///< last-level cache, 0 when unknown
+    std::uint64_t cache_bytes = 0;         ///< last-level cache, 0 when unknown
     std::uint64_t base_align_bytes = 128;  ///< alignment that offsets inside a slab keep
     bool fp64 = false;
-    bool fp16 = false;                  ///< half arithmetic
-    bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device is opened)
-    bool unified_memory = false;        ///< host and device share memory
-    double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
-    double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second
-    double launch_us = 5;               ///< estimated cost of one kernel launch
+    bool fp16 = false;   ///< half arithmetic
+    bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device
+                         ///< is opened)
+    bool unified_memory = false;  ///< host and device share memory
+    double gflops = 0;            ///< estimated fp32 peak in 10^9 a second, for cost models
+    double gbytes_per_s = 0;      ///< estimated memory bandwidth in 10^9 a second
+    double launch_us = 5;         ///< estimated cost of one kernel launch
 };
 
 /// What a context has done since it was opened; differences between two readings cost a batch.
 struct Counters {
-    std::uint64_t launches = 0;     ///< kernels enqueued
-    std::uint64_t waits = 0;        ///< times that the host waited for the device
-    std::uint64_t allocations = 0;  ///< device buffers created
-    std::uint64_t compiles = 0;     ///< programs compiled from source
-    std::uint64_t cache_hits = 0;   ///< programs loaded from the on-disk cache
+    std::uint64_t launches = 0;         ///< kernels enqueued
+    std::uint64_t waits = 0;            ///< times that the host waited for the device
+    std::uint64_t allocations = 0;      ///< device buffers created
+    std::uint64_t compiles = 0;         ///< programs compiled from source
+    std::uint64_t cache_hits = 0;       ///< programs loaded from the on-disk cache
     std::uint64_t allocated_bytes = 0;  ///< bytes of live device buffers
 };
 

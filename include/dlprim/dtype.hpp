@@ -40,8 +40,8 @@ std::uint16_t float_to_half(float value) noexcept;
 float bfloat16_to_float(std::uint16_t bits) noexcept;
 std::uint16_t float_to_bfloat16(float value) noexcept;
 
-/// Converts `count` elements between any two dtypes on the host (C's conversions; to boolean: x != 0;
-/// float to integer saturates, NaN becomes 0). `from` and `to` must not overlap.
+/// Converts `count` elements between any two dtypes on the host (C's conversions; to boolean: x !=
+/// 0; float to integer saturates, NaN becomes 0). `from` and `to` must not overlap.
 void convert(const void* from, DType from_dtype, void* to, DType to_dtype, std::size_t count);
 
 }  // namespace dlprim

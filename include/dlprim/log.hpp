@@ -9,8 +9,8 @@ namespace dlprim {
 
 enum class LogLevel { debug, info, warning };
 
-/// Installs the receiver of log lines (empty: none, the default). Calls are serialised; the callback
-/// must not call back into the library.
+/// Installs the receiver of log lines (empty: none, the default). Calls are serialised; the
+/// callback must not call back into the library.
 void set_log(std::function<void(LogLevel, std::string_view)> receiver);
 /// Sends one line to the receiver, if any.
 void log(LogLevel level, std::string_view line);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Net: a network on one device: built from JSON, runs forward and backward, loads and saves weights.
+// Net: a network on one device: built from JSON, runs forward and backward, loads and saves
+// weights.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -17,26 +18,28 @@
 namespace dlprim {
 
 enum class Mode {
-    inference,      ///< forward with running statistics, batch norms folded, nothing kept
-    evaluation,     ///< inference's mathematics, but backward() works
-    training,       ///< batch statistics, dropout; backward() and solvers work
+    inference,   ///< forward with running statistics, batch norms folded, nothing kept
+    evaluation,  ///< inference's mathematics, but backward() works
+    training,    ///< batch statistics, dropout; backward() and solvers work
 };
 
 struct NetOptions {
     Mode mode = Mode::inference;
-    std::int64_t batch = 0;                      ///< replaces the first dimension of every input; 0: as declared
-    std::map<std::string, Shape> input_shapes;   ///< replaces whole shapes
-    std::vector<std::string> extra_outputs;      ///< intermediate tensors to keep readable
-    bool input_gradients = false;                ///< backward() also computes gradients of float inputs
-    bool output_gradients = false;               ///< backward() starts from output_gradient() tensors that the caller fills
-    bool without_losses = false;  ///< drops losses, and what only they need, where there are other outputs
+    std::int64_t batch = 0;  ///< replaces the first dimension of every input; 0: as declared
+    std::map<std::string, Shape> input_shapes;  ///< replaces whole shapes
+    std::vector<std::string> extra_outputs;     ///< intermediate tensors to keep readable
+    bool input_gradients = false;  ///< backward() also computes gradients of float inputs
+    bool output_gradients =
+        false;  ///< backward() starts from output_gradient() tensors that the caller fills
+    bool without_losses =
+        false;             ///< drops losses, and what only they need, where there are other outputs
     bool backward = true;  ///< false: training-mode forward alone
     bool fuse = true;
     /// Forced engines: node name or operator type, engine name.
     std::vector<std::pair<std::string, std::string>> engines;
-    std::uint64_t seed = 1;                      ///< initialisation and dropout
-    /// Over 0: planning first measures the engines on problems that no database knows, for about so many
-    /// seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
+    std::uint64_t seed = 1;  ///< initialisation and dropout
+    /// Over 0: planning first measures the engines on problems that no database knows, for about so
+    /// many seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
     double tune_seconds = 0;
     std::function<void(std::string_view what, int done, int total)> progress;
 };
@@ -45,12 +48,12 @@ struct NetOptions {
 struct NodeReport {
     std::string name, type, engine, device;
     std::vector<std::string> fused;
-    std::string part;     ///< "forward", "backward", "accumulate" or "update"
-    double ms = 0;        ///< measured; 0 when not profiled
-    double start_ms = 0;  ///< measured, from the first launch of the profile
-    double gflop = 0;     ///< nominal
-    double gbytes = 0;    ///< operands read and written once
-    double bound_ms = 0;  ///< roofline on the device
+    std::string part;         ///< "forward", "backward", "accumulate" or "update"
+    double ms = 0;            ///< measured; 0 when not profiled
+    double start_ms = 0;      ///< measured, from the first launch of the profile
+    double gflop = 0;         ///< nominal
+    double gbytes = 0;        ///< operands read and written once
+    double bound_ms = 0;      ///< roofline on the device
     std::int64_t params = 0;  ///< elements of its operator's parameters, and of those fused into it
 };
 
@@ -59,10 +62,12 @@ class Solver;
 
 class Net {
   public:
-    /// Throws Error: see docs/json.md for what a network may hold. A kernel is compiled at the first
-    /// forward() or prepare().
-    static Net from_json_file(const Context& context, const std::string& path, const NetOptions& options = {});
-    static Net from_json(const Context& context, std::string_view text, const NetOptions& options = {});
+    /// Throws Error: see docs/json.md for what a network may hold. A kernel is compiled at the
+    /// first forward() or prepare().
+    static Net from_json_file(const Context& context, const std::string& path,
+                              const NetOptions& options = {});
+    static Net from_json(const Context& context, std::string_view text,
+                         const NetOptions& options = {});
     ~Net();
     Net(Net&&) noexcept;
     Net& operator=(Net&&) noexcept;
@@ -85,8 +90,9 @@ class Net {
     DType input_dtype(const std::string& name) const;
     Shape param_shape(const std::string& name) const;
 
-    /// The network's own tensors; they stay valid and in place until reshape(). Inputs hold zeros until
-    /// they are set. Written and read with Tensor's copies. Throws Error(not_found) offering the nearest name.
+    /// The network's own tensors; they stay valid and in place until reshape(). Inputs hold zeros
+    /// until they are set. Written and read with Tensor's copies. Throws Error(not_found) offering
+    /// the nearest name.
     Tensor input(const std::string& name);
     Tensor output(const std::string& name);
     Tensor param(const std::string& name);
@@ -103,22 +109,23 @@ class Net {
     /// number of classes, on every device. Throws Error(invalid_argument).
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
-    /// Every parameter from a weights file. `missing_ok`: parameters the file lacks are initialised.
-    /// Throws Error naming the parameter on a missing one, a wrong shape or type.
+    /// Every parameter from a weights file. `missing_ok`: parameters the file lacks are
+    /// initialised. Throws Error naming the parameter on a missing one, a wrong shape or type.
     void load_weights(const std::string& path, bool missing_ok = false);
     void save_weights(const std::string& path);
     /// Initialises all parameters: "default" (the field's default for each type), "he", "xavier".
     void initialize(std::string_view method = "default");
-    /// To be called after writing to param() tensors: packed copies are made anew before the next run.
+    /// To be called after writing to param() tensors: packed copies are made anew before the next
+    /// run.
     void params_changed();
 
-    void prepare();   ///< plans, compiles, allocates; forward() does it where it has not been done
-    void forward();   ///< enqueues; asynchronous
-    /// Enqueues; evaluation and training modes. Throws Error(invalid_argument) where there was no forward()
-    /// of these shapes.
+    void prepare();  ///< plans, compiles, allocates; forward() does it where it has not been done
+    void forward();  ///< enqueues; asynchronous
+    /// Enqueues; evaluation and training modes. Throws Error(invalid_argument) where there was no
+    /// forward() of these shapes.
     void backward();
-    /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans are cached
-    /// by shapes, parameters stay.
+    /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans
+    /// are cached by shapes, parameters stay.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 

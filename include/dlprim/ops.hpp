@@ -4,9 +4,9 @@
 // Every operator of docs/json.md can be called by its type and options; a ready launch is kept by
 // problem, so that a second call of the same shapes is a look-up and an enqueue. No call waits.
 //
-// A result may stay in the layout that its kernel wrote until its memory is asked for (dlprim/tensor.hpp says
-// who notices); the next call takes it as it lies. So chains of calls are converted no more often than a Net.
-// Tensors of CallOptions::out get row-major results at once.
+// A result may stay in the layout that its kernel wrote until its memory is asked for
+// (dlprim/tensor.hpp says who notices); the next call takes it as it lies. So chains of calls are
+// converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
 #pragma once
 
 #include <dlprim/tensor.hpp>
@@ -19,32 +19,35 @@
 namespace dlprim::ops {
 
 struct CallOptions {
-    bool training = false;            ///< training-mode semantics
-    std::string engine;               ///< forced engine, or empty
-    /// Forced engines by type, of the operator, of what it is made of and of what its gradient is made
-    /// of: type, engine. Where one does not apply, another runs.
+    bool training = false;  ///< training-mode semantics
+    std::string engine;     ///< forced engine, or empty
+    /// Forced engines by type, of the operator, of what it is made of and of what its gradient is
+    /// made of: type, engine. Where one does not apply, another runs.
     std::vector<std::pair<std::string, std::string>> engines;
-    std::vector<Tensor> out;          ///< write here instead of into new tensors
-    std::uint64_t seed = 1, step = 0; ///< for random operators
+    std::vector<Tensor> out;           ///< write here instead of into new tensors
+    std::uint64_t seed = 1, step = 0;  ///< for random operators
 };
 
 /// Calls operator `type` with options as in network JSON, e.g.
 ///   call("Convolution2D", R"({"channels_out": 64, "kernel": 3, "pad": 1})", {x}, {weight, bias})
-/// `inputs` are the tensors, `params` the parameters in the operator's order. BatchNorm in training mode
-/// updates its running statistics, which are params, in place. Throws Error(invalid_argument).
-std::vector<Tensor> call(std::string_view type, std::string_view options_json, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& params = {}, const CallOptions& options = {});
+/// `inputs` are the tensors, `params` the parameters in the operator's order. BatchNorm in training
+/// mode updates its running statistics, which are params, in place. Throws Error(invalid_argument).
+std::vector<Tensor> call(std::string_view type, std::string_view options_json,
+                         const std::vector<Tensor>& inputs, const std::vector<Tensor>& params = {},
+                         const CallOptions& options = {});
 
 /// Gradients of call() with respect to inputs and params (in that order; undefined tensors where an
 /// operand has none, integers say), given the gradients of its outputs.
-std::vector<Tensor> backward(std::string_view type, std::string_view options_json, const std::vector<Tensor>& inputs,
-                             const std::vector<Tensor>& params, const std::vector<Tensor>& output_gradients,
+std::vector<Tensor> backward(std::string_view type, std::string_view options_json,
+                             const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
+                             const std::vector<Tensor>& output_gradients,
                              const CallOptions& options = {});
 
 /// A generated kernel from a program over broadcast tensors; the language is docs/pointwise.md's:
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
-                              const std::vector<double>& scalars = {}, const CallOptions& options = {});
+                              const std::vector<double>& scalars = {},
+                              const CallOptions& options = {});
 
 // Shorthands of common calls.
 Tensor relu(const Tensor& x);

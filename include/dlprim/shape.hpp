@@ -30,7 +30,9 @@ class Shape {
     std::int64_t operator[](int i) const noexcept { return dims_[i < 0 ? i + rank_ : i]; }
     std::int64_t numel() const noexcept { return numel_; }
     bool empty() const noexcept { return numel_ == 0; }
-    std::span<const std::int64_t> dims() const noexcept { return {dims_.data(), static_cast<std::size_t>(rank_)}; }
+    std::span<const std::int64_t> dims() const noexcept {
+        return {dims_.data(), static_cast<std::size_t>(rank_)};
+    }
     std::vector<std::int64_t> to_vector() const { return {dims().begin(), dims().end()}; }
 
     /// Product of dimensions [begin, end).

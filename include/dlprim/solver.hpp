@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Solver: trains a Net: SGD, Adam, AdamW. A step (forward, backward, update) is one plan and needs no
-// wait; hyperparameters that change live in a device buffer.
+// Solver: trains a Net: SGD, Adam, AdamW. A step (forward, backward, update) is one plan and needs
+// no wait; hyperparameters that change live in a device buffer.
 //
-// Adam: Kingma and Ba 2015; AdamW: Loshchilov and Hutter 2019; definitions and constants as PyTorch's.
+// Adam: Kingma and Ba 2015; AdamW: Loshchilov and Hutter 2019; definitions and constants as
+// PyTorch's.
 #pragma once
 
 #include <dlprim/net.hpp>
@@ -18,7 +19,8 @@ namespace dlprim {
 
 class Solver {
   public:
-    /// Attaches to a net in training mode; the net plans anew. One solver a net, which must outlive it.
+    /// Attaches to a net in training mode; the net plans anew. One solver a net, which must outlive
+    /// it.
     Solver(Net& net, const SolverOptions& options);
     ~Solver();
     Solver(const Solver&) = delete;
@@ -31,8 +33,9 @@ class Solver {
 
     /// Enqueues forward, backward and, at every accumulate-th call, the update.
     void step();
-    /// The same, asking `proceed` after forward has been enqueued (it may read the loss, which waits):
-    /// where it returns false, parameters and solver state stay as they are. Returns what it returned.
+    /// The same, asking `proceed` after forward has been enqueued (it may read the loss, which
+    /// waits): where it returns false, parameters and solver state stay as they are. Returns what
+    /// it returned.
     bool step_if(const std::function<bool()>& proceed);
 
     /// Weights, solver state, step and seed in one HDF5 file that load_weights() reads too. Written

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Tensor: a strided view {buffer, byte offset, shape, strides, dtype} on device memory that it shares.
+// Tensor: a strided view {buffer, byte offset, shape, strides, dtype} on device memory that it
+// shares.
 //
-// Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows nothing
-// of gradients. An empty Tensor (default-made) has no memory.
+// Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows
+// nothing of gradients. An empty Tensor (default-made) has no memory.
 //
-// What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with channels in
-// blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major. buffer() and the copies
-// then allocate that memory (from the context's pool) and enqueue one conversion, once for all tensors on
-// the memory, without a wait. So they count as enqueuing: by one thread at a time for a context. Views can
-// be made, and tensors copied and destroyed, at any time.
+// What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with
+// channels in blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major.
+// buffer() and the copies then allocate that memory (from the context's pool) and enqueue one
+// conversion, once for all tensors on the memory, without a wait. So they count as enqueuing: by
+// one thread at a time for a context. Views can be made, and tensors copied and destroyed, at any
+// time.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -28,8 +30,8 @@ class Deferred;
 class Tensor {
   public:
     Tensor() = default;
-    /// New memory, row-major, contents undefined. Throws Error(out_of_memory) with what is needed and
-    /// what the device offers.
+    /// New memory, row-major, contents undefined. Throws Error(out_of_memory) with what is needed
+    /// and what the device offers.
     Tensor(const Context& context, const Shape& shape, DType dtype = DType::f32);
     /// New memory holding a copy of `values` (shape.numel() of them), converted to `dtype`.
     Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
@@ -41,8 +43,9 @@ class Tensor {
     explicit Tensor(std::shared_ptr<Deferred> deferred);
 
     /// Wraps a cl_mem of the context's own cl_context without a copy; it is retained.
-    static Tensor wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
-                              const Shape& shape, DType dtype = DType::f32);
+    static Tensor wrap_opencl(const Context& context, void* cl_mem_handle,
+                              std::uint64_t byte_offset, const Shape& shape,
+                              DType dtype = DType::f32);
     /// Wraps host memory without a copy, for the host context only; it must outlive the tensor.
     static Tensor wrap_host(const Context& context, void* data, const Shape& shape,
                             DType dtype = DType::f32);
@@ -79,7 +82,7 @@ class Tensor {
     const std::shared_ptr<Buffer>& overwritten() const;
 
     std::optional<Context> context_;
-    std::shared_ptr<Buffer> buffer_;     ///< nullptr where deferred_ is not
+    std::shared_ptr<Buffer> buffer_;  ///< nullptr where deferred_ is not
     std::shared_ptr<Deferred> deferred_;
     std::uint64_t byte_offset_ = 0;
     Shape shape_;

@@ -19,7 +19,8 @@ struct HostTensor {
     std::vector<std::byte> data;
 };
 
-/// Every dataset of numbers in the file, by name ("group/name"). Throws Error: not_found, format, io.
+/// Every dataset of numbers in the file, by name ("group/name"). Throws Error: not_found, format,
+/// io.
 std::map<std::string, HostTensor> load_tensors(const std::string& path);
 /// Writes the file whole or not at all. Throws Error(io).
 void save_tensors(const std::string& path, const std::map<std::string, HostTensor>& tensors);

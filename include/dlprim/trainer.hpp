@@ -17,15 +17,17 @@ struct TrainProgress {
     double learning_rate = 0;
     double images_per_second = 0;
     bool epoch_done = false;
-    double test_loss = 0, test_accuracy = -1;  ///< when epoch_done; accuracy below 0: there is no test set
+    double test_loss = 0,
+           test_accuracy = -1;  ///< when epoch_done; accuracy below 0: there is no test set
 };
 
 struct TrainCall {
-    std::string config;             ///< file
-    std::string out = "training";   ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
-    std::string resume;             ///< checkpoint to go on from, or empty
-    int epochs = 0;                 ///< instead of the configuration's, when positive
-    std::function<void(const TrainProgress&)> progress;  ///< after each batch
+    std::string config;  ///< file
+    std::string out =
+        "training";  ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
+    std::string resume;  ///< checkpoint to go on from, or empty
+    int epochs = 0;      ///< instead of the configuration's, when positive
+    std::function<void(const TrainProgress&)> progress;        ///< after each batch
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
 };
 
@@ -35,8 +37,9 @@ struct TrainResult {
     std::string model;  ///< weights file
 };
 
-/// Throws Error: what is wrong in configuration, data or network; Error(numeric) naming the first operator
-/// whose output is not finite where the loss is not (unless "on_nan": "continue", which skips the batch).
+/// Throws Error: what is wrong in configuration, data or network; Error(numeric) naming the first
+/// operator whose output is not finite where the loss is not (unless "on_nan": "continue", which
+/// skips the batch).
 TrainResult train(const Context& context, const TrainCall& call);
 
 }  // namespace dlprim

@@ -22,12 +22,15 @@ Tensor find_tensor(const Map& map, const std::string& name, const char* what) {
     if (const auto found = map.find(name); found != map.end()) return found->second;
     std::vector<std::string> names;
     for (const auto& item : map) names.push_back(item.first);
-    fail(ErrorKind::not_found, "the network has no ", what, " '", name, "'", did_you_mean(name, names),
-         names.empty() ? "" : cat("; there ", names.size() == 1 ? "is " : "are ", join(names, ", ")));
+    fail(ErrorKind::not_found, "the network has no ", what, " '", name, "'",
+         did_you_mean(name, names),
+         names.empty() ? ""
+                       : cat("; there ", names.size() == 1 ? "is " : "are ", join(names, ", ")));
 }
 
 /// Class numbers must be whole and below the number of classes; kernels do not check.
-void check_labels(const std::string& name, DType dtype, const void* data, std::int64_t count, std::int64_t classes) {
+void check_labels(const std::string& name, DType dtype, const void* data, std::int64_t count,
+                  std::int64_t classes) {
     std::vector<double> labels(static_cast<std::size_t>(count));
     convert(data, dtype, labels.data(), DType::f64, static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -67,7 +70,8 @@ Net::~Net() = default;
 Net::Net(Net&&) noexcept = default;
 Net& Net::operator=(Net&&) noexcept = default;
 
-Net Net::from_json_file(const Context& context, const std::string& path, const NetOptions& options) {
+Net Net::from_json_file(const Context& context, const std::string& path,
+                        const NetOptions& options) {
     return Net(std::make_unique<NetImpl>(context, parse_net_json(read_file(path), path), options));
 }
 
@@ -75,11 +79,14 @@ Net Net::from_json(const Context& context, std::string_view text, const NetOptio
     return Net(std::make_unique<NetImpl>(context, parse_net_json(text, "network"), options));
 }
 
-const Context& Net::context() const { return impl_->context(); }
+const Context& Net::context() const {
+    return impl_->context();
+}
 
 std::vector<std::string> Net::input_names() const {
     std::vector<std::string> names;
-    for (ValueId id : impl_->base_graph().inputs) names.push_back(impl_->base_graph().value(id).name);
+    for (ValueId id : impl_->base_graph().inputs)
+        names.push_back(impl_->base_graph().value(id).name);
     return names;
 }
 
@@ -96,7 +103,9 @@ std::vector<std::string> Net::loss_names() const {
     return names;
 }
 
-std::vector<std::string> Net::param_names() const { return impl_->param_names(); }
+std::vector<std::string> Net::param_names() const {
+    return impl_->param_names();
+}
 
 bool Net::is_trainable(const std::string& param) const {
     const auto found = impl_->params().find(param);
@@ -128,11 +137,14 @@ std::vector<std::string> Net::changed_by_forward() {
     std::vector<std::string> names;
     const Graph& graph = impl_->built().executor->plan().graph;
     for (const Assignment& assignment : graph.assignments)
-        if (graph.value(assignment.target).role == Role::parameter) names.push_back(graph.value(assignment.target).name);
+        if (graph.value(assignment.target).role == Role::parameter)
+            names.push_back(graph.value(assignment.target).name);
     return names;
 }
 
-bool Net::has_loss() const { return !impl_->base_graph().losses.empty(); }
+bool Net::has_loss() const {
+    return !impl_->base_graph().losses.empty();
+}
 
 std::int64_t Net::label_classes(const std::string& input) {
     const auto& classes = impl_->built().classes;
@@ -140,48 +152,79 @@ std::int64_t Net::label_classes(const std::string& input) {
     return found == classes.end() ? 0 : found->second;
 }
 
-Shape Net::input_shape(const std::string& name) const { return impl_->input_spec(name).shape; }
-DType Net::input_dtype(const std::string& name) const { return impl_->input_spec(name).dtype; }
+Shape Net::input_shape(const std::string& name) const {
+    return impl_->input_spec(name).shape;
+}
+DType Net::input_dtype(const std::string& name) const {
+    return impl_->input_spec(name).dtype;
+}
 
 Shape Net::param_shape(const std::string& name) const {
     const auto found = impl_->params().find(name);
     if (found == impl_->params().end())
-        fail(ErrorKind::not_found, "the network has no parameter '", name, "'", did_you_mean(name, param_names()));
+        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
+             did_you_mean(name, param_names()));
     return found->second.value.spec.shape;
 }
 
-Tensor Net::input(const std::string& name) { return find_tensor(impl_->built().inputs, name, "input"); }
-Tensor Net::output(const std::string& name) { return find_tensor(impl_->built().outputs, name, "output"); }
-Tensor Net::param(const std::string& name) { return impl_->param(name); }
-Tensor Net::gradient(const std::string& name) { return find_tensor(impl_->built().gradients, name, "gradient of"); }
+Tensor Net::input(const std::string& name) {
+    return find_tensor(impl_->built().inputs, name, "input");
+}
+Tensor Net::output(const std::string& name) {
+    return find_tensor(impl_->built().outputs, name, "output");
+}
+Tensor Net::param(const std::string& name) {
+    return impl_->param(name);
+}
+Tensor Net::gradient(const std::string& name) {
+    return find_tensor(impl_->built().gradients, name, "gradient of");
+}
 Tensor Net::output_gradient(const std::string& name) {
     return find_tensor(impl_->built().output_gradients, name, "output gradient of");
 }
 
 void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
     Tensor tensor = input(name);
-    require(bytes == tensor.bytes(), "input '", name, "' of shape ", tensor.shape().str(), " takes ", tensor.bytes(),
-            " bytes, got ", bytes);
+    require(bytes == tensor.bytes(), "input '", name, "' of shape ", tensor.shape().str(),
+            " takes ", tensor.bytes(), " bytes, got ", bytes);
     const auto& classes = impl_->built().classes;
     if (const auto found = classes.find(name); found != classes.end())
         check_labels(name, tensor.dtype(), data, tensor.shape().numel(), found->second);
     tensor.copy_from_host(data, bytes);
 }
 
-void Net::initialize(std::string_view method) { impl_->initialize(method); }
-void Net::params_changed() { impl_->params_changed(); }
-void Net::prepare() { impl_->built(); }
-void Net::forward() { impl_->forward(); }
-void Net::backward() { impl_->backward(); }
+void Net::initialize(std::string_view method) {
+    impl_->initialize(method);
+}
+void Net::params_changed() {
+    impl_->params_changed();
+}
+void Net::prepare() {
+    impl_->built();
+}
+void Net::forward() {
+    impl_->forward();
+}
+void Net::backward() {
+    impl_->backward();
+}
 void Net::reshape(std::int64_t batch) {
     require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");
     impl_->reshape(batch, {});
 }
-void Net::reshape(const std::map<std::string, Shape>& input_shapes) { impl_->reshape(0, input_shapes); }
+void Net::reshape(const std::map<std::string, Shape>& input_shapes) {
+    impl_->reshape(0, input_shapes);
+}
 
-std::uint64_t Net::planned_peak_bytes() { return impl_->built().executor->plan().peak_bytes; }
-std::string Net::memory_report() { return impl_->built().executor->plan().memory; }
-std::vector<std::string> Net::notes() { return impl_->built().executor->plan().notes; }
+std::uint64_t Net::planned_peak_bytes() {
+    return impl_->built().executor->plan().peak_bytes;
+}
+std::string Net::memory_report() {
+    return impl_->built().executor->plan().memory;
+}
+std::vector<std::string> Net::notes() {
+    return impl_->built().executor->plan().notes;
+}
 
 std::vector<NodeReport> Net::nodes() {
     std::vector<NodeReport> reports;
@@ -208,7 +251,8 @@ std::vector<NodeReport> Net::profile(bool whole_step) {
     std::vector<Executor::Timing> timings;
     executor.run_profiled(Part::forward, timings);
     if (whole_step)
-        for (Part part : {Part::backward, Part::accumulate, Part::update}) executor.run_profiled(part, timings);
+        for (Part part : {Part::backward, Part::accumulate, Part::update})
+            executor.run_profiled(part, timings);
     std::vector<NodeReport> reports = nodes();
     std::uint64_t first = ~std::uint64_t{0};
     for (const auto& timing : timings)
@@ -231,7 +275,8 @@ std::string Net::first_nan() {
         for (const auto& [place, bytes] : step.written) {
             host.resize(bytes / sizeof(float));
             executor.read(place, host.data(), host.size() * sizeof(float));
-            if (std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); })) continue;
+            if (std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); }))
+                continue;
             found = step.name;
             return false;
         }

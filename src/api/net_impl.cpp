@@ -26,7 +26,8 @@ std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
         if (input < 0) continue;
         ValueId value = node.inputs.at(static_cast<std::size_t>(input));
         while (graph.value(value).producer >= 0) {
-            const Node& producer = graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
+            const Node& producer =
+                graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
             if (!producer.op->is_view()) break;
             value = producer.inputs[0];
         }
@@ -38,7 +39,8 @@ std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
 
 void drop_losses(Graph& graph) {
     if (graph.losses.size() == graph.outputs.size()) return;
-    std::erase_if(graph.outputs, [&](const auto& output) { return graph.losses.count(output.first) > 0; });
+    std::erase_if(graph.outputs,
+                  [&](const auto& output) { return graph.losses.count(output.first) > 0; });
     graph.losses.clear();
     graph.remove_dead();
 }
@@ -47,7 +49,8 @@ void drop_losses(Graph& graph) {
 
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
     : context_(context), description_(std::move(description)), options_(options) {
-    require(options.batch >= 0, "a batch of ", options.batch, " cannot be: it is at least 1, or 0 for what the network declares");
+    require(options.batch >= 0, "a batch of ", options.batch,
+            " cannot be: it is at least 1, or 0 for what the network declares");
     for (const std::string& name : options.extra_outputs) {
         const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
         if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
@@ -60,7 +63,8 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
 }
 
 Graph NetImpl::make_graph() const {
-    return build_graph(description_, options_.input_shapes, options_.batch, options_.mode == Mode::training);
+    return build_graph(description_, options_.input_shapes, options_.batch,
+                       options_.mode == Mode::training);
 }
 
 std::vector<std::string> NetImpl::param_names() const {
@@ -146,7 +150,8 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
         const Place& place = made.places[i];
         const auto block = store_.find("gradients");
         if (place.kind == Place::Kind::block && block != store_.end())
-            built->gradients[value.name] = Tensor(context_, block->second, place.offset, value.spec.shape, value.spec.dtype);
+            built->gradients[value.name] =
+                Tensor(context_, block->second, place.offset, value.spec.shape, value.spec.dtype);
     }
     built->executor->set_integer("@seed", options_.seed);
     return built;
@@ -166,8 +171,10 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
     require(options_.mode == Mode::training, "a solver needs a net in training mode");
     for (const auto& [name, param] : params_)
         if (param.value.trainable && param.value.spec.dtype != DType::f32)
-            fail(ErrorKind::unsupported, "parameter '", name, "' is ", name_of(param.value.spec.dtype),
-                 ", solvers train float parameters; frozen: true keeps its operator out of training");
+            fail(ErrorKind::unsupported, "parameter '", name, "' is ",
+                 name_of(param.value.spec.dtype),
+                 ", solvers train float parameters; frozen: true keeps its operator out of "
+                 "training");
     const std::optional<SolverOptions> before = std::exchange(solver_, solver);
     const auto plan_anew = [&] {
         current_ = nullptr;
@@ -203,7 +210,8 @@ void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& sh
 
 Tensor NetImpl::param(const std::string& name) {
     if (!params_.count(name)) {
-        fail(ErrorKind::not_found, "the network has no parameter '", name, "'", did_you_mean(name, param_names()));
+        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
+             did_you_mean(name, param_names()));
     }
     return built().executor->tensor(built().params.at(name));
 }
@@ -223,7 +231,8 @@ void NetImpl::initialize(std::string_view method) {
     filled_ = true;
     Built& plan = built();
     for (const auto& [name, param] : params_) {
-        const std::vector<float> values = initial_values(param.value, method, options_.seed, context_.impl().pool());
+        const std::vector<float> values =
+            initial_values(param.value, method, options_.seed, context_.impl().pool());
         plan.executor->tensor(plan.params.at(name)).copy_from(values);
     }
     params_changed();
@@ -254,8 +263,11 @@ void NetImpl::run(Part part) {
 }
 
 void NetImpl::backward() {
-    require(options_.mode != Mode::inference, "backward() needs a net in evaluation or training mode");
-    require(built().ran_forward, "backward() needs a forward() of these shapes before it: it goes back through what that left");
+    require(options_.mode != Mode::inference,
+            "backward() needs a net in evaluation or training mode");
+    require(built().ran_forward,
+            "backward() needs a forward() of these shapes before it: it goes back through what "
+            "that left");
     run(Part::backward);
 }
 

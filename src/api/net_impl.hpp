@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// NetImpl: a network description, its parameters' memory, and the plans made of it, one for each set of
-// input shapes.
+// NetImpl: a network description, its parameters' memory, and the plans made of it, one for each
+// set of input shapes.
 #pragma once
 
 #include "exec/executor.hpp"
@@ -45,8 +45,8 @@ class NetImpl {
     /// Throws Error(not_found) offering the nearest name.
     const TensorSpec& input_spec(const std::string& name) const;
 
-    /// The current plan, made now if it has not been; parameters are initialised if nothing else has
-    /// filled them.
+    /// The current plan, made now if it has not been; parameters are initialised if nothing else
+    /// has filled them.
     Built& built();
     bool is_built() const { return current_ != nullptr; }
     /// Plans anew with a solver's update.

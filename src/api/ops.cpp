@@ -49,30 +49,42 @@ Options pointwise_options(std::string_view code, const std::vector<double>& scal
     std::string text(code);
     text.append(1, '\0');
     text.append(reinterpret_cast<const char*>(scalars.data()), scalars.size() * sizeof(double));
-    return known->find(text, [&] { return Attrs{{"code", std::string(code)}, {"scalars", Doubles(scalars)}}; });
+    return known->find(text, [&] {
+        return Attrs{{"code", std::string(code)}, {"scalars", Doubles(scalars)}};
+    });
 }
 
 }  // namespace
 
-std::vector<Tensor> call(std::string_view type, std::string_view options_json, const std::vector<Tensor>& inputs,
-                         const std::vector<Tensor>& params, const CallOptions& options) {
+std::vector<Tensor> call(std::string_view type, std::string_view options_json,
+                         const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
+                         const CallOptions& options) {
     return eager_call(type, *parsed(options_json), inputs, params, options);
 }
 
-std::vector<Tensor> backward(std::string_view type, std::string_view options_json, const std::vector<Tensor>& inputs,
-                             const std::vector<Tensor>& params, const std::vector<Tensor>& output_gradients,
+std::vector<Tensor> backward(std::string_view type, std::string_view options_json,
+                             const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
+                             const std::vector<Tensor>& output_gradients,
                              const CallOptions& options) {
     return eager_backward(type, *parsed(options_json), inputs, params, output_gradients, options);
 }
 
-std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs, const std::vector<double>& scalars,
-                              const CallOptions& options) {
+std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
+                              const std::vector<double>& scalars, const CallOptions& options) {
     return eager_call("Pointwise", *pointwise_options(code, scalars), inputs, {}, options);
 }
 
-Tensor relu(const Tensor& x) { return call("Activation", R"({"activation": "relu"})", {x}).at(0); }
-Tensor add(const Tensor& a, const Tensor& b) { return call("Elementwise", "{}", {a, b}).at(0); }
-Tensor matmul(const Tensor& a, const Tensor& b) { return call("MatMul", "{}", {a, b}).at(0); }
-Tensor softmax(const Tensor& x) { return call("Softmax", "{}", {x}).at(0); }
+Tensor relu(const Tensor& x) {
+    return call("Activation", R"({"activation": "relu"})", {x}).at(0);
+}
+Tensor add(const Tensor& a, const Tensor& b) {
+    return call("Elementwise", "{}", {a, b}).at(0);
+}
+Tensor matmul(const Tensor& a, const Tensor& b) {
+    return call("MatMul", "{}", {a, b}).at(0);
+}
+Tensor softmax(const Tensor& x) {
+    return call("Softmax", "{}", {x}).at(0);
+}
 
 }  // namespace dlprim::ops

@@ -20,21 +20,26 @@ struct Solver::Impl {
 namespace {
 
 void check_rate(double rate) {
-    require(std::isfinite(rate) && rate >= 0, "learning rate ", rate, " makes no sense: it is a number of at least 0");
+    require(std::isfinite(rate) && rate >= 0, "learning rate ", rate,
+            " makes no sense: it is a number of at least 0");
 }
 
 void check(const SolverOptions& o) {
     check_rate(o.learning_rate);
-    require(o.momentum >= 0 && o.weight_decay >= 0 && o.epsilon > 0, "momentum and weight decay must not be negative, epsilon must be positive");
-    require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1, "beta1 and beta2 must lie in [0, 1)");
+    require(o.momentum >= 0 && o.weight_decay >= 0 && o.epsilon > 0,
+            "momentum and weight decay must not be negative, epsilon must be positive");
+    require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1,
+            "beta1 and beta2 must lie in [0, 1)");
     require(!o.nesterov || o.momentum > 0, "Nesterov's variant needs a momentum");
     require(o.accumulate >= 1, "accumulate must be at least 1");
-    require(o.clip_norm >= 0 && o.clip_value >= 0, "clip_norm and clip_value must not be negative; 0 does not clip");
+    require(o.clip_norm >= 0 && o.clip_value >= 0,
+            "clip_norm and clip_value must not be negative; 0 does not clip");
 }
 
 }  // namespace
 
-Solver::Solver(Net& net, const SolverOptions& options) : net_(net), impl_(std::make_unique<Impl>()) {
+Solver::Solver(Net& net, const SolverOptions& options)
+    : net_(net), impl_(std::make_unique<Impl>()) {
     check(options);
     impl_->options = options;
     impl_->rate = options.learning_rate;
@@ -43,15 +48,21 @@ Solver::Solver(Net& net, const SolverOptions& options) : net_(net), impl_(std::m
 
 Solver::~Solver() = default;
 
-const SolverOptions& Solver::options() const { return impl_->options; }
+const SolverOptions& Solver::options() const {
+    return impl_->options;
+}
 
 void Solver::set_learning_rate(double rate) {
     check_rate(rate);
     impl_->rate = rate;
 }
 
-double Solver::learning_rate() const { return impl_->rate; }
-std::uint64_t Solver::steps() const { return impl_->updates; }
+double Solver::learning_rate() const {
+    return impl_->rate;
+}
+std::uint64_t Solver::steps() const {
+    return impl_->updates;
+}
 
 void Solver::step() {
     step_if(nullptr);
@@ -92,7 +103,8 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
     for (const std::string& name : net.param_names()) write(name, net.param(name));
     const Graph& graph = executor.plan().graph;
     for (std::size_t i = 0; i < graph.values.size(); ++i)
-        if (graph.values[i].role == Role::state) write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
+        if (graph.values[i].role == Role::state)
+            write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
     file.attribute("", "solver_updates", static_cast<std::int64_t>(impl_->updates));
     file.attribute("", "solver_batches", static_cast<std::int64_t>(impl_->batches));
     file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
@@ -101,12 +113,14 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
     Strings names;
     Doubles values;
     for (const auto& [name, value] : extra) {
-        require(!name.empty() && name.find(',') == std::string::npos, "a checkpoint's number cannot be called '", name,
+        require(!name.empty() && name.find(',') == std::string::npos,
+                "a checkpoint's number cannot be called '", name,
                 "': names are not empty and hold no comma");
         names.push_back(name);
         values.push_back(value);
     }
-    for (std::size_t i = 0; i < names.size(); ++i) file.attribute("", "extra_" + names[i], values[i]);
+    for (std::size_t i = 0; i < names.size(); ++i)
+        file.attribute("", "extra_" + names[i], values[i]);
     if (!names.empty()) file.attribute("", "extra_names", join(names, ","));
     file.commit();
 }
@@ -124,7 +138,8 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     };
     const std::uint64_t updates = integer("solver_updates"), batches = integer("solver_batches");
     const std::uint64_t random_step = integer("random_step");
-    const auto seed = file.attribute("", "random_seed"), learning_rate = file.attribute("", "learning_rate");
+    const auto seed = file.attribute("", "random_seed"),
+               learning_rate = file.attribute("", "learning_rate");
     const Executor& executor = *net.built().executor;
     const Graph& graph = executor.plan().graph;
     std::vector<std::pair<std::string, Tensor>> states;
@@ -134,8 +149,8 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
         const Tensor tensor = executor.tensor(static_cast<ValueId>(i));
         const Hdf5Dataset& dataset = file.info(name);
         if (dataset.shape != tensor.shape())
-            fail(ErrorKind::format, "'", name, "' has shape ", dataset.shape.str(), " in '", path, "', this solver wants ",
-                 tensor.shape().str());
+            fail(ErrorKind::format, "'", name, "' has shape ", dataset.shape.str(), " in '", path,
+                 "', this solver wants ", tensor.shape().str());
         states.emplace_back(name, tensor);
     }
     net_.load_weights(path);
@@ -148,14 +163,18 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     impl_->updates = updates;
     impl_->batches = batches;
     net.step_count = random_step;
-    if (seed && std::holds_alternative<std::int64_t>(*seed)) net.set_seed(static_cast<std::uint64_t>(std::get<std::int64_t>(*seed)));
-    if (learning_rate && std::holds_alternative<double>(*learning_rate)) impl_->rate = std::get<double>(*learning_rate);
+    if (seed && std::holds_alternative<std::int64_t>(*seed))
+        net.set_seed(static_cast<std::uint64_t>(std::get<std::int64_t>(*seed)));
+    if (learning_rate && std::holds_alternative<double>(*learning_rate))
+        impl_->rate = std::get<double>(*learning_rate);
 
     std::map<std::string, double> extra;
-    if (const auto names = file.attribute("", "extra_names"); names && std::holds_alternative<std::string>(*names)) {
+    if (const auto names = file.attribute("", "extra_names");
+        names && std::holds_alternative<std::string>(*names)) {
         for (const std::string& name : split(std::get<std::string>(*names), ',')) {
             const auto value = file.attribute("", "extra_" + name);
-            if (value && std::holds_alternative<double>(*value)) extra[name] = std::get<double>(*value);
+            if (value && std::holds_alternative<double>(*value))
+                extra[name] = std::get<double>(*value);
         }
     }
     return extra;

@@ -31,23 +31,30 @@ struct Roles {
 
 Roles roles_of(Net& net) {
     Roles roles;
-    for (const std::string& name : net.input_names()) (net.label_classes(name) > 0 ? roles.labels : roles.images) = name;
+    for (const std::string& name : net.input_names())
+        (net.label_classes(name) > 0 ? roles.labels : roles.images) = name;
     require(!roles.images.empty() && !roles.labels.empty() && net.input_names().size() == 2,
-            "training on labelled images needs a network of two inputs: images, and labels that a loss reads");
+            "training on labelled images needs a network of two inputs: images, and labels that a "
+            "loss reads");
     const std::vector<std::string> losses = net.loss_names();
-    require(!losses.empty(), "the network has no loss: name an output 'loss...', or give one a loss_weight");
+    require(!losses.empty(),
+            "the network has no loss: name an output 'loss...', or give one a loss_weight");
     roles.loss = losses.front();
     for (const std::string& name : net.output_names())
-        if (std::find(losses.begin(), losses.end(), name) == losses.end() && roles.scores.empty()) roles.scores = name;
+        if (std::find(losses.begin(), losses.end(), name) == losses.end() && roles.scores.empty())
+            roles.scores = name;
     return roles;
 }
 
 class Trainer {
   public:
     Trainer(const Context& context, const TrainCall& call)
-        : call_(call), config_(read_train_config(call.config)), context_(context),
+        : call_(call),
+          config_(read_train_config(call.config)),
+          context_(context),
           train_(config_.train.images, config_.train.labels),
-          schedule_(config_.schedule, config_.solver.learning_rate, call.epochs > 0 ? call.epochs : config_.epochs) {
+          schedule_(config_.schedule, config_.solver.learning_rate,
+                    call.epochs > 0 ? call.epochs : config_.epochs) {
         if (!config_.test.images.empty()) test_.emplace(config_.test.images, config_.test.labels);
         if (call.epochs > 0) config_.epochs = call.epochs;
         augmentation_ = {config_.mean, config_.std, config_.flip, config_.crop_pad};
@@ -63,13 +70,19 @@ class Trainer {
             schedule_.report(test_ ? metrics.test_loss : metrics.train_loss);
             write_metrics(call_.out, history_);
             write_report(call_.out, config_.net, history_);
-            if ((epoch + 1) % config_.checkpoint_every == 0 || epoch + 1 == config_.epochs) checkpoint(epoch + 1);
+            if ((epoch + 1) % config_.checkpoint_every == 0 || epoch + 1 == config_.epochs)
+                checkpoint(epoch + 1);
             tell_epoch(metrics);
         }
         const std::string model = (fs::path(call_.out) / "model.h5").string();
         net_->save_weights(model);
         const EpochMetrics last = history_.empty() ? EpochMetrics{} : history_.back();
-        return {config_.epochs, last.train_loss, last.train_accuracy, last.test_loss, test_ ? last.test_accuracy : -1, model};
+        return {config_.epochs,
+                last.train_loss,
+                last.train_accuracy,
+                last.test_loss,
+                test_ ? last.test_accuracy : -1,
+                model};
     }
 
   private:
@@ -106,7 +119,8 @@ class Trainer {
     void make_folder() const {
         std::error_code error;
         fs::create_directories(call_.out, error);
-        if (error) fail(ErrorKind::io, "folder '", call_.out, "' cannot be made: ", error.message());
+        if (error)
+            fail(ErrorKind::io, "folder '", call_.out, "' cannot be made: ", error.message());
     }
 
     /// Fills a batch with images `order[first...]`.
@@ -125,7 +139,8 @@ class Trainer {
         upload(net, roles_.labels, labels_.data(), DType::i32, labels_.size());
     }
 
-    void upload(Net& net, const std::string& name, const void* data, DType dtype, std::size_t count) {
+    void upload(Net& net, const std::string& name, const void* data, DType dtype,
+                std::size_t count) {
         const DType want = net.input_dtype(name);
         if (want == dtype) {
             net.set_input(name, data, count * size_of(dtype));
@@ -151,8 +166,11 @@ class Trainer {
 
     EpochMetrics run_epoch(int epoch) {
         const auto start = std::chrono::steady_clock::now();
-        const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
-        const std::vector<std::int64_t> order = train_.shuffled(config_.seed, static_cast<std::uint64_t>(epoch));
+        const auto seconds = [&] {
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        };
+        const std::vector<std::int64_t> order =
+            train_.shuffled(config_.seed, static_cast<std::uint64_t>(epoch));
         const std::int64_t batches = train_.size() / config_.batch;
         double loss_sum = 0;
         std::int64_t right = 0, counted = 0;
@@ -163,7 +181,8 @@ class Trainer {
         for (std::int64_t b = 0; b < batches; ++b) {
             fill(*net_, train_, order, b * config_.batch, config_.batch, augmentation_,
                  static_cast<std::uint64_t>(epoch));
-            progress.learning_rate = schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
+            progress.learning_rate =
+                schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
             solver_->set_learning_rate(progress.learning_rate);
             double loss = 0;
             const bool finite = solver_->step_if([&] {
@@ -179,7 +198,8 @@ class Trainer {
             ++counted;
             progress.batch = b + 1;
             progress.loss = loss_sum / static_cast<double>(counted);
-            progress.accuracy = static_cast<double>(right) / static_cast<double>(counted * config_.batch);
+            progress.accuracy =
+                static_cast<double>(right) / static_cast<double>(counted * config_.batch);
             progress.images_per_second = static_cast<double>((b + 1) * config_.batch) / seconds();
             if (call_.progress) call_.progress(progress);
         }
@@ -242,17 +262,24 @@ class Trainer {
 
     [[noreturn]] void stop_on_nan(int epoch, std::int64_t batch, double loss) {
         const std::string origin = net_->first_nan();
-        fail(ErrorKind::numeric, "the loss is ", loss, " in epoch ", epoch + 1, ", batch ", batch + 1,
-             origin.empty() ? "" : cat("; the first operator whose output is not finite is '", origin, "'"),
-             "; a lower learning rate or gradient clipping may help; \"on_nan\": \"continue\" skips such batches");
+        fail(ErrorKind::numeric, "the loss is ", loss, " in epoch ", epoch + 1, ", batch ",
+             batch + 1,
+             origin.empty()
+                 ? ""
+                 : cat("; the first operator whose output is not finite is '", origin, "'"),
+             "; a lower learning rate or gradient clipping may help; \"on_nan\": \"continue\" "
+             "skips such batches");
     }
 
     void checkpoint(int epochs_done) {
-        const auto file = [&](int epoch) { return fs::path(call_.out) / cat("checkpoint_", epoch, ".h5"); };
-        solver_->save_checkpoint(file(epochs_done).string(), {{"epochs_done", epochs_done},
-                                                              {"schedule_factor", schedule_.factor},
-                                                              {"schedule_best", schedule_.best},
-                                                              {"schedule_waited", schedule_.epochs_without_improvement}});
+        const auto file = [&](int epoch) {
+            return fs::path(call_.out) / cat("checkpoint_", epoch, ".h5");
+        };
+        solver_->save_checkpoint(file(epochs_done).string(),
+                                 {{"epochs_done", epochs_done},
+                                  {"schedule_factor", schedule_.factor},
+                                  {"schedule_best", schedule_.best},
+                                  {"schedule_waited", schedule_.epochs_without_improvement}});
         saved_.push_back(file(epochs_done));
         while (static_cast<int>(saved_.size()) > config_.checkpoint_keep) {
             std::error_code ignored;
@@ -299,6 +326,8 @@ class Trainer {
 
 }  // namespace
 
-TrainResult train(const Context& context, const TrainCall& call) { return Trainer(context, call).run(); }
+TrainResult train(const Context& context, const TrainCall& call) {
+    return Trainer(context, call).run();
+}
 
 }  // namespace dlprim

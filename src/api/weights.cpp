@@ -16,24 +16,26 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
     for (const auto& [name, param] : impl_->params()) {
         if (!file.has(name)) {
             if (missing_ok) continue;
-            fail(ErrorKind::not_found, "'", path, "' has no parameter '", name, "'", did_you_mean(name, in_file));
+            fail(ErrorKind::not_found, "'", path, "' has no parameter '", name, "'",
+                 did_you_mean(name, in_file));
         }
         const Hdf5Dataset& dataset = file.info(name);
         const TensorSpec& want = param.value.spec;
         const bool scalar = want.shape.numel() == 1 && dataset.shape.numel() == 1;
         if (dataset.shape != want.shape && !scalar)
-            fail(ErrorKind::format, "parameter '", name, "' has shape ", dataset.shape.str(), " in '", path,
-                 "', the network wants ", want.shape.str());
+            fail(ErrorKind::format, "parameter '", name, "' has shape ", dataset.shape.str(),
+                 " in '", path, "', the network wants ", want.shape.str());
         if (dataset.dtype != want.dtype && !(is_float(dataset.dtype) && is_float(want.dtype)))
-            fail(ErrorKind::format, "parameter '", name, "' is ", name_of(dataset.dtype), " in '", path,
-                 "', the network wants ", name_of(want.dtype));
+            fail(ErrorKind::format, "parameter '", name, "' is ", name_of(dataset.dtype), " in '",
+                 path, "', the network wants ", name_of(want.dtype));
     }
     impl_->mark_filled();
     std::vector<std::byte> data;
     for (const auto& [name, param] : impl_->params()) {
         Tensor tensor = impl_->param(name);
         if (!file.has(name)) {
-            tensor.copy_from(initial_values(param.value, "default", impl_->options().seed, context().impl().pool()));
+            tensor.copy_from(initial_values(param.value, "default", impl_->options().seed,
+                                            context().impl().pool()));
             continue;
         }
         data.resize(tensor.bytes());

@@ -66,10 +66,11 @@ class Schema {
     Schema() = default;
     Schema(std::initializer_list<OptionSpec> options) : options_(options) {}
     const std::vector<OptionSpec>& options() const { return options_; }
-    /// `given` with defaults filled in and every kind converted to the declared one. A boolean may be
-    /// given as 0 or 1, an integer list as one integer, a number as an integer. fwd_algo,
+    /// `given` with defaults filled in and every kind converted to the declared one. A boolean may
+    /// be given as 0 or 1, an integer list as one integer, a number as an integer. fwd_algo,
     /// bwd_data_algo and bwd_filter_algo are dropped. Throws Error(invalid_argument), prefixed by
-    /// `where`, on an option that is not here (offering the nearest), of the wrong kind, or missing.
+    /// `where`, on an option that is not here (offering the nearest), of the wrong kind, or
+    /// missing.
     Attrs complete(const Attrs& given, std::string_view where) const;
 
   private:

@@ -20,14 +20,16 @@ namespace dlprim {
 struct Layout {
     enum class Kind : std::uint8_t { plain, channels_last, blocked, packed };
     Kind kind = Kind::plain;
-    int block = 0;           ///< channels a block, for blocked
-    std::string tag;         ///< for packed: engine and variant, e.g. "conv2d.blocked:OIhw16i32o"
+    int block = 0;            ///< channels a block, for blocked
+    std::string tag;          ///< for packed: engine and variant, e.g. "conv2d.blocked:OIhw16i32o"
     std::uint64_t bytes = 0;  ///< for packed: size of the packed form
 
     static Layout plain() { return {}; }
     static Layout channels_last() { return {Kind::channels_last, 0, {}, 0}; }
     static Layout blocked(int block) { return {Kind::blocked, block, {}, 0}; }
-    static Layout packed(std::string tag, std::uint64_t bytes) { return {Kind::packed, 0, std::move(tag), bytes}; }
+    static Layout packed(std::string tag, std::uint64_t bytes) {
+        return {Kind::packed, 0, std::move(tag), bytes};
+    }
 
     bool is_plain() const { return kind == Kind::plain; }
     bool operator==(const Layout&) const = default;
@@ -41,8 +43,8 @@ Shape physical_shape(const Shape& logical, const Layout& layout);
 /// Bytes that a value of this shape, type and layout takes (packed: its own size).
 std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout);
 
-/// Whether the two layouts put this shape's elements at the same places (always when equal; blocked and
-/// channels_last equal plain for 1x1 images whose channels fill whole blocks).
+/// Whether the two layouts put this shape's elements at the same places (always when equal; blocked
+/// and channels_last equal plain for 1x1 images whose channels fill whole blocks).
 bool same_memory(const Shape& logical, const Layout& a, const Layout& b);
 
 }  // namespace dlprim

@@ -2,7 +2,8 @@
 // Activations: the one table of activation functions, as expressions of the pointwise language
 // (engine/pointwise/) and as OpenCL C for epilogues.
 //
-// Formulas and constants are PyTorch's. `alpha` and `beta` are the parameters of those that have some.
+// Formulas and constants are PyTorch's. `alpha` and `beta` are the parameters of those that have
+// some.
 #pragma once
 
 #include <string>
@@ -14,8 +15,8 @@ namespace dlprim {
 struct Activation {
     std::string name;        ///< "leaky_relu"
     std::string expression;  ///< in x, alpha, beta: "x > 0 ? x : alpha * x"
-    std::string opencl;      ///< in v, ALPHA, BETA; valid for float and floatN alike: "fmax(v, 0.0f)"
-    double alpha = 0;        ///< defaults
+    std::string opencl;  ///< in v, ALPHA, BETA; valid for float and floatN alike: "fmax(v, 0.0f)"
+    double alpha = 0;    ///< defaults
     double beta = 0;
 };
 

@@ -31,8 +31,8 @@ using nlohmann::json;
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
 
-/// Held while a database is read, changed and written, against other processes. Where the file system
-/// has no locks the last writer wins.
+/// Held while a database is read, changed and written, against other processes. Where the file
+/// system has no locks the last writer wins.
 class FileLock {
   public:
     explicit FileLock(const std::filesystem::path& path)
@@ -58,7 +58,8 @@ DatabaseRow parse_row(const json& item) {
     row.source = item.at("source").get<std::string>();
     row.row.engine = item.at("engine").get<std::string>();
     row.row.seconds = item.at("seconds").get<double>();
-    for (const auto& [name, value] : item.at("tuning").items()) row.row.tuning[name] = value.get<std::int64_t>();
+    for (const auto& [name, value] : item.at("tuning").items())
+        row.row.tuning[name] = value.get<std::int64_t>();
     return row;
 }
 
@@ -110,7 +111,9 @@ class Knowledge {
   private:
     using Index = std::map<std::string, std::vector<DatabaseRow>>;
 
-    static std::string key(const std::string& device, const std::string& problem) { return device + '\n' + problem; }
+    static std::string key(const std::string& device, const std::string& problem) {
+        return device + '\n' + problem;
+    }
 
     static void insert(Index& index, const std::vector<DatabaseRow>& rows) {
         for (const DatabaseRow& row : rows) index[key(row.device, row.problem)].push_back(row);
@@ -128,19 +131,26 @@ class Knowledge {
         auto found = hashes_.find(row.row.engine);
         if (found == hashes_.end()) {
             const Engine* engine = EngineRegistry::instance().find(row.row.engine);
-            found = hashes_.emplace(row.row.engine, engine == nullptr ? std::string() : source_hash(*engine)).first;
+            found = hashes_
+                        .emplace(row.row.engine,
+                                 engine == nullptr ? std::string() : source_hash(*engine))
+                        .first;
         }
         return !found->second.empty() && found->second == row.source;
     }
 
-    std::vector<TuningRow> select(const Index& index, const DeviceInfo& device, const std::string& problem, bool hint) {
+    std::vector<TuningRow> select(const Index& index, const DeviceInfo& device,
+                                  const std::string& problem, bool hint) {
         std::vector<TuningRow> rows;
         const auto found = index.find(key(device.name, problem));
         if (found == index.end()) return rows;
         for (const DatabaseRow& row : found->second) {
-            if ((row.driver == device.driver) == hint || row.platform != device.platform || !is_fresh(row)) continue;
-            const auto same = std::find_if(rows.begin(), rows.end(),
-                                           [&](const TuningRow& other) { return other.engine == row.row.engine; });
+            if ((row.driver == device.driver) == hint || row.platform != device.platform ||
+                !is_fresh(row))
+                continue;
+            const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
+                return other.engine == row.row.engine;
+            });
             if (same != rows.end()) {  // hints of several drivers: the fastest
                 if (row.row.seconds < same->seconds) *same = row.row;
             } else {
@@ -161,7 +171,9 @@ class Knowledge {
 };
 
 /// Rows of a device made smaller by DLPRIM_TRAITS would be those of another device.
-bool is_as_itself() { return !env("DLPRIM_TRAITS"); }
+bool is_as_itself() {
+    return !env("DLPRIM_TRAITS");
+}
 
 }  // namespace
 
@@ -176,14 +188,16 @@ std::optional<TuningRow> lookup_tuning(ContextImpl& context, const Problem& prob
     return std::move(rows.front());
 }
 
-void store_tunings(ContextImpl& context, const Problem& problem, const std::vector<TuningRow>& rows) {
+void store_tunings(ContextImpl& context, const Problem& problem,
+                   const std::vector<TuningRow>& rows) {
     if (!is_as_itself()) return;
     std::vector<DatabaseRow> all;
     for (const TuningRow& row : rows) {
         const Engine* engine = EngineRegistry::instance().find(row.engine);
         require(engine != nullptr, "there is no engine '", row.engine, "'");
         const DeviceInfo& device = context.info();
-        all.push_back({device.name, device.platform, device.driver, problem.key(false), source_hash(*engine), row});
+        all.push_back({device.name, device.platform, device.driver, problem.key(false),
+                       source_hash(*engine), row});
     }
     Knowledge::instance().add(all);
 }
@@ -195,7 +209,8 @@ void store_tuning(ContextImpl& context, const Problem& problem, const TuningRow&
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what) {
     try {
         const json root = json::parse(text);
-        require(root.at("format").get<int>() == 1, what, ": format ", root.at("format").get<int>(), ", not 1");
+        require(root.at("format").get<int>() == 1, what, ": format ", root.at("format").get<int>(),
+                ", not 1");
         std::vector<DatabaseRow> rows;
         for (const json& item : root.at("rows")) rows.push_back(parse_row(item));
         return rows;
@@ -209,8 +224,9 @@ std::string print_database(const std::vector<DatabaseRow>& rows) {
     std::string text = "{\"format\": 1, \"rows\": [";
     const char* separator = "\n";
     for (const DatabaseRow& row : rows) {
-        const json item = {{"device", row.device},   {"platform", row.platform}, {"driver", row.driver},
-                           {"problem", row.problem}, {"engine", row.row.engine}, {"tuning", json(row.row.tuning)},
+        const json item = {{"device", row.device},       {"platform", row.platform},
+                           {"driver", row.driver},       {"problem", row.problem},
+                           {"engine", row.row.engine},   {"tuning", json(row.row.tuning)},
                            {"seconds", row.row.seconds}, {"source", row.source}};
         text += separator + item.dump(-1, ' ', false, json::error_handler_t::replace);
         separator = ",\n";
@@ -222,7 +238,8 @@ std::vector<DatabaseRow> load_database(const std::filesystem::path& path) {
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return {};
     try {
-        require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(), "' is too large");
+        require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(),
+                "' is too large");
         return parse_database(read_file(path), cat("'", path.string(), "'"));
     } catch (const Error& error) {
         log(LogLevel::warning, cat("tuning database: ", error.what(), "; it is ignored"));
@@ -239,11 +256,13 @@ void update_database(const std::filesystem::path& path, const std::vector<Databa
         return std::tie(row.device, row.platform, row.driver, row.problem);
     };
     std::erase_if(all, [&](const DatabaseRow& old) {
-        return std::any_of(rows.begin(), rows.end(), [&](const DatabaseRow& row) { return place(row) == place(old); });
+        return std::any_of(rows.begin(), rows.end(),
+                           [&](const DatabaseRow& row) { return place(row) == place(old); });
     });
     all.insert(all.end(), rows.begin(), rows.end());
     std::sort(all.begin(), all.end(), [&](const DatabaseRow& a, const DatabaseRow& b) {
-        return std::tuple_cat(place(a), std::tie(a.row.engine)) < std::tuple_cat(place(b), std::tie(b.row.engine));
+        return std::tuple_cat(place(a), std::tie(a.row.engine)) <
+               std::tuple_cat(place(b), std::tie(b.row.engine));
     });
     write_file_atomically(path, print_database(all));
 }
@@ -266,8 +285,8 @@ std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows) {
         if (engine == nullptr)
             wrong.push_back(cat(row.problem, ": there is no engine '", row.row.engine, "'"));
         else if (const std::string hash = source_hash(*engine); hash != row.source)
-            wrong.push_back(cat(row.problem, ": ", row.row.engine, " was measured with source ", row.source,
-                                "; it is ", hash, " now. Tune again"));
+            wrong.push_back(cat(row.problem, ": ", row.row.engine, " was measured with source ",
+                                row.source, "; it is ", hash, " now. Tune again"));
     }
     return wrong;
 }
@@ -287,7 +306,8 @@ std::size_t export_tunings(const Context& context, const std::string& path) {
         return row.device != device.name || row.platform != device.platform;
     });
     if (rows.empty())
-        fail(ErrorKind::not_found, "nothing is known of ", device.name, " yet; dlprim_tune measures");
+        fail(ErrorKind::not_found, "nothing is known of ", device.name,
+             " yet; dlprim_tune measures");
     write_file_atomically(path, print_database(rows));
     return rows.size();
 }
@@ -295,7 +315,8 @@ std::size_t export_tunings(const Context& context, const std::string& path) {
 std::size_t import_tunings(const std::string& path) {
     const auto user = user_path();
     if (!user)
-        fail(ErrorKind::unsupported, "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
+        fail(ErrorKind::unsupported,
+             "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
     std::error_code code;
     if (!std::filesystem::is_regular_file(path, code))
         fail(ErrorKind::not_found, "there is no file '", path, "'");

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Databases of what tuning found: how long the engines take for a problem on a device, with which tuning.
+// Databases of what tuning found: how long the engines take for a problem on a device, with which
+// tuning.
 //
-// Order of knowledge: the user's database (a JSON file: DLPRIM_TUNING, else tuning.json in the cache
-// folder), then the one shipped with the library, then rows of another driver of the same device (a
-// hint), else nothing (the planner then takes the lowest estimate). A plain run never writes. A row
-// whose engine's source has changed since is as good as absent.
+// Order of knowledge: the user's database (a JSON file: DLPRIM_TUNING, else tuning.json in the
+// cache folder), then the one shipped with the library, then rows of another driver of the same
+// device (a hint), else nothing (the planner then takes the lowest estimate). A plain run never
+// writes. A row whose engine's source has changed since is as good as absent.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -29,8 +30,10 @@ std::optional<TuningRow> lookup_tuning(ContextImpl& context, const Problem& prob
 /// The rows of all engines that were measured, the fastest first.
 std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem);
 /// Adds rows to the user's database in place of what it held on the problem, and writes it at once,
-/// whole or not at all. Where it cannot be written the log says so, and this process knows the rows.
-void store_tunings(ContextImpl& context, const Problem& problem, const std::vector<TuningRow>& rows);
+/// whole or not at all. Where it cannot be written the log says so, and this process knows the
+/// rows.
+void store_tunings(ContextImpl& context, const Problem& problem,
+                   const std::vector<TuningRow>& rows);
 void store_tuning(ContextImpl& context, const Problem& problem, const TuningRow& row);
 
 /// A row as a file holds it.
@@ -46,19 +49,21 @@ struct DatabaseRow {
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what);
 std::string print_database(const std::vector<DatabaseRow>& rows);
 
-/// Rows of the file; none where there is no such file, nor, with a line in the log, where it is damaged.
+/// Rows of the file; none where there is no such file, nor, with a line in the log, where it is
+/// damaged.
 std::vector<DatabaseRow> load_database(const std::filesystem::path& path);
-/// Replaces the rows of the problems that `rows` are about, keeping what other processes have written
-/// since. Throws Error(io).
+/// Replaces the rows of the problems that `rows` are about, keeping what other processes have
+/// written since. Throws Error(io).
 void update_database(const std::filesystem::path& path, const std::vector<DatabaseRow>& rows);
 
 /// Rows shipped with the library.
 const std::vector<DatabaseRow>& shipped_database();
-/// What is wrong with rows: engines that there are not, hashes that are not the source's; empty when
-/// all is well. What the test of databases/ asks.
+/// What is wrong with rows: engines that there are not, hashes that are not the source's; empty
+/// when all is well. What the test of databases/ asks.
 std::vector<std::string> stale_rows(const std::vector<DatabaseRow>& rows);
 
-/// Dates an engine's rows: hash of its kernel sources, or of the library's version where it has none.
+/// Dates an engine's rows: hash of its kernel sources, or of the library's version where it has
+/// none.
 std::string source_hash(const Engine& engine);
 
 }  // namespace dlprim

@@ -9,21 +9,29 @@
 namespace dlprim {
 
 std::vector<LayoutChoice> Engine::layouts(const Traits&, const Problem& problem) const {
-    return {{std::vector<Layout>(problem.inputs.size()), std::vector<Layout>(problem.outputs.size())}};
+    return {
+        {std::vector<Layout>(problem.inputs.size()), std::vector<Layout>(problem.outputs.size())}};
 }
 
-std::uint64_t Engine::workspace_bytes(const Traits&, const Problem&, const Tuning&) const { return 0; }
+std::uint64_t Engine::workspace_bytes(const Traits&, const Problem&, const Tuning&) const {
+    return 0;
+}
 
-TuneSpace Engine::tune_space(const Traits&, const Problem&) const { return {}; }
+TuneSpace Engine::tune_space(const Traits&, const Problem&) const {
+    return {};
+}
 
-Tuning Engine::default_tuning(const Traits&, const Problem&) const { return {}; }
+Tuning Engine::default_tuning(const Traits&, const Problem&) const {
+    return {};
+}
 
-std::unique_ptr<Launch> Engine::build_packing(ContextImpl&, const Problem&, const Tuning&, int index) const {
+std::unique_ptr<Launch> Engine::build_packing(ContextImpl&, const Problem&, const Tuning&,
+                                              int index) const {
     fail(ErrorKind::unsupported, "engine ", name(), " packs no input ", index);
 }
 
-double roofline_seconds(const Traits& device, const Problem& problem, double flops, double share_of_peak,
-                        double share_of_bandwidth) {
+double roofline_seconds(const Traits& device, const Problem& problem, double flops,
+                        double share_of_peak, double share_of_bandwidth) {
     double bytes = 0;
     for (const Operand& operand : problem.inputs)
         bytes += static_cast<double>(storage_bytes(operand.shape, operand.dtype, operand.layout));
@@ -35,11 +43,14 @@ double roofline_seconds(const Traits& device, const Problem& problem, double flo
 }
 
 EngineRegistry& EngineRegistry::instance() {
-    static EngineRegistry* registry = new EngineRegistry;  // never destroyed: launches point into it
+    static EngineRegistry* registry =
+        new EngineRegistry;  // never destroyed: launches point into it
     return *registry;
 }
 
-void EngineRegistry::add(std::unique_ptr<Engine> engine) { engines_.push_back(std::move(engine)); }
+void EngineRegistry::add(std::unique_ptr<Engine> engine) {
+    engines_.push_back(std::move(engine));
+}
 
 std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host) const {
     std::vector<const Engine*> found;

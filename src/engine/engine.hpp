@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Engine: the contract of everything that computes one kind of problem in one way.
 //
-// An engine is stateless and lives for the whole process. Adding one is a .cpp in src/ops/<op>/, a .cl
-// in kernels/<op>/ with the same stem, and a line in the operator's register.cpp.
+// An engine is stateless and lives for the whole process. Adding one is a .cpp in src/ops/<op>/, a
+// .cl in kernels/<op>/ with the same stem, and a line in the operator's register.cpp.
 #pragma once
 
 #include "engine/launch.hpp"
@@ -26,8 +26,8 @@ struct Verdict {
 };
 
 /// Layouts for every input and output that an engine can work with at once. A packed layout on an
-/// input asks for Engine::build_packing: done once where the input is constant, a launch a run where
-/// it is not.
+/// input asks for Engine::build_packing: done once where the input is constant, a launch a run
+/// where it is not.
 struct LayoutChoice {
     std::vector<Layout> inputs;
     std::vector<Layout> outputs;
@@ -49,8 +49,8 @@ class Engine {
     /// Whether it runs on the host device (true) or on OpenCL devices (false).
     virtual bool on_host() const = 0;
 
-    /// Cheap. Looks at shapes, dtypes, attrs, epilogue and traits; not at operand layouts. No engine
-    /// is chosen, or ruled out, by an if anywhere else.
+    /// Cheap. Looks at shapes, dtypes, attrs, epilogue and traits; not at operand layouts. No
+    /// engine is chosen, or ruled out, by an if anywhere else.
     virtual Verdict is_applicable(const Traits& device, const Problem& problem) const = 0;
 
     /// What it can read and write, the preferred first; never empty for an applicable problem. The
@@ -63,9 +63,11 @@ class Engine {
 
     /// Seconds, from a model: nominal work over the traits' rates. Only its order among engines
     /// and against layout conversions matters. `problem` has its layouts set.
-    virtual double estimate(const Traits& device, const Problem& problem, const Tuning& tuning) const = 0;
+    virtual double estimate(const Traits& device, const Problem& problem,
+                            const Tuning& tuning) const = 0;
 
-    /// At most 100 candidates a problem. `problem` has its layouts set, here and in default_tuning().
+    /// At most 100 candidates a problem. `problem` has its layouts set, here and in
+    /// default_tuning().
     virtual TuneSpace tune_space(const Traits& device, const Problem& problem) const;
     virtual Tuning default_tuning(const Traits& device, const Problem& problem) const;
 
@@ -73,8 +75,9 @@ class Engine {
     virtual std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                           const Tuning& tuning) const = 0;
 
-    /// The launch that turns input `index` from plain into its packed layout (operands: plain input,
-    /// packed output). Called only for inputs whose layout is packed. `packed` is that layout.
+    /// The launch that turns input `index` from plain into its packed layout (operands: plain
+    /// input, packed output). Called only for inputs whose layout is packed. `packed` is that
+    /// layout.
     virtual std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                                   const Tuning& tuning, int index) const;
 
@@ -82,8 +85,8 @@ class Engine {
     virtual std::vector<std::string> sources() const { return {}; }
 };
 
-/// Reference estimate shared by simple engines: the larger of flops over a share of the device's peak and
-/// bytes of all operands over its bandwidth, plus one launch.
+/// Reference estimate shared by simple engines: the larger of flops over a share of the device's
+/// peak and bytes of all operands over its bandwidth, plus one launch.
 double roofline_seconds(const Traits& device, const Problem& problem, double flops,
                         double share_of_peak, double share_of_bandwidth = 0.7);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Launch: a problem made ready to run on one device: compiled, its sizes and launch ranges settled.
 //
-// enqueue() allocates nothing, compiles nothing and waits for nothing. A launch is for one thread at a
-// time (it owns its cl_kernels).
+// enqueue() allocates nothing, compiles nothing and waits for nothing. A launch is for one thread
+// at a time (it owns its cl_kernels).
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -18,13 +18,15 @@ namespace dlprim {
 class Launch {
   public:
     virtual ~Launch() = default;
-    /// `operands`: the problem's inputs, its outputs, then, when workspace_bytes() > 0, the workspace.
+    /// `operands`: the problem's inputs, its outputs, then, when workspace_bytes() > 0, the
+    /// workspace.
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
 };
 
-/// At least `count` work-items in work-groups of `group`, or of as many as the device takes. Kernels
-/// leave out the items past the count. (A group left to the driver is of one item where the count is
-/// prime, and another program for every count where the driver compiles for a group's size.)
+/// At least `count` work-items in work-groups of `group`, or of as many as the device takes.
+/// Kernels leave out the items past the count. (A group left to the driver is of one item where the
+/// count is prime, and another program for every count where the driver compiles for a group's
+/// size.)
 NDRange line_range(const Traits& device, std::int64_t count, std::size_t group = 64);
 
 /// A kernel call inside a KernelLaunch.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Problem: what a node asks of an engine, and the key of every cache of engines, tunings and launches.
+// Problem: what a node asks of an engine, and the key of every cache of engines, tunings and
+// launches.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -29,8 +30,8 @@ struct Operand {
 struct EpilogueStage {
     enum class Kind : std::uint8_t { add, activation };
     Kind kind = Kind::activation;
-    int operand = -1;        ///< add: index into Problem::inputs
-    std::string activation;  ///< activation: its name
+    int operand = -1;            ///< add: index into Problem::inputs
+    std::string activation;      ///< activation: its name
     double alpha = 0, beta = 0;  ///< the activation's parameters
     bool operator==(const EpilogueStage&) const = default;
 };
@@ -39,7 +40,8 @@ using Epilogue = std::vector<EpilogueStage>;
 struct Problem {
     std::string op;  ///< operator type as registered: "Convolution2D", "Convolution2DBackwardData"
     Phase phase = Phase::inference;
-    std::vector<Operand> inputs;  ///< the operator's inputs and parameters, then the epilogue's operands
+    std::vector<Operand>
+        inputs;  ///< the operator's inputs and parameters, then the epilogue's operands
     std::vector<Operand> outputs;
     Attrs attrs;  ///< completed by the operator's Schema
     Epilogue epilogue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eager calls: plans kept by problem; a second call of the same problem is a look-up, bindings and enqueues.
+// Eager calls: plans kept by problem; a second call of the same problem is a look-up, bindings and
+// enqueues.
 #include "exec/eager.hpp"
 
 #include "base/text.hpp"
@@ -20,11 +21,12 @@ constexpr std::size_t most_kept = 4096;
 
 /// Calls of one context. Scratch is shared: the queue is in order.
 struct ContextCache {
-    /// By problem. One whose plan keeps something derived from its parameters (packed weights) belongs to
-    /// those parameters, so that layers of one shape do not undo each other's work: it is found in `owned`,
-    /// by problem and parameters, and leaves nothing here but that it is so.
+    /// By problem. One whose plan keeps something derived from its parameters (packed weights)
+    /// belongs to those parameters, so that layers of one shape do not undo each other's work: it
+    /// is found in `owned`, by problem and parameters, and leaves nothing here but that it is so.
     std::unordered_map<std::string, std::shared_ptr<EagerEntry>> problems, owned;
-    std::unordered_map<std::string, std::shared_ptr<Executor>> conversions;  ///< of results to plain
+    std::unordered_map<std::string, std::shared_ptr<Executor>>
+        conversions;  ///< of results to plain
     BlockStore store;
     std::string key;  ///< made here, call by call
 };
@@ -65,7 +67,8 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
     key.clear();
     append_text(key, call.type);
     append(key, call.options.id);
-    key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) + (has_out(call) ? 4 : 0));
+    key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) +
+                             (has_out(call) ? 4 : 0));
     append_text(key, call.how.engine);
     append(key, call.how.engines.size());
     for (const auto& [what, engine] : call.how.engines) {
@@ -86,7 +89,8 @@ void add_params(std::string& key, const EagerCall& call, std::span<const EagerOp
     }
 }
 
-std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
+std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& call,
+                                       std::span<const EagerOperand> operands) {
     ContextCache& cache = cache_of(context);
     std::string& key = cache.key;
     make_key(key, call, operands);
@@ -94,7 +98,8 @@ std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& 
         if (found->second) return found->second;
         std::string own = key;
         add_params(own, call, operands);
-        if (const auto owned = cache.owned.find(own); owned != cache.owned.end()) return owned->second;
+        if (const auto owned = cache.owned.find(own); owned != cache.owned.end())
+            return owned->second;
     }
     if (cache.problems.size() + cache.owned.size() >= most_kept) {
         cache.problems.clear();
@@ -107,7 +112,8 @@ std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& 
     return cache.owned[key] = made;
 }
 
-void forget_entry(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
+void forget_entry(const Context& context, const EagerCall& call,
+                  std::span<const EagerOperand> operands) {
     ContextCache& cache = cache_of(context);
     make_key(cache.key, call, operands);
     cache.problems.erase(cache.key);
@@ -127,11 +133,13 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     graph.outputs.emplace_back(id, "result");
     PlanOptions options;
     options.input_layouts[id] = from.layout();
-    return std::make_shared<Executor>(from.context(), make_plan(from.context(), std::move(graph), options), store, true);
+    return std::make_shared<Executor>(
+        from.context(), make_plan(from.context(), std::move(graph), options), store, true);
 }
 
 /// How results of eager calls become plain.
-void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& contents, const std::shared_ptr<Buffer>& plain) {
+void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& contents,
+                    const std::shared_ptr<Buffer>& plain) {
     ContextCache& cache = cache_of(from.context());
     std::string& key = cache.key;
     for (;;) {
@@ -154,11 +162,13 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
 }
 
 const Context& context_of(const EagerCall& call) {
-    require(!call.inputs.empty() || !call.params.empty(), call.type, " needs at least one tensor to know its device by");
+    require(!call.inputs.empty() || !call.params.empty(), call.type,
+            " needs at least one tensor to know its device by");
     const Tensor& first = !call.inputs.empty() ? call.inputs[0] : call.params[0];
     const auto check = [&](const Tensor& tensor) {
         require(tensor.defined(), call.type, " got an empty tensor");
-        require(tensor.context() == first.context(), call.type, " got tensors of different contexts");
+        require(tensor.context() == first.context(), call.type,
+                " got tensors of different contexts");
     };
     for (const auto& list : {call.inputs, call.params, call.output_gradients})
         for (const Tensor& tensor : list) check(tensor);
@@ -178,9 +188,10 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
     operands.reserve(call.inputs.size() + call.params.size() + call.output_gradients.size());
     const auto add = [&](const Tensor& tensor, bool as_it_lies) {
         if (!tensor.contiguous())
-            fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ", tensor.shape().str(),
-                 "; copy it into a tensor of its own first");
-        if (const Deferred* deferred = tensor.deferred().get(); deferred && as_it_lies && is_whole(tensor, *deferred))
+            fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ",
+                 tensor.shape().str(), "; copy it into a tensor of its own first");
+        if (const Deferred* deferred = tensor.deferred().get();
+            deferred && as_it_lies && is_whole(tensor, *deferred))
             if (std::shared_ptr<Buffer> contents = deferred->contents()) {
                 operands.push_back({std::move(contents), 0, &deferred->layout()});
                 return;
@@ -195,11 +206,13 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
 
 void check_out(const EagerCall& call, const EagerEntry& entry) {
     const auto& out = call.how.out;
-    require(out.size() <= entry.results.size(), call.type, " makes ", entry.results.size(), " tensors, `out` has ", out.size());
+    require(out.size() <= entry.results.size(), call.type, " makes ", entry.results.size(),
+            " tensors, `out` has ", out.size());
     for (const auto& [is_result, i] : entry.bindings) {
         if (!is_result || i >= out.size() || !out[i].defined()) continue;
         check_operand(call, "out tensor", i, out[i], entry.results[i].spec);
-        require(out[i].contiguous(), call.type, ": out tensor ", i, " is a strided view; results go to memory without gaps");
+        require(out[i].contiguous(), call.type, ": out tensor ", i,
+                " is a strided view; results go to memory without gaps");
     }
 }
 
@@ -207,12 +220,15 @@ void check_out(const EagerCall& call, const EagerEntry& entry) {
 Tensor make_result(const Context& context, const EagerEntry::Result& result) {
     const Shape& shape = result.spec.shape;
     const DType dtype = result.spec.dtype;
-    std::shared_ptr<Buffer> memory = context.impl().allocate_cached(storage_bytes(shape, dtype, result.layout));
+    std::shared_ptr<Buffer> memory =
+        context.impl().allocate_cached(storage_bytes(shape, dtype, result.layout));
     if (result.layout.is_plain()) return Tensor(context, std::move(memory), 0, shape, dtype);
-    return Tensor(std::make_shared<Deferred>(context, std::move(memory), result.layout, shape, dtype, convert_result));
+    return Tensor(std::make_shared<Deferred>(context, std::move(memory), result.layout, shape,
+                                             dtype, convert_result));
 }
 
-std::vector<Tensor> run_once(const Context& context, const EagerCall& call, std::span<const EagerOperand> operands) {
+std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
+                             std::span<const EagerOperand> operands) {
     const std::shared_ptr<EagerEntry> entry = find_entry(context, call, operands);
     Executor& executor = *entry->executor;
     check_gradients(call, entry->gradients);
@@ -235,7 +251,8 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call, std:
             continue;
         }
         result = make_result(context, entry->results[index]);
-        executor.bind(external, result.deferred() ? result.deferred()->contents() : result.buffer(), 0);
+        executor.bind(external, result.deferred() ? result.deferred()->contents() : result.buffer(),
+                      0);
     }
     if (entry->uses_scalars) {
         executor.set_integer("@seed", call.how.seed);
@@ -276,13 +293,15 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     return slot;
 }
 
-std::vector<Tensor> eager_call(std::string_view type, const EagerOptions& options, std::span<const Tensor> inputs,
-                               std::span<const Tensor> params, const ops::CallOptions& call) {
+std::vector<Tensor> eager_call(std::string_view type, const EagerOptions& options,
+                               std::span<const Tensor> inputs, std::span<const Tensor> params,
+                               const ops::CallOptions& call) {
     return run({type, options, inputs, params, {}, call, false});
 }
 
-std::vector<Tensor> eager_backward(std::string_view type, const EagerOptions& options, std::span<const Tensor> inputs,
-                                   std::span<const Tensor> params, std::span<const Tensor> output_gradients,
+std::vector<Tensor> eager_backward(std::string_view type, const EagerOptions& options,
+                                   std::span<const Tensor> inputs, std::span<const Tensor> params,
+                                   std::span<const Tensor> output_gradients,
                                    const ops::CallOptions& call) {
     return run({type, options, inputs, params, output_gradients, call, true});
 }
@@ -291,7 +310,8 @@ const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<co
                        std::span<const Tensor> params, std::span<const Tensor> output_gradients,
                        const ops::CallOptions& call) {
     const std::shared_ptr<const EagerOptions> known = eager_options(options);
-    const EagerCall wanted{type, *known, inputs, params, output_gradients, call, !output_gradients.empty()};
+    const EagerCall wanted{
+        type, *known, inputs, params, output_gradients, call, !output_gradients.empty()};
     const Context& context = context_of(wanted);
     return find_entry(context, wanted, operands_of(wanted))->executor->plan();
 }

@@ -28,7 +28,8 @@ void check_params(const Operator& op, const Attrs& attrs, const EagerCall& call)
     std::vector<TensorSpec> specs;
     for (const Tensor& tensor : call.inputs) specs.push_back({tensor.shape(), tensor.dtype()});
     const std::vector<ParamSpec> wanted = op.params(attrs, specs);
-    require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(), " parameters, got ", call.params.size());
+    require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(),
+            " parameters, got ", call.params.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
 }
@@ -36,29 +37,33 @@ void check_params(const Operator& op, const Attrs& attrs, const EagerCall& call)
 }  // namespace
 
 bool has_out(const EagerCall& call) {
-    return std::any_of(call.how.out.begin(), call.how.out.end(), [](const Tensor& tensor) { return tensor.defined(); });
+    return std::any_of(call.how.out.begin(), call.how.out.end(),
+                       [](const Tensor& tensor) { return tensor.defined(); });
 }
 
-void check_operand(const EagerCall& call, const char* what, std::size_t index, const Tensor& tensor, const TensorSpec& wanted) {
+void check_operand(const EagerCall& call, const char* what, std::size_t index, const Tensor& tensor,
+                   const TensorSpec& wanted) {
     if (tensor.shape() == wanted.shape && tensor.dtype() == wanted.dtype) return;
-    fail(ErrorKind::invalid_argument, call.type, ": ", what, ' ', index, " is ", name_of(tensor.dtype()), ' ',
-         tensor.shape().str(), ", wants ", name_of(wanted.dtype), ' ', wanted.shape.str());
+    fail(ErrorKind::invalid_argument, call.type, ": ", what, ' ', index, " is ",
+         name_of(tensor.dtype()), ' ', tensor.shape().str(), ", wants ", name_of(wanted.dtype), ' ',
+         wanted.shape.str());
 }
 
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted) {
     if (!call.backward) return;
-    require(call.output_gradients.size() == wanted.size(), call.type, " takes the gradients of ", wanted.size(),
-            " outputs, got ", call.output_gradients.size());
+    require(call.output_gradients.size() == wanted.size(), call.type, " takes the gradients of ",
+            wanted.size(), " outputs, got ", call.output_gradients.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "output gradient", i, call.output_gradients[i], wanted[i]);
 }
 
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
-                                             std::span<const EagerOperand> operands, BlockStore& store) {
+                                             std::span<const EagerOperand> operands,
+                                             BlockStore& store) {
     const Operator& op = OperatorRegistry::instance().get(call.type);
     const auto count = static_cast<int>(call.inputs.size());
-    require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count, " inputs, takes ", op.min_inputs(),
-            " to ", op.max_inputs());
+    require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
+            " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
     const Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
     check_params(op, attrs, call);
 
@@ -72,7 +77,8 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const std::size_t given = values.size();
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    for (std::size_t i = 0; i < made.size(); ++i) graph.outputs.emplace_back(made[i], cat("output ", i));
+    for (std::size_t i = 0; i < made.size(); ++i)
+        graph.outputs.emplace_back(made[i], cat("output ", i));
 
     auto entry = std::make_unique<EagerEntry>();
     expand_composites(graph);
@@ -98,20 +104,24 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)
         if (operands[i].layout != nullptr) options.input_layouts[values[i]] = *operands[i].layout;
-    entry->executor = std::make_unique<Executor>(context, make_plan(context, std::move(graph), options), store, true);
+    entry->executor = std::make_unique<Executor>(
+        context, make_plan(context, std::move(graph), options), store, true);
 
     const Plan& plan = entry->executor->plan();
     entry->results.resize(call.backward ? given : made.size());
     std::size_t next_output = 0;
     for (const External& external : plan.externals) {
-        const auto operand = static_cast<std::size_t>(std::find(values.begin(), values.end(), external.value) - values.begin());
+        const auto operand = static_cast<std::size_t>(
+            std::find(values.begin(), values.end(), external.value) - values.begin());
         EagerEntry::Binding binding{false, operand};
         if (external.kind == External::Kind::output) binding = {true, next_output++};
         if (external.kind == External::Kind::gradient) binding.result = true;
-        if (binding.result) entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};
+        if (binding.result)
+            entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};
         entry->bindings.push_back(binding);
     }
-    for (const Block& block : plan.blocks) entry->uses_scalars = entry->uses_scalars || block.name == "scalars";
+    for (const Block& block : plan.blocks)
+        entry->uses_scalars = entry->uses_scalars || block.name == "scalars";
     return entry;
 }
 

@@ -42,13 +42,16 @@ struct EagerEntry {
 
 /// Whether some result goes to a tensor of the caller.
 bool has_out(const EagerCall& call);
-/// A binding of another shape or type than planned would be read past its end: throws Error(invalid_argument).
-void check_operand(const EagerCall& call, const char* what, std::size_t index, const Tensor& tensor, const TensorSpec& wanted);
+/// A binding of another shape or type than planned would be read past its end: throws
+/// Error(invalid_argument).
+void check_operand(const EagerCall& call, const char* what, std::size_t index, const Tensor& tensor,
+                   const TensorSpec& wanted);
 /// The same of all output gradients, and of their number.
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted);
 
 /// Plans the call for operands that lie as `operands` do. Scratch comes from `store`.
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
-                                             std::span<const EagerOperand> operands, BlockStore& store);
+                                             std::span<const EagerOperand> operands,
+                                             BlockStore& store);
 
 }  // namespace dlprim

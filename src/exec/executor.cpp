@@ -17,8 +17,12 @@ namespace {
 constexpr std::size_t scalar_bytes = 128;  // what one fill can carry
 }
 
-Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store, bool share_scratch)
-    : context_(context), plan_(std::move(plan)), bound_(plan_->externals.size()), scalars_(scalar_bytes) {
+Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
+                   bool share_scratch)
+    : context_(context),
+      plan_(std::move(plan)),
+      bound_(plan_->externals.size()),
+      scalars_(scalar_bytes) {
     ContextImpl& device = context_.impl();
     for (std::uint64_t bytes : plan_->slabs) {
         if (!share_scratch) {
@@ -39,7 +43,8 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             blocks_.push_back(device.allocate(block.bytes));
             if (block.bytes > 0) {
                 const std::uint32_t zero = 0;
-                device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero, sizeof(zero));
+                device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero,
+                                    sizeof(zero));
             }
             if (!own) store[block.name] = blocks_.back();
         }
@@ -47,32 +52,37 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     }
     for (const auto& [value, offset] : plan_->literals) {
         const std::vector<std::byte>& data = plan_->graph.value(value).data;
-        device.queue().write(resolve(plan_->places[static_cast<std::size_t>(value)]), data.data(), data.size(), true);
+        device.queue().write(resolve(plan_->places[static_cast<std::size_t>(value)]), data.data(),
+                             data.size(), true);
     }
     resolve_steps(plan_->setup, setup_bound_);
     resolve_steps(plan_->steps, step_bound_);
     find_states();
-    has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(), [](const Step& step) { return step.part == Part::backward; });
+    has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(),
+                                [](const Step& step) { return step.part == Part::backward; });
 }
 
 void Executor::find_states() {
     const Graph& graph = plan_->graph;
     for (const Assignment& assignment : graph.assignments) {
         const NodeId producer = graph.value(assignment.source).producer;
-        if (producer >= 0 && graph.nodes[static_cast<std::size_t>(producer)].part != Part::forward) continue;
+        if (producer >= 0 && graph.nodes[static_cast<std::size_t>(producer)].part != Part::forward)
+            continue;
         const TensorSpec& spec = graph.spec(assignment.target);
         states_.emplace_back(plan_->places[static_cast<std::size_t>(assignment.target)],
                              static_cast<std::uint64_t>(spec.shape.numel()) * size_of(spec.dtype));
     }
     // Running statistics usually lie side by side: one copy for all.
     std::sort(states_.begin(), states_.end(), [](const auto& a, const auto& b) {
-        return std::tuple(a.first.kind, a.first.index, a.first.offset) < std::tuple(b.first.kind, b.first.index, b.first.offset);
+        return std::tuple(a.first.kind, a.first.index, a.first.offset) <
+               std::tuple(b.first.kind, b.first.index, b.first.offset);
     });
     std::vector<std::pair<Place, std::uint64_t>> joined;
     for (const auto& [place, bytes] : states_) {
         if (!joined.empty() && place.kind == Place::Kind::block) {
             auto& [last, last_bytes] = joined.back();
-            if (last.kind == place.kind && last.index == place.index && place.offset - last.offset <= last_bytes + 256) {
+            if (last.kind == place.kind && last.index == place.index &&
+                place.offset - last.offset <= last_bytes + 256) {
                 last_bytes = place.offset - last.offset + bytes;
                 continue;
             }
@@ -106,10 +116,14 @@ void Executor::restore_states() {
 BufferRef Executor::resolve(const Place& place) const {
     const auto index = static_cast<std::size_t>(place.index);
     switch (place.kind) {
-        case Place::Kind::slab: return {slabs_[index].get(), place.offset};
-        case Place::Kind::block: return {blocks_[index].get(), place.offset};
-        case Place::Kind::external: return {bound_[index].buffer.get(), bound_[index].byte_offset + place.offset};
-        case Place::Kind::none: break;
+        case Place::Kind::slab:
+            return {slabs_[index].get(), place.offset};
+        case Place::Kind::block:
+            return {blocks_[index].get(), place.offset};
+        case Place::Kind::external:
+            return {bound_[index].buffer.get(), bound_[index].byte_offset + place.offset};
+        case Place::Kind::none:
+            break;
     }
     return {};
 }
@@ -120,7 +134,8 @@ void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>&
         for (std::size_t i = 0; i < step.operands.size(); ++i) {
             const Place& place = step.operands[i];
             if (place.kind == Place::Kind::external) b.externals.emplace_back(i, place.index);
-            b.operands.push_back(place.kind == Place::Kind::external ? BufferRef{} : resolve(place));
+            b.operands.push_back(place.kind == Place::Kind::external ? BufferRef{}
+                                                                     : resolve(place));
         }
         bound.push_back(std::move(b));
     }
@@ -174,7 +189,8 @@ void Executor::touch_written() {
     const bool changes_state = !plan_->graph.assignments.empty();
     for (std::size_t i = 0; i < bound_.size(); ++i) {
         const External::Kind kind = plan_->externals[i].kind;
-        const bool read_only = kind == External::Kind::input || (kind == External::Kind::parameter && !changes_state);
+        const bool read_only =
+            kind == External::Kind::input || (kind == External::Kind::parameter && !changes_state);
         if (!read_only && bound_[i].buffer) bound_[i].buffer->touch();
     }
     if (changes_state)
@@ -202,13 +218,15 @@ void Executor::check_params() {
 }
 
 void Executor::enqueue(const Step& step, Bound& bound) {
-    for (const auto& [operand, external] : bound.externals) bound.operands[operand] = resolve(step.operands[operand]);
+    for (const auto& [operand, external] : bound.externals)
+        bound.operands[operand] = resolve(step.operands[operand]);
     step.launch->enqueue(context_.impl().queue(), bound.operands);
 }
 
 void Executor::run(Part part) {
     bool& proven = proven_[static_cast<std::size_t>(part)];
-    const bool trial = !proven || (part == Part::forward && has_backward_ && !proven_[static_cast<std::size_t>(Part::backward)]);
+    const bool trial = !proven || (part == Part::forward && has_backward_ &&
+                                   !proven_[static_cast<std::size_t>(Part::backward)]);
     if (part == Part::forward && trial) keep_states();
     if (proven) return run_steps(part);
     const bool whole = part <= Part::backward;
@@ -237,7 +255,8 @@ void Executor::run_steps(Part part) {
 }
 
 void Executor::launch_failed(const Step& step, Part part, const Error& error) {
-    const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ", step.engine->name(), ": ", error.what()));
+    const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ",
+                                        step.engine->name(), ": ", error.what()));
     if (part <= Part::backward) restore_states();
     if (!put_aside(context_.impl(), step.put_aside_key, error.what())) throw named;
     throw EngineFailure(named, part, part == Part::backward);
@@ -279,7 +298,8 @@ Tensor Executor::tensor(ValueId value) const {
     const Place& place = plan_->places.at(static_cast<std::size_t>(value));
     const auto index = static_cast<std::size_t>(place.index);
     const TensorSpec& spec = plan_->graph.spec(value);
-    if (place.kind == Place::Kind::block) return Tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
+    if (place.kind == Place::Kind::block)
+        return Tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
     return {};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Executor: replays a plan: memory allocated once, operands resolved once, then nothing but enqueues.
+// Executor: replays a plan: memory allocated once, operands resolved once, then nothing but
+// enqueues.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -17,49 +18,53 @@ namespace dlprim {
 /// The persistent memory that the plans of one net share, by block name.
 using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
 
-/// A launch of an engine that the device refused when a part ran for the first time. The engine has been
-/// put aside: another plan does without it. States are as they were before the forward run.
+/// A launch of an engine that the device refused when a part ran for the first time. The engine has
+/// been put aside: another plan does without it. States are as they were before the forward run.
 class EngineFailure : public Error {
   public:
     EngineFailure(const Error& error, Part failed, bool from_forward)
         : Error(error.kind(), error.what()), part(failed), rerun_forward(from_forward) {}
     Part part;
-    bool rerun_forward;  ///< what the part reads is lost with the plan: forward must run again first
+    bool
+        rerun_forward;  ///< what the part reads is lost with the plan: forward must run again first
 };
 
 class Executor {
   public:
-    /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as they
-    /// are, others are added to it, except "constants", which is the executor's own. Throws
-    /// Error(out_of_memory). `share_scratch`: slabs come from the store, too, shared by executors that
-    /// never run at once (the queue is in order, so that eager calls never do).
-    Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store, bool share_scratch = false);
+    /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as
+    /// they are, others are added to it, except "constants", which is the executor's own. Throws
+    /// Error(out_of_memory). `share_scratch`: slabs come from the store, too, shared by executors
+    /// that never run at once (the queue is in order, so that eager calls never do).
+    Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
+             bool share_scratch = false);
 
     const Plan& plan() const { return *plan_; }
 
     /// Binds the external of that index. Must be done for all of them before run(); cheap.
-    void bind(int external, const Tensor& tensor) { bind(external, tensor.buffer(), tensor.byte_offset()); }
+    void bind(int external, const Tensor& tensor) {
+        bind(external, tensor.buffer(), tensor.byte_offset());
+    }
     /// The same of memory whose contents lie in the external's layout.
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
     /// Lets go of what was bound; enqueued work keeps its memory by the driver's own references.
     void release_bindings();
 
-    /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the next
-    /// run as part of its commands, without a wait.
+    /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the
+    /// next run as part of its commands, without a wait.
     void set_scalar(const std::string& name, double value);
     /// "@seed" or "@step": every bit counts.
     void set_integer(const std::string& name, std::uint64_t value);
     /// Scalars as another executor has them.
     void take_scalars(const Executor& other);
 
-    /// Whether setup (packing, folding) has run for parameters as they are now bound and as they stand;
-    /// eager calls ask it, whose parameters are bound anew each time.
+    /// Whether setup (packing, folding) has run for parameters as they are now bound and as they
+    /// stand; eager calls ask it, whose parameters are bound anew each time.
     void check_params();
     /// Parameters have changed: setup is run again before the next run.
     void params_changed() { setup_done_ = false; }
 
-    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due. Throws
-    /// EngineFailure.
+    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due.
+    /// Throws EngineFailure.
     void run(Part part);
     /// Keeps a copy of what the next forward changes (running statistics), for restore_states().
     void keep_states();
@@ -72,12 +77,12 @@ class Executor {
     };
     /// run() with every launch timed; `timings` is by index into plan().steps.
     void run_profiled(Part part, std::vector<Timing>& timings);
-    /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops when
-    /// it returns false.
+    /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops
+    /// when it returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
 
-    /// The memory of a value in its plain form; undefined where it has none that is the executor's own and
-    /// stays between runs.
+    /// The memory of a value in its plain form; undefined where it has none that is the executor's
+    /// own and stays between runs.
     Tensor tensor(ValueId value) const;
     /// Copies memory of a place to the host; waits. For looking into scratch between steps.
     void read(const Place& place, void* data, std::uint64_t bytes) const;

@@ -14,11 +14,14 @@ namespace {
 
 using Op = NetDescription::Op;
 
-std::string where(const Op& op) { return cat("[", op.type, " '", op.name, "'] "); }
+std::string where(const Op& op) {
+    return cat("[", op.type, " '", op.name, "'] ");
+}
 
 /// Operators in an order in which tensors are made before they are used. Descriptions are usually
-/// ordered already, which matters: an operator that works in place makes a new version of its tensor,
-/// so that only what stands in order can mean one thing. Out-of-order descriptions are sorted.
+/// ordered already, which matters: an operator that works in place makes a new version of its
+/// tensor, so that only what stands in order can mean one thing. Out-of-order descriptions are
+/// sorted.
 std::vector<const Op*> ordered(const NetDescription& description) {
     std::set<std::string, std::less<>> known;
     for (const auto& input : description.inputs) known.insert(input.name);
@@ -27,8 +30,9 @@ std::vector<const Op*> ordered(const NetDescription& description) {
     while (!waiting.empty()) {
         std::vector<const Op*> later;
         for (const Op* op : waiting) {
-            const bool ready = std::all_of(op->inputs.begin(), op->inputs.end(),
-                                           [&](const std::string& name) { return known.count(name) > 0; });
+            const bool ready =
+                std::all_of(op->inputs.begin(), op->inputs.end(),
+                            [&](const std::string& name) { return known.count(name) > 0; });
             if (!ready) {
                 later.push_back(op);
                 continue;
@@ -52,8 +56,8 @@ std::vector<const Op*> ordered(const NetDescription& description) {
             std::vector<std::string> names;
             for (const Op* op : later)
                 if (names.size() < 8) names.push_back("'" + op->name + "'");
-            fail(ErrorKind::invalid_argument, "the network has a cycle: operators ", join(names, ", "),
-                 " wait for each other's outputs");
+            fail(ErrorKind::invalid_argument, "the network has a cycle: operators ",
+                 join(names, ", "), " wait for each other's outputs");
         }
         waiting = std::move(later);
     }
@@ -62,8 +66,8 @@ std::vector<const Op*> ordered(const NetDescription& description) {
 
 class Builder {
   public:
-    Builder(const NetDescription& description, const std::map<std::string, Shape>& shapes, std::int64_t batch,
-            bool training)
+    Builder(const NetDescription& description, const std::map<std::string, Shape>& shapes,
+            std::int64_t batch, bool training)
         : description_(description) {
         graph_.training = training;
         add_inputs(shapes, batch);
@@ -73,7 +77,8 @@ class Builder {
         std::set<std::string> names;
         for (const Op& op : description_.operators) {
             require(!op.name.empty(), where(op), "an operator needs a name");
-            require(names.insert(op.name).second, where(op), "two operators have the name '", op.name, "'");
+            require(names.insert(op.name).second, where(op), "two operators have the name '",
+                    op.name, "'");
         }
         for (const Op* op : ordered(description_)) add_operator(*op);
         add_outputs();
@@ -103,8 +108,8 @@ class Builder {
             names.push_back(input.name);
         }
         for (const auto& [name, shape] : shapes)
-            require(std::find(names.begin(), names.end(), name) != names.end(), "the network has no input '", name,
-                    "'", did_you_mean(name, names));
+            require(std::find(names.begin(), names.end(), name) != names.end(),
+                    "the network has no input '", name, "'", did_you_mean(name, names));
     }
 
     void add_operator(const Op& op) {
@@ -121,8 +126,8 @@ class Builder {
                        ? cat(type->min_inputs())
                        : cat("between ", type->min_inputs(), " and ", type->max_inputs());
         };
-        require(count >= type->min_inputs() && count <= type->max_inputs(), where(op), "takes ", wanted(),
-                " inputs, got ", count);
+        require(count >= type->min_inputs() && count <= type->max_inputs(), where(op), "takes ",
+                wanted(), " inputs, got ", count);
 
         const Attrs attrs = type->schema().complete(op.options, where(op));
         std::vector<ValueId> inputs;
@@ -139,22 +144,24 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
-        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ", params.size(),
-                " parameters, `params` names ", op.params.size());
+        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ",
+                params.size(), " parameters, `params` names ", op.params.size());
         for (std::size_t i = 0; i < params.size(); ++i) {
             const std::string name = op.params.empty() ? cat(op.name, ".", i) : op.params[i];
             inputs.push_back(add_param(op, name, params[i]));
         }
 
-        require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op), "makes ", made,
-                made == 1 ? " output, " : " outputs, ", op.outputs.size(), " are named");
+        require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op),
+                "makes ", made, made == 1 ? " output, " : " outputs, ", op.outputs.size(),
+                " are named");
         const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, attrs);
         Node& node = graph_.nodes.back();
         node.engine = op.engine;
         node.frozen = op.frozen;
         for (std::size_t i = 0; i < op.outputs.size(); ++i) {
             const std::string& name = op.outputs[i];
-            const bool in_place = std::find(op.inputs.begin(), op.inputs.end(), name) != op.inputs.end();
+            const bool in_place =
+                std::find(op.inputs.begin(), op.inputs.end(), name) != op.inputs.end();
             require(in_place || !tensors_.count(name), where(op), "output '", name,
                     "' is already made by another operator or is a network input");
             Value& value = graph_.value(outputs[i]);
@@ -165,8 +172,9 @@ class Builder {
 
     ValueId add_param(const Op& op, const std::string& name, const ParamSpec& param) {
         if (auto found = params_.find(name); found != params_.end()) {
-            require(graph_.spec(found->second) == param.spec, where(op), "shares parameter '", name, "' of shape ",
-                    graph_.shape(found->second).str(), " but wants ", param.spec.shape.str());
+            require(graph_.spec(found->second) == param.spec, where(op), "shares parameter '", name,
+                    "' of shape ", graph_.shape(found->second).str(), " but wants ",
+                    param.spec.shape.str());
             if (op.frozen) graph_.value(found->second).trainable = false;
             return found->second;
         }
@@ -193,7 +201,8 @@ class Builder {
                     did_you_mean(output.name, known));
             graph_.outputs.emplace_back(found->second, output.name);
             if (output.loss_weight || output.name.rfind("loss", 0) == 0) {
-                require(is_float(graph_.spec(found->second).dtype), "loss '", output.name, "' is not a float tensor");
+                require(is_float(graph_.spec(found->second).dtype), "loss '", output.name,
+                        "' is not a float tensor");
                 graph_.losses[found->second] = output.loss_weight.value_or(1.0);
             }
         }
@@ -207,8 +216,9 @@ class Builder {
 
 }  // namespace
 
-Graph build_graph(const NetDescription& description, const std::map<std::string, Shape>& input_shapes,
-                  std::int64_t batch, bool training) {
+Graph build_graph(const NetDescription& description,
+                  const std::map<std::string, Shape>& input_shapes, std::int64_t batch,
+                  bool training) {
     return Builder(description, input_shapes, batch, training).build();
 }
 

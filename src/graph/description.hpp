@@ -35,12 +35,13 @@ struct NetDescription {
     std::string source;  ///< file name for messages
 };
 
-/// Builds the graph: resolves names (an output that names an input makes a new version of it), makes
-/// parameters, completes options, infers shapes. `input_shapes` overrides declared shapes; `batch` > 0
-/// replaces the first dimension of every input.
-/// Throws Error(invalid_argument): "[type 'name'] ...": unknown type, tensor nobody makes, a cycle
-/// (operators out of order are sorted; what cannot be is a cycle), duplicate operator names, shapes.
-Graph build_graph(const NetDescription& description, const std::map<std::string, Shape>& input_shapes = {},
-                  std::int64_t batch = 0, bool training = false);
+/// Builds the graph: resolves names (an output that names an input makes a new version of it),
+/// makes parameters, completes options, infers shapes. `input_shapes` overrides declared shapes;
+/// `batch` > 0 replaces the first dimension of every input. Throws Error(invalid_argument): "[type
+/// 'name'] ...": unknown type, tensor nobody makes, a cycle (operators out of order are sorted;
+/// what cannot be is a cycle), duplicate operator names, shapes.
+Graph build_graph(const NetDescription& description,
+                  const std::map<std::string, Shape>& input_shapes = {}, std::int64_t batch = 0,
+                  bool training = false);
 
 }  // namespace dlprim

@@ -53,7 +53,8 @@ std::int64_t Graph::block_elements() const {
     std::int64_t end = 0;
     for (const auto& [id, offset] : block_offsets()) {
         const std::int64_t size = shape(id).numel();
-        end = std::max(end, offset + (size + block_alignment - 1) / block_alignment * block_alignment);
+        end = std::max(end,
+                       offset + (size + block_alignment - 1) / block_alignment * block_alignment);
     }
     return end;
 }
@@ -68,8 +69,8 @@ ValueId Graph::block(std::string_view name) {
 }
 
 ValueId Graph::constant(std::string_view name, const Shape& shape, const std::vector<float>& data) {
-    require(static_cast<std::int64_t>(data.size()) == shape.numel(), "constant '", name, "' of shape ",
-            shape.str(), " got ", data.size(), " elements");
+    require(static_cast<std::int64_t>(data.size()) == shape.numel(), "constant '", name,
+            "' of shape ", shape.str(), " got ", data.size(), " elements");
     Value value;
     value.name = std::string(name);
     value.spec = {shape, DType::f32};
@@ -79,8 +80,8 @@ ValueId Graph::constant(std::string_view name, const Shape& shape, const std::ve
     return add_value(std::move(value));
 }
 
-std::vector<ValueId> Graph::add(std::string_view type, std::string_view name, std::vector<ValueId> node_inputs,
-                                const Attrs& attrs) {
+std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
+                                std::vector<ValueId> node_inputs, const Attrs& attrs) {
     const Operator& op = OperatorRegistry::instance().get(type);
     Node node;
     node.name = std::string(name);
@@ -120,13 +121,14 @@ ValueId Graph::add1(std::string_view type, std::string_view name, std::vector<Va
 }
 
 std::vector<ValueId> Graph::pointwise(std::string_view name, std::string_view code,
-                                      std::vector<ValueId> node_inputs, const std::vector<double>& scalars) {
+                                      std::vector<ValueId> node_inputs,
+                                      const std::vector<double>& scalars) {
     return add("Pointwise", name, std::move(node_inputs),
                Attrs{{"code", std::string(code)}, {"scalars", Doubles(scalars)}});
 }
 
-ValueId Graph::pointwise1(std::string_view name, std::string_view code, std::vector<ValueId> node_inputs,
-                          const std::vector<double>& scalars) {
+ValueId Graph::pointwise1(std::string_view name, std::string_view code,
+                          std::vector<ValueId> node_inputs, const std::vector<double>& scalars) {
     return pointwise(name, code, std::move(node_inputs), scalars).at(0);
 }
 
@@ -164,8 +166,8 @@ void Graph::sort() {
             if (next < node.inputs.size()) {
                 const NodeId from = value(node.inputs[next++]).producer;
                 if (from < 0 || state[static_cast<std::size_t>(from)] == 2) continue;
-                require(state[static_cast<std::size_t>(from)] == 0, "the network has a cycle through '",
-                        node.name, "'");
+                require(state[static_cast<std::size_t>(from)] == 0,
+                        "the network has a cycle through '", node.name, "'");
                 stack.emplace_back(from, 0);
             } else {
                 state[static_cast<std::size_t>(id)] = 2;

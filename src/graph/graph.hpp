@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Graph: values (edges) and nodes (operators applied), in static single assignment, nodes in an order
-// in which every value is made before it is used.
+// Graph: values (edges) and nodes (operators applied), in static single assignment, nodes in an
+// order in which every value is made before it is used.
 //
 // What happens to a graph, in order (src/graph/passes): expand composites, differentiate, add the
 // solver, simplify and lower for the phase; then src/plan turns it into launches.
@@ -46,10 +46,11 @@ struct Init {
 };
 
 enum class Role : std::uint8_t {
-    input,         ///< fed by the user
-    parameter,     ///< lives in a parameter block, in weights files; may be trainable
-    block,         ///< all trainable parameters ("@params") or all their gradients ("@gradients") as one vector
-    scalar,        ///< a [1] value the executor sets each step: "@seed", "@step" (i64), "@lr", ... (f32)
+    input,      ///< fed by the user
+    parameter,  ///< lives in a parameter block, in weights files; may be trainable
+    block,   ///< all trainable parameters ("@params") or all their gradients ("@gradients") as one
+             ///< vector
+    scalar,  ///< a [1] value the executor sets each step: "@seed", "@step" (i64), "@lr", ... (f32)
     constant,      ///< literal data in the graph
     state,         ///< kept between steps, not a parameter (solver moments, accumulated gradients)
     intermediate,  ///< made by a node
@@ -60,13 +61,13 @@ struct Value {
     TensorSpec spec;
     Role role = Role::intermediate;
     NodeId producer = -1;
-    bool trainable = false;        ///< parameters
-    Init init;                     ///< parameters and states
-    std::vector<std::byte> data;   ///< constants
+    bool trainable = false;       ///< parameters
+    Init init;                    ///< parameters and states
+    std::vector<std::byte> data;  ///< constants
 };
 
-/// Which part of a training step a node belongs to; parts run in this order, each by a call of its own
-/// (accumulate: gradients are added up over batches; update: the solver).
+/// Which part of a training step a node belongs to; parts run in this order, each by a call of its
+/// own (accumulate: gradients are added up over batches; update: the solver).
 enum class Part : std::uint8_t { forward, backward, accumulate, update };
 
 struct Node {
@@ -74,7 +75,8 @@ struct Node {
     std::string name;  ///< unique; derived nodes are "conv1/backward_filter"
     const Operator* op = nullptr;
     Attrs attrs;  ///< completed by the operator's schema
-    std::vector<ValueId> inputs;  ///< tensors, then the operator's parameters, then epilogue operands
+    std::vector<ValueId>
+        inputs;  ///< tensors, then the operator's parameters, then epilogue operands
     std::vector<ValueId> outputs;
     Epilogue epilogue;
     std::vector<std::string> fused;  ///< names of nodes that fusion merged into this one
@@ -87,8 +89,9 @@ struct Node {
     bool removed = false;  ///< tombstone left by passes; skip
 };
 
-/// After the node that makes `source` and all readers of `target` have run, `target` (a parameter or
-/// state) takes the value of `source` for the next step. The planner does it in place where it can.
+/// After the node that makes `source` and all readers of `target` have run, `target` (a parameter
+/// or state) takes the value of `source` for the next step. The planner does it in place where it
+/// can.
 struct Assignment {
     ValueId target;
     ValueId source;
@@ -96,16 +99,16 @@ struct Assignment {
 
 class Graph {
   public:
-    bool training = false;  ///< training-mode semantics (batch statistics, dropout)
+    bool training = false;      ///< training-mode semantics (batch statistics, dropout)
     Part part = Part::forward;  ///< what add() marks nodes with
 
     std::vector<Value> values;
     std::vector<Node> nodes;
-    std::vector<ValueId> inputs;                             ///< in declared order
-    std::vector<std::pair<ValueId, std::string>> outputs;    ///< value, name the user gave
-    std::map<ValueId, double> losses;                        ///< loss outputs and their weights
+    std::vector<ValueId> inputs;                           ///< in declared order
+    std::vector<std::pair<ValueId, std::string>> outputs;  ///< value, name the user gave
+    std::map<ValueId, double> losses;                      ///< loss outputs and their weights
     std::vector<Assignment> assignments;
-    std::map<ValueId, ValueId> gradients;                    ///< value -> its gradient, after differentiate
+    std::map<ValueId, ValueId> gradients;  ///< value -> its gradient, after differentiate
     std::set<std::string, std::less<>>
         forced;  ///< names and types of force_engines() that a node answered to
 
@@ -125,8 +128,8 @@ class Graph {
     /// Appends a node of registered type `type`; completes attrs, infers outputs and names them
     /// "<name>:0", ... Parameters must already be among `inputs`. Throws Error(invalid_argument)
     /// prefixed "[type 'name'] ". A name that is taken gets "#2" behind it.
-    std::vector<ValueId> add(std::string_view type, std::string_view name, std::vector<ValueId> inputs,
-                             const Attrs& attrs = {});
+    std::vector<ValueId> add(std::string_view type, std::string_view name,
+                             std::vector<ValueId> inputs, const Attrs& attrs = {});
     /// Lets the next add() of this name have it: for passes that replace a node by one of its name.
     void release_name(std::string_view name);
     /// add() for an operator of one output.
@@ -134,7 +137,8 @@ class Graph {
                  const Attrs& attrs = {});
     /// add() of a Pointwise node from its code; see engine/pointwise/program.hpp.
     std::vector<ValueId> pointwise(std::string_view name, std::string_view code,
-                                   std::vector<ValueId> inputs, const std::vector<double>& scalars = {});
+                                   std::vector<ValueId> inputs,
+                                   const std::vector<double>& scalars = {});
     ValueId pointwise1(std::string_view name, std::string_view code, std::vector<ValueId> inputs,
                        const std::vector<double>& scalars = {});
     /// A view of the value with another shape (a "Reshape" node, which costs nothing).
@@ -147,8 +151,9 @@ class Graph {
     /// Drops nodes none of whose outputs reach an output, gradient wanted or assignment.
     void remove_dead();
 
-    /// Where trainable f32 parameters lie in the parameter block, in order of creation, and its size, both
-    /// in elements; gradients lie alike in the gradient block. Parts are aligned to 64 elements.
+    /// Where trainable f32 parameters lie in the parameter block, in order of creation, and its
+    /// size, both in elements; gradients lie alike in the gradient block. Parts are aligned to 64
+    /// elements.
     std::map<ValueId, std::int64_t> block_offsets() const;
     std::int64_t block_elements() const;
     /// The value of role block called "@params" or "@gradients".

@@ -8,25 +8,35 @@
 
 namespace dlprim {
 
-std::vector<ParamSpec> Operator::params(const Attrs&, std::span<const TensorSpec>) const { return {}; }
+std::vector<ParamSpec> Operator::params(const Attrs&, std::span<const TensorSpec>) const {
+    return {};
+}
 
-bool Operator::expand(Graph&, const Node&, std::vector<ValueId>&) const { return false; }
+bool Operator::expand(Graph&, const Node&, std::vector<ValueId>&) const {
+    return false;
+}
 
 void Operator::gradient(GradientContext& context) const {
     fail(ErrorKind::unsupported, "[", type(), " '", context.node.name, "'] has no gradient");
 }
 
-bool Operator::lower(Graph&, const Node&, std::vector<ValueId>&) const { return false; }
+bool Operator::lower(Graph&, const Node&, std::vector<ValueId>&) const {
+    return false;
+}
 
-double Operator::flops(const Attrs&, std::span<const TensorSpec>, std::span<const TensorSpec>) const {
+double Operator::flops(const Attrs&, std::span<const TensorSpec>,
+                       std::span<const TensorSpec>) const {
     return 0;
 }
 
-std::pair<int, std::int64_t> Operator::label_input(const Attrs&, std::span<const TensorSpec>) const {
+std::pair<int, std::int64_t> Operator::label_input(const Attrs&,
+                                                   std::span<const TensorSpec>) const {
     return {-1, 0};
 }
 
-void Operator::oracle(OracleCall&) const { fail(ErrorKind::unsupported, type(), " has no oracle"); }
+void Operator::oracle(OracleCall&) const {
+    fail(ErrorKind::unsupported, type(), " has no oracle");
+}
 
 void Operator::oracle_backward(OracleBackwardCall&) const {
     fail(ErrorKind::unsupported, type(), " has no backward oracle");
@@ -47,7 +57,9 @@ OperatorRegistry& OperatorRegistry::instance() {
     return *registry;
 }
 
-void OperatorRegistry::add(std::unique_ptr<Operator> op) { operators_.push_back(std::move(op)); }
+void OperatorRegistry::add(std::unique_ptr<Operator> op) {
+    operators_.push_back(std::move(op));
+}
 
 const Operator* OperatorRegistry::find(std::string_view type) const {
     for (const auto& op : operators_)
@@ -57,7 +69,8 @@ const Operator* OperatorRegistry::find(std::string_view type) const {
 
 const Operator& OperatorRegistry::get(std::string_view type) const {
     if (const Operator* op = find(type)) return *op;
-    fail(ErrorKind::invalid_argument, "there is no operator type '", type, "'", did_you_mean(type, types()));
+    fail(ErrorKind::invalid_argument, "there is no operator type '", type, "'",
+         did_you_mean(type, types()));
 }
 
 std::vector<std::string> OperatorRegistry::types(bool internal) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operator: the contract of an operator type: options, shapes, gradient, oracle. Engines that compute it
-// register separately (engine/engine.hpp) under the same type name.
+// Operator: the contract of an operator type: options, shapes, gradient, oracle. Engines that
+// compute it register separately (engine/engine.hpp) under the same type name.
 //
 // One operator lives in one folder src/ops/<op>/ whose register.cpp defines
 //   void register_<op>();   // adds its Operators and Engines
@@ -57,7 +57,7 @@ struct OracleBackwardCall {
 /// What a gradient rule works with.
 struct GradientContext {
     Graph& graph;
-    const Node& node;                        ///< a copy: adding nodes does not move it
+    const Node& node;                           ///< a copy: adding nodes does not move it
     std::span<const ValueId> output_gradients;  ///< no_value where nothing flows back
     std::span<const bool> wanted;               ///< an input: is its gradient needed
     std::vector<ValueId> input_gradients;       ///< to fill; no_value: none
@@ -77,21 +77,23 @@ class Operator {
     virtual int max_inputs() const { return 1; }
     virtual int outputs(const Attrs&) const { return 1; }
 
-    /// The operator's parameters in the order of formats (weight, bias), from the shapes of its input
-    /// tensors. Throws Error(invalid_argument) without a prefix; the graph adds it.
-    virtual std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec> inputs) const;
+    /// The operator's parameters in the order of formats (weight, bias), from the shapes of its
+    /// input tensors. Throws Error(invalid_argument) without a prefix; the graph adds it.
+    virtual std::vector<ParamSpec> params(const Attrs& attrs,
+                                          std::span<const TensorSpec> inputs) const;
 
-    /// Output shapes and types from all inputs (tensors, then parameters). Throws like params(), with
-    /// both shapes where two disagree.
-    virtual std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const = 0;
+    /// Output shapes and types from all inputs (tensors, then parameters). Throws like params(),
+    /// with both shapes where two disagree.
+    virtual std::vector<TensorSpec> infer(const Attrs& attrs,
+                                          std::span<const TensorSpec> inputs) const = 0;
 
     /// Before differentiation: a composite replaces itself by other nodes and says where its
-    /// outputs come from: fills `outputs` and returns true. Default: not a composite. Gradients then
-    /// come from the nodes it is made of.
+    /// outputs come from: fills `outputs` and returns true. Default: not a composite. Gradients
+    /// then come from the nodes it is made of.
     virtual bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const;
 
-    /// Adds the nodes that compute the gradients of its inputs. The default: none, and asking for one
-    /// is an error that names the operator.
+    /// Adds the nodes that compute the gradients of its inputs. The default: none, and asking for
+    /// one is an error that names the operator.
     virtual bool differentiable() const { return false; }
     virtual void gradient(GradientContext& context) const;
 

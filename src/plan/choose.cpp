@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Engine and layout choice: candidates a node, then coordinate descent over the graph: each node in turn
-// takes the candidate with the lowest sum of its own estimate and the conversions on its edges, given
-// its neighbours' layouts, until nothing changes.
+// Engine and layout choice: candidates a node, then coordinate descent over the graph: each node in
+// turn takes the candidate with the lowest sum of its own estimate and the conversions on its
+// edges, given its neighbours' layouts, until nothing changes.
 #include "plan/choose.hpp"
 
 #include "base/text.hpp"
@@ -26,19 +26,29 @@ struct Candidate {
 };
 
 Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i) problem.inputs[i].layout = layouts.inputs.at(i);
-    for (std::size_t i = 0; i < problem.outputs.size(); ++i) problem.outputs[i].layout = layouts.outputs.at(i);
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
+        problem.inputs[i].layout = layouts.inputs.at(i);
+    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
+        problem.outputs[i].layout = layouts.outputs.at(i);
     return problem;
 }
 
-std::string where(const Node& node) { return cat("[", node.op->type(), " '", node.name, "'] "); }
+std::string where(const Node& node) {
+    return cat("[", node.op->type(), " '", node.name, "'] ");
+}
 
 class Chooser {
   public:
-    Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant, const PlanOptions& options,
-            std::vector<std::string>& notes)
-        : device_(context.traits()), context_(context), graph_(graph), constant_(constant), options_(options),
-          notes_(notes), layout_(graph.values.size()), readers_(graph.values.size()) {}
+    Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
+            const PlanOptions& options, std::vector<std::string>& notes)
+        : device_(context.traits()),
+          context_(context),
+          graph_(graph),
+          constant_(constant),
+          options_(options),
+          notes_(notes),
+          layout_(graph.values.size()),
+          readers_(graph.values.size()) {}
 
     std::vector<Choice> run() {
         check_forced_names();
@@ -48,11 +58,13 @@ class Chooser {
         chosen_.assign(count, 0);
         for (std::size_t i = 0; i < count; ++i) {
             const Node& node = graph_.nodes[i];
-            for (std::size_t k = 0; k < node.inputs.size(); ++k) readers_[index(node.inputs[k])].emplace_back(i, k);
+            for (std::size_t k = 0; k < node.inputs.size(); ++k)
+                readers_[index(node.inputs[k])].emplace_back(i, k);
             if (!node.op->is_view()) find_candidates(i);
         }
         for (const auto& [value, layout] : options_.input_layouts) layout_[index(value)] = layout;
-        std::map<ValueId, int>& result_readers = options_.free_outputs ? free_readers_ : plain_readers_;
+        std::map<ValueId, int>& result_readers =
+            options_.free_outputs ? free_readers_ : plain_readers_;
         for (const auto& output : graph_.outputs) ++result_readers[output.first];
         for (const auto& gradient : graph_.gradients) ++result_readers[gradient.second];
         for (const auto& assignment : graph_.assignments) ++plain_readers_[assignment.source];
@@ -145,17 +157,20 @@ class Chooser {
             reasons += cat("; ", engine->name(), ": ", verdict.reason);
             if (!is_put_aside(context_, *engine, problem)) continue;
             failed = true;
-            notes_.push_back(cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
+            notes_.push_back(
+                cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
         if (candidates_[i].empty())
-            fail(failed ? ErrorKind::build : ErrorKind::unsupported, where(node), "no engine on this device can run it",
-                 reasons);
+            fail(failed ? ErrorKind::build : ErrorKind::unsupported, where(node),
+                 "no engine on this device can run it", reasons);
     }
 
     Verdict applies(const Engine& engine, const Problem& problem) const {
-        if (engine.op() != problem.op) return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
+        if (engine.op() != problem.op)
+            return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
         if (engine.on_host() != device_.host)
-            return Verdict::no(engine.on_host() ? "it runs on the host device only" : "it runs on OpenCL devices only");
+            return Verdict::no(engine.on_host() ? "it runs on the host device only"
+                                                : "it runs on OpenCL devices only");
         return usable(context_, engine, problem);
     }
 
@@ -169,7 +184,8 @@ class Chooser {
             const Problem laid = with_layouts(problems_[i], choices[l]);
             if (row) {
                 const auto layout = row->tuning.find("layout");
-                if (layout != row->tuning.end() && layout->second != static_cast<std::int64_t>(l)) continue;
+                if (layout != row->tuning.end() && layout->second != static_cast<std::int64_t>(l))
+                    continue;
                 candidate.tuning = row->tuning;
                 candidate.seconds = row->seconds;
             } else {
@@ -187,7 +203,8 @@ class Chooser {
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             const ValueId value = node.inputs[k];
             if (constant_[index(value)]) continue;
-            seconds += conversion_seconds(device_, problems_[i].inputs[k], layout_[index(value)], candidate.layouts.inputs[k]);
+            seconds += conversion_seconds(device_, problems_[i].inputs[k], layout_[index(value)],
+                                          candidate.layouts.inputs[k]);
         }
         for (std::size_t k = 0; k < node.outputs.size(); ++k) {
             const ValueId value = node.outputs[k];
@@ -199,13 +216,15 @@ class Chooser {
                 const Layout* want = &plain;
                 if (!candidates_[reader].empty())
                     want = &candidates_[reader][chosen_[reader]].layouts.inputs[operand];
-                if (std::none_of(wanted.begin(), wanted.end(), [&](const Layout* w) { return *w == *want; }))
+                if (std::none_of(wanted.begin(), wanted.end(),
+                                 [&](const Layout* w) { return *w == *want; }))
                     wanted.push_back(want);
             }
             for (const Layout* want : wanted)
                 seconds += conversion_seconds(device_, problems_[i].outputs[k], made, *want);
             // Who reads it next is not known: as likely in this layout as in the plain one.
-            if (free_readers_.count(value)) seconds += 0.5 * conversion_seconds(device_, problems_[i].outputs[k], made, plain);
+            if (free_readers_.count(value))
+                seconds += 0.5 * conversion_seconds(device_, problems_[i].outputs[k], made, plain);
         }
         return seconds;
     }
@@ -219,7 +238,8 @@ class Chooser {
             double seconds = candidates_[i][c].seconds;
             for (std::size_t k = 0; k < node.inputs.size(); ++k) {
                 if (constant_[index(node.inputs[k])]) continue;
-                seconds += conversion_seconds(device_, problems_[i].inputs[k], layout_[index(node.inputs[k])],
+                seconds += conversion_seconds(device_, problems_[i].inputs[k],
+                                              layout_[index(node.inputs[k])],
                                               candidates_[i][c].layouts.inputs[k]);
             }
             if (seconds < best) {
@@ -233,7 +253,9 @@ class Chooser {
     bool improve(std::size_t i) {
         if (candidates_[i].size() < 2) return false;
         const std::size_t before = chosen_[i];
-        const auto total = [&](std::size_t c) { return candidates_[i][c].seconds + edge_seconds(i, candidates_[i][c]); };
+        const auto total = [&](std::size_t c) {
+            return candidates_[i][c].seconds + edge_seconds(i, candidates_[i][c]);
+        };
         double best = total(before);
         for (std::size_t c = 0; c < candidates_[i].size(); ++c) {
             const double seconds = total(c);
@@ -258,8 +280,9 @@ class Chooser {
     const std::vector<char>& constant_;
     const PlanOptions& options_;
     std::vector<std::string>& notes_;
-    std::vector<Layout> layout_;                                             ///< by ValueId
-    std::vector<std::vector<std::pair<std::size_t, std::size_t>>> readers_;  ///< by ValueId: node, operand
+    std::vector<Layout> layout_;  ///< by ValueId
+    std::vector<std::vector<std::pair<std::size_t, std::size_t>>>
+        readers_;  ///< by ValueId: node, operand
     std::map<ValueId, int> plain_readers_, free_readers_;
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
@@ -297,17 +320,20 @@ std::vector<char> constant_values(const Graph& graph) {
         const Value& target = graph.value(assignment.target);
         constant[static_cast<std::size_t>(assignment.target)] = 0;
         if (target.role != Role::block) continue;
-        for (const auto& [id, offset] : graph.block_offsets()) constant[static_cast<std::size_t>(id)] = 0;
+        for (const auto& [id, offset] : graph.block_offsets())
+            constant[static_cast<std::size_t>(id)] = 0;
     }
     for (const Node& node : graph.nodes) {
-        const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
-                                     [&](ValueId id) { return constant[static_cast<std::size_t>(id)] != 0; });
+        const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+            return constant[static_cast<std::size_t>(id)] != 0;
+        });
         for (ValueId id : node.outputs) constant[static_cast<std::size_t>(id)] = all;
     }
     return constant;
 }
 
-double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from, const Layout& to) {
+double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from,
+                          const Layout& to) {
     if (same_memory(operand.shape, from, to)) return 0;
     const double bytes = static_cast<double>(storage_bytes(operand.shape, operand.dtype, from)) +
                          static_cast<double>(storage_bytes(operand.shape, operand.dtype, to));
@@ -329,20 +355,24 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
         const auto best = [&](const Problem& problem, double& seconds) {
             if (!usable(context, *engine, problem)) return;
             const Problem laid = with_layouts(problem, engine->layouts(device, problem).front());
-            seconds = std::min(seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
+            seconds = std::min(
+                seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
         };
         best(fused, fused_seconds);
         best(alone, alone_seconds);
     }
     if (fused_seconds == never) return false;
     // Alone, the stage is one more launch that reads and writes the output.
-    const double output_bytes = static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
-    const double stage = 2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
+    const double output_bytes =
+        static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
+    const double stage =
+        2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
     return fused_seconds <= alone_seconds + stage;
 }
 
-std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
-                                   const PlanOptions& options, std::vector<std::string>& notes) {
+std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph,
+                                   const std::vector<char>& constant, const PlanOptions& options,
+                                   std::vector<std::string>& notes) {
     return Chooser(context, graph, constant, options, notes).run();
 }
 

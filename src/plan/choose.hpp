@@ -25,16 +25,18 @@ Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>
 /// assignment targets, literals, and what depends on them alone.
 std::vector<char> constant_values(const Graph& graph);
 
-/// Whether some engine of the device can run the node, and not at a price over doing without its last
-/// epilogue stage. The test that fuse_epilogues asks.
+/// Whether some engine of the device can run the node, and not at a price over doing without its
+/// last epilogue stage. The test that fuse_epilogues asks.
 bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
 
-/// The choices, one a node. Throws Error naming the node and every engine's reason where none applies,
-/// and where a forced engine does not apply. `notes` gets remarks.
-std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
-                                   const PlanOptions& options, std::vector<std::string>& notes);
+/// The choices, one a node. Throws Error naming the node and every engine's reason where none
+/// applies, and where a forced engine does not apply. `notes` gets remarks.
+std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph,
+                                   const std::vector<char>& constant, const PlanOptions& options,
+                                   std::vector<std::string>& notes);
 
 /// Seconds for turning a value from one layout to another.
-double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from, const Layout& to);
+double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from,
+                          const Layout& to);
 
 }  // namespace dlprim

@@ -27,10 +27,15 @@ std::string mib(std::uint64_t bytes) {
 
 class MemoryPlanner {
   public:
-    MemoryPlanner(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
-                  const PlanOptions& options)
-        : device_(device), graph_(graph), constant_(constant), schedule_(schedule), options_(options),
-          alignment_(std::max<std::uint64_t>(device.base_align_bytes, 64)), block_offsets_(graph.block_offsets()) {}
+    MemoryPlanner(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+                  Schedule& schedule, const PlanOptions& options)
+        : device_(device),
+          graph_(graph),
+          constant_(constant),
+          schedule_(schedule),
+          options_(options),
+          alignment_(std::max<std::uint64_t>(device.base_align_bytes, 64)),
+          block_offsets_(graph.block_offsets()) {}
 
     MemoryPlan run() {
         place_homes();
@@ -78,7 +83,9 @@ class MemoryPlanner {
         return {Place::Kind::external, static_cast<int>(plan_.externals.size()) - 1, 0};
     }
 
-    std::uint64_t params_bytes() const { return static_cast<std::uint64_t>(graph_.block_elements()) * 4; }
+    std::uint64_t params_bytes() const {
+        return static_cast<std::uint64_t>(graph_.block_elements()) * 4;
+    }
 
     void place_homes() {
         for (std::size_t i = 0; i < graph_.values.size(); ++i) {
@@ -88,23 +95,32 @@ class MemoryPlanner {
             const std::uint64_t bytes = stored(home(id)).bytes;
             Place place;
             switch (value.role) {
-                case Role::input: place = external(External::Kind::input, id, value.name, home(id)); break;
+                case Role::input:
+                    place = external(External::Kind::input, id, value.name, home(id));
+                    break;
                 case Role::parameter:
                     if (options_.external_params)
                         place = external(External::Kind::parameter, id, value.name, home(id));
                     else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
-                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4, params_bytes());
+                        place = part_of("params", static_cast<std::uint64_t>(found->second) * 4,
+                                        params_bytes());
                     else
                         place = in_block("fixed", bytes);
                     break;
                 case Role::block:
-                    // Solvers run over whole blocks, and norms add them up: gaps between parts hold zeros.
-                    place = part_of(value.name == "@params" ? "params" : "gradients", 0, params_bytes());
+                    // Solvers run over whole blocks, and norms add them up: gaps between parts hold
+                    // zeros.
+                    place = part_of(value.name == "@params" ? "params" : "gradients", 0,
+                                    params_bytes());
                     break;
                 case Role::scalar: {
-                    const auto found = std::find(std::begin(scalar_names), std::end(scalar_names), value.name);
-                    require(found != std::end(scalar_names), "no slot for scalar '", value.name, "'");
-                    place = part_of("scalars", static_cast<std::uint64_t>(found - std::begin(scalar_names)) * 8, 128);
+                    const auto found =
+                        std::find(std::begin(scalar_names), std::end(scalar_names), value.name);
+                    require(found != std::end(scalar_names), "no slot for scalar '", value.name,
+                            "'");
+                    place = part_of(
+                        "scalars", static_cast<std::uint64_t>(found - std::begin(scalar_names)) * 8,
+                        128);
                     break;
                 }
                 case Role::constant:
@@ -114,7 +130,8 @@ class MemoryPlanner {
                 case Role::state:
                     place = in_block("states", bytes);
                     break;
-                case Role::intermediate: break;
+                case Role::intermediate:
+                    break;
             }
             stored(home(id)).place = place;
         }
@@ -141,7 +158,8 @@ class MemoryPlanner {
         std::vector<char> kept(schedule_.stored.size(), 0);
         const auto keep = [&](int id) { kept[static_cast<std::size_t>(schedule_.root(id))] = 1; };
         for (const auto& result : schedule_.results) keep(result.second);
-        for (const auto& assignment : graph_.assignments) keep(schedule_.find(assignment.source, Layout::plain()));
+        for (const auto& assignment : graph_.assignments)
+            keep(schedule_.find(assignment.source, Layout::plain()));
         for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
             const Item& item = schedule_.items[i];
             if (item.kind != Item::Kind::node) continue;
@@ -151,14 +169,19 @@ class MemoryPlanner {
                 const int made = item.writes[static_cast<std::size_t>(output)];
                 const int from = schedule_.root(item.reads[static_cast<std::size_t>(input)]);
                 Stored& source = stored(from);
-                const bool free = source.place.kind == Place::Kind::none && source.last == static_cast<int>(i);
+                const bool free =
+                    source.place.kind == Place::Kind::none && source.last == static_cast<int>(i);
                 const bool alike = source.bytes == stored(made).bytes &&
-                                   stored(item.reads[static_cast<std::size_t>(input)]).layout == stored(made).layout;
+                                   stored(item.reads[static_cast<std::size_t>(input)]).layout ==
+                                       stored(made).layout;
                 if (kept[static_cast<std::size_t>(from)]) continue;
                 const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
                 // An input that setup makes is kept for the next run.
-                const bool made_once = i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
-                if (!free || !alike || twice || made_once || stored(made).alias >= 0 || schedule_.root(made) == from) continue;
+                const bool made_once =
+                    i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
+                if (!free || !alike || twice || made_once || stored(made).alias >= 0 ||
+                    schedule_.root(made) == from)
+                    continue;
                 taken.push_back(from);
                 source.last = std::max(source.last, stored(made).last);
                 stored(made).alias = from;
@@ -176,14 +199,15 @@ class MemoryPlanner {
         }
     }
 
-    /// Lets a form of a value be made at `place` where its memory is still free to choose; else copies it there
-    /// at the end of `part`. `not_before`: the root's life must not begin before this position.
+    /// Lets a form of a value be made at `place` where its memory is still free to choose; else
+    /// copies it there at the end of `part`. `not_before`: the root's life must not begin before
+    /// this position.
     void redirect(int form, const Place& place, Part part, int not_before = -1) {
         const ValueId value = stored(form).value;
         Stored& root = root_of(form);
         const bool persistent_source = constant_[static_cast<std::size_t>(value)] != 0;
-        if (!persistent_source && root.place.kind == Place::Kind::none && root.first >= not_before &&
-            root.bytes == stored(form).bytes) {
+        if (!persistent_source && root.place.kind == Place::Kind::none &&
+            root.first >= not_before && root.bytes == stored(form).bytes) {
             root.place = place;
             return;
         }
@@ -243,15 +267,20 @@ class MemoryPlanner {
             for (std::size_t i = schedule_.setup; i < schedule_.items.size(); ++i) {
                 for (std::size_t k = 0; k < schedule_.items[i].reads.size(); ++k) {
                     const Place& read = root_of(schedule_.items[i].reads[k]).place;
-                    const bool same = whole_block ? read.kind == place.kind && read.index == place.index : read == place;
+                    const bool same = whole_block
+                                          ? read.kind == place.kind && read.index == place.index
+                                          : read == place;
                     if (!same) continue;
-                    last_read = static_cast<int>(i) + (reads_in_place(schedule_.items[i], k, assignment.source) ? 0 : 1);
+                    last_read = static_cast<int>(i) +
+                                (reads_in_place(schedule_.items[i], k, assignment.source) ? 0 : 1);
                     last_reader_part = static_cast<int>(schedule_.items[i].part);
                 }
             }
             const NodeId producer = graph_.value(assignment.source).producer;
-            const Part made = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
-            redirect(schedule_.find(assignment.source, Layout::plain()), place, std::max(made, static_cast<Part>(last_reader_part)), last_read);
+            const Part made = producer < 0 ? Part::forward
+                                           : graph_.nodes[static_cast<std::size_t>(producer)].part;
+            redirect(schedule_.find(assignment.source, Layout::plain()), place,
+                     std::max(made, static_cast<Part>(last_reader_part)), last_read);
         }
     }
 
@@ -259,7 +288,8 @@ class MemoryPlanner {
         if (item.kind != Item::Kind::node) return false;
         const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
         for (const auto& [output, input] : node.op->in_place(node))
-            if (static_cast<std::size_t>(input) == read && node.outputs[static_cast<std::size_t>(output)] == source)
+            if (static_cast<std::size_t>(input) == read &&
+                node.outputs[static_cast<std::size_t>(output)] == source)
                 return true;
         return false;
     }
@@ -299,17 +329,20 @@ class MemoryPlanner {
         std::vector<const Stored*> largest;
         for (const Stored& s : schedule_.stored)
             if (s.alias < 0 && s.place.kind == Place::Kind::slab) largest.push_back(&s);
-        std::stable_sort(largest.begin(), largest.end(), [](auto* a, auto* b) { return a->bytes > b->bytes; });
+        std::stable_sort(largest.begin(), largest.end(),
+                         [](auto* a, auto* b) { return a->bytes > b->bytes; });
         std::ostringstream report;
-        report << "peak " << mib(plan_.peak_bytes) << ": scratch " << mib(plan_.slab_bytes) << ", persistent "
-               << mib(persistent) << '\n';
-        for (const Block& b : plan_.blocks) report << "  block " << b.name << ' ' << mib(b.bytes) << '\n';
+        report << "peak " << mib(plan_.peak_bytes) << ": scratch " << mib(plan_.slab_bytes)
+               << ", persistent " << mib(persistent) << '\n';
+        for (const Block& b : plan_.blocks)
+            report << "  block " << b.name << ' ' << mib(b.bytes) << '\n';
         for (std::size_t i = 0; i < largest.size() && i < 20; ++i)
-            report << "  " << name_of_stored(*largest[i]) << ' ' << mib(largest[i]->bytes) << " from step "
-                   << largest[i]->first << " to " << largest[i]->last << '\n';
+            report << "  " << name_of_stored(*largest[i]) << ' ' << mib(largest[i]->bytes)
+                   << " from step " << largest[i]->first << " to " << largest[i]->last << '\n';
         plan_.report = report.str();
 
-        const std::uint64_t limit = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
+        const std::uint64_t limit =
+            options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
         if (plan_.peak_bytes <= limit) return;
         std::vector<std::pair<std::uint64_t, std::string>> users;
         for (const Stored* s : largest)
@@ -361,8 +394,8 @@ class MemoryPlanner {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
-                       const PlanOptions& options) {
+MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+                       Schedule& schedule, const PlanOptions& options) {
     return MemoryPlanner(device, graph, constant, schedule, options).run();
 }
 

@@ -19,9 +19,9 @@ struct MemoryPlan {
     std::string report;
 };
 
-/// Gives every root in `schedule.stored` its place; appends copies to `schedule.items` where a value
-/// cannot be made where it must end up. Throws Error(out_of_memory).
-MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant, Schedule& schedule,
-                       const PlanOptions& options);
+/// Gives every root in `schedule.stored` its place; appends copies to `schedule.items` where a
+/// value cannot be made where it must end up. Throws Error(out_of_memory).
+MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
+                       Schedule& schedule, const PlanOptions& options);
 
 }  // namespace dlprim

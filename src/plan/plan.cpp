@@ -39,9 +39,13 @@ class EngineFailed : public Error {
 /// Turns scheduled items into steps.
 class StepBuilder {
   public:
-    StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices, const Schedule& schedule,
-                bool with_launches)
-        : context_(context), graph_(graph), choices_(choices), schedule_(schedule), with_launches_(with_launches) {}
+    StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices,
+                const Schedule& schedule, bool with_launches)
+        : context_(context),
+          graph_(graph),
+          choices_(choices),
+          schedule_(schedule),
+          with_launches_(with_launches) {}
 
     Step build(const Item& item) const {
         Step step;
@@ -52,10 +56,18 @@ class StepBuilder {
         for (int id : item.writes) add_operand(step, id);
         if (item.workspace >= 0) add_operand(step, item.workspace);
         switch (item.kind) {
-            case Item::Kind::node: build_node(item, step); break;
-            case Item::Kind::pack: build_pack(item, step); break;
-            case Item::Kind::reorder: build_reorder(item, step); break;
-            case Item::Kind::copy: step.launch = std::make_unique<CopyLaunch>(bytes_of(item.reads[0])); break;
+            case Item::Kind::node:
+                build_node(item, step);
+                break;
+            case Item::Kind::pack:
+                build_pack(item, step);
+                break;
+            case Item::Kind::reorder:
+                build_reorder(item, step);
+                break;
+            case Item::Kind::copy:
+                step.launch = std::make_unique<CopyLaunch>(bytes_of(item.reads[0]));
+                break;
         }
         const Traits& device = context_.traits();
         step.bound_seconds = std::max(step.flops / (std::max(1.0, device.gflops) * 1e9),
@@ -77,13 +89,15 @@ class StepBuilder {
         const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
         step.engine = choice.engine;
         step.fused = node.fused;
-        for (int id : item.writes) step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
+        for (int id : item.writes)
+            step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
         step.written_dtype = graph_.spec(node.outputs[0]).dtype;
         std::vector<TensorSpec> inputs, outputs;
         for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
         for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));
         step.flops = node.op->flops(node.attrs, inputs, outputs);
-        build_launch(step, choice.problem, [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
+        build_launch(step, choice.problem,
+                     [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
     }
 
     /// step.engine makes the launch; where it cannot, others may.
@@ -103,7 +117,8 @@ class StepBuilder {
         const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
         step.engine = choice.engine;
         build_launch(step, choice.problem, [&] {
-            return choice.engine->build_packing(context_, choice.problem, choice.tuning, item.packed_input);
+            return choice.engine->build_packing(context_, choice.problem, choice.tuning,
+                                                item.packed_input);
         });
     }
 
@@ -124,11 +139,13 @@ class StepBuilder {
             }
             step.engine = engine;
             build_launch(step, problem, [&] {
-                return engine->build(context_, problem, engine->default_tuning(context_.traits(), problem));
+                return engine->build(context_, problem,
+                                     engine->default_tuning(context_.traits(), problem));
             });
             return;
         }
-        fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ", to.layout.str(), reasons);
+        fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ",
+             to.layout.str(), reasons);
     }
 
     ContextImpl& context_;
@@ -145,7 +162,9 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     expand_composites(graph);
     if (options.fuse) {
         fold_batch_norms(graph);
-        fuse_epilogues(graph, [&](const Graph& g, const Node& node) { return fused_node_pays(device, g, node); });
+        fuse_epilogues(graph, [&](const Graph& g, const Node& node) {
+            return fused_node_pays(device, g, node);
+        });
     }
     lower(graph);
     force_engines(graph, options.engines);
@@ -153,7 +172,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 
     const std::vector<char> constant = constant_values(graph);
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
-    const std::vector<Choice> choices = choose_engines(device, graph, constant, options, plan->notes);
+    const std::vector<Choice> choices =
+        choose_engines(device, graph, constant, options, plan->notes);
     Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
     plan->slabs = std::move(memory.slabs);
@@ -166,7 +186,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (schedule.native[i] < 0) continue;
         const int plain = schedule.find(static_cast<ValueId>(i), Layout::plain());
-        if (plain >= 0) plan->places[i] = schedule.stored[static_cast<std::size_t>(schedule.root(plain))].place;
+        if (plain >= 0)
+            plan->places[i] = schedule.stored[static_cast<std::size_t>(schedule.root(plain))].place;
     }
 
     const StepBuilder builder(device, graph, choices, schedule, options.build);

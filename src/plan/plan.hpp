@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plan: a graph made ready for one device: engines chosen, layouts settled, memory laid out, kernels
-// compiled. src/exec replays it.
+// Plan: a graph made ready for one device: engines chosen, layouts settled, memory laid out,
+// kernels compiled. src/exec replays it.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -28,9 +28,10 @@ struct PlanOptions {
     /// Outputs and gradients are left in the layout that their engine writes: External::layout.
     bool free_outputs = false;
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
-    std::function<void(std::string_view what, int done, int total)> progress;  ///< compiling, tuning
+    std::function<void(std::string_view what, int done, int total)>
+        progress;             ///< compiling, tuning
     double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long
-    bool build = true;  ///< false: steps get no launch; for looking at what would run
+    bool build = true;        ///< false: steps get no launch; for looking at what would run
 };
 
 /// Where a value lives.
@@ -53,15 +54,15 @@ struct Step {
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
     const Engine* engine = nullptr;  ///< nullptr for copies
-    std::string put_aside_key;  ///< of the engine on its problem, should a launch fail
+    std::string put_aside_key;       ///< of the engine on its problem, should a launch fail
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
     std::vector<std::pair<Place, std::uint64_t>> written;  ///< outputs: where and how many bytes
     DType written_dtype = DType::f32;                      ///< of the first output
-    double flops = 0;          ///< nominal
-    double bytes = 0;          ///< operands read and written once
-    double bound_seconds = 0;  ///< roofline on this device
+    double flops = 0;                                      ///< nominal
+    double bytes = 0;                                      ///< operands read and written once
+    double bound_seconds = 0;                              ///< roofline on this device
 };
 
 /// A block of persistent memory. Blocks of one name lie alike in all plans of a net, which share
@@ -77,31 +78,34 @@ struct Block {
 struct External {
     enum class Kind : std::uint8_t { input, output, gradient, parameter };
     Kind kind;
-    ValueId value;     ///< gradient: the value whose gradient it is
-    std::string name;  ///< the user's
+    ValueId value;       ///< gradient: the value whose gradient it is
+    std::string name;    ///< the user's
     Layout layout = {};  ///< in which it is bound; plain unless PlanOptions says otherwise
 };
 
 /// Names of scalars by their slot (8 bytes each) in the "scalars" block.
-inline constexpr const char* scalar_names[] = {"@seed", "@step", "@lr", "@correction1", "@correction2"};
+inline constexpr const char* scalar_names[] = {"@seed", "@step", "@lr", "@correction1",
+                                               "@correction2"};
 
 struct Plan {
     Graph graph;                       ///< as planned
     std::vector<Place> places;         ///< by ValueId, of the plain form
     std::vector<std::uint64_t> slabs;  ///< bytes of each scratch slab
     std::vector<Block> blocks;
-    std::vector<External> externals;   ///< what the caller binds, by Place::index
+    std::vector<External> externals;  ///< what the caller binds, by Place::index
     std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
-    std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
-    std::vector<Step> steps;  ///< run every time: forward, backward, update
-    std::uint64_t peak_bytes = 0;    ///< slabs, blocks and externals
+    std::vector<Step> setup;       ///< run once after parameters change: packing, constant folding
+    std::vector<Step> steps;       ///< run every time: forward, backward, update
+    std::uint64_t peak_bytes = 0;  ///< slabs, blocks and externals
     std::vector<std::string> notes;  ///< e.g. where --engine TYPE=ENGINE did not apply, and why
     std::string memory;              ///< report: the largest values with first and last use
 };
 
-/// An engine whose kernels do not build is put aside (engine/put_aside.hpp), and the next one takes its place;
-/// the notes say so. Throws Error: an engine forced on a node that does not apply (with its reason); no engine for a
-/// node; out_of_memory with what is needed, by whom, what is there and the largest batch that fits.
-std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options = {});
+/// An engine whose kernels do not build is put aside (engine/put_aside.hpp), and the next one takes
+/// its place; the notes say so. Throws Error: an engine forced on a node that does not apply (with
+/// its reason); no engine for a node; out_of_memory with what is needed, by whom, what is there and
+/// the largest batch that fits.
+std::unique_ptr<Plan> make_plan(const Context& context, Graph graph,
+                                const PlanOptions& options = {});
 
 }  // namespace dlprim

@@ -10,7 +10,8 @@
 namespace dlprim {
 
 int Schedule::root(int id) const {
-    while (stored[static_cast<std::size_t>(id)].alias >= 0) id = stored[static_cast<std::size_t>(id)].alias;
+    while (stored[static_cast<std::size_t>(id)].alias >= 0)
+        id = stored[static_cast<std::size_t>(id)].alias;
     return id;
 }
 
@@ -27,24 +28,31 @@ class Scheduler {
   public:
     Scheduler(const Traits& device, const Graph& graph, const std::vector<char>& constant,
               const std::vector<Choice>& choices, const PlanOptions& options)
-        : device_(device), graph_(graph), constant_(constant), choices_(choices), options_(options) {
+        : device_(device),
+          graph_(graph),
+          constant_(constant),
+          choices_(choices),
+          options_(options) {
         schedule_.native.assign(graph.values.size(), -1);
     }
 
     Schedule run() {
         for (std::size_t i = 0; i < graph_.values.size(); ++i)
-            if (graph_.values[i].producer < 0) add_home(static_cast<ValueId>(i), bound_layout(static_cast<ValueId>(i)));
+            if (graph_.values[i].producer < 0)
+                add_home(static_cast<ValueId>(i), bound_layout(static_cast<ValueId>(i)));
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_node(i);
         for (const auto& output : graph_.outputs) add_result(output.first, Part::forward);
         for (const auto& gradient : graph_.gradients) add_result(gradient.second, Part::backward);
         for (const auto& assignment : graph_.assignments) {
             const NodeId producer = graph_.value(assignment.source).producer;
-            const Part part = producer < 0 ? Part::forward : graph_.nodes[static_cast<std::size_t>(producer)].part;
+            const Part part = producer < 0 ? Part::forward
+                                           : graph_.nodes[static_cast<std::size_t>(producer)].part;
             in_layout(assignment.source, Layout::plain(), part, nullptr);
         }
-        // Conversions of what forward made, asked for by nobody but the graph's outputs, may stand behind
-        // backward; order by part, else as made.
-        std::stable_sort(run_.begin(), run_.end(), [](const Item& a, const Item& b) { return a.part < b.part; });
+        // Conversions of what forward made, asked for by nobody but the graph's outputs, may stand
+        // behind backward; order by part, else as made.
+        std::stable_sort(run_.begin(), run_.end(),
+                         [](const Item& a, const Item& b) { return a.part < b.part; });
         schedule_.setup = setup_.size();
         schedule_.items = std::move(setup_);
         std::move(run_.begin(), run_.end(), std::back_inserter(schedule_.items));
@@ -80,16 +88,24 @@ class Scheduler {
 
     /// What the caller gets of an output or gradient.
     void add_result(ValueId value, Part part) {
-        const Layout& made = schedule_.stored[static_cast<std::size_t>(schedule_.native[static_cast<std::size_t>(value)])].layout;
-        const bool keep = options_.free_outputs && !is_constant(value) && graph_.value(value).producer >= 0 &&
-                          made.kind != Layout::Kind::packed && !same_memory(graph_.shape(value), made, Layout::plain());
-        schedule_.results[value] = in_layout(value, keep ? Layout(made) : Layout::plain(), part, nullptr);
+        const Layout& made =
+            schedule_
+                .stored[static_cast<std::size_t>(schedule_.native[static_cast<std::size_t>(value)])]
+                .layout;
+        const bool keep = options_.free_outputs && !is_constant(value) &&
+                          graph_.value(value).producer >= 0 && made.kind != Layout::Kind::packed &&
+                          !same_memory(graph_.shape(value), made, Layout::plain());
+        schedule_.results[value] =
+            in_layout(value, keep ? Layout(made) : Layout::plain(), part, nullptr);
     }
 
-    bool is_constant(ValueId value) const { return constant_[static_cast<std::size_t>(value)] != 0; }
+    bool is_constant(ValueId value) const {
+        return constant_[static_cast<std::size_t>(value)] != 0;
+    }
     std::vector<Item>& list_for(ValueId value) { return is_constant(value) ? setup_ : run_; }
 
-    /// The value in that layout, converting where nobody has yet. `reader`: who packs a packed layout.
+    /// The value in that layout, converting where nobody has yet. `reader`: who packs a packed
+    /// layout.
     int in_layout(ValueId value, const Layout& layout, Part part, const Reader* reader) {
         if (const int found = schedule_.find(value, layout); found >= 0) return found;
         const TensorSpec& spec = graph_.spec(value);
@@ -137,11 +153,13 @@ class Scheduler {
         item.part = node.part;
         for (std::size_t k = 0; k < node.inputs.size(); ++k) {
             const Reader reader{static_cast<int>(index), static_cast<int>(k)};
-            item.reads.push_back(in_layout(node.inputs[k], choice.problem.inputs[k].layout, node.part, &reader));
+            item.reads.push_back(
+                in_layout(node.inputs[k], choice.problem.inputs[k].layout, node.part, &reader));
         }
         for (std::size_t k = 0; k < node.outputs.size(); ++k)
             item.writes.push_back(add_home(node.outputs[k], choice.problem.outputs[k].layout));
-        const std::uint64_t workspace = choice.engine->workspace_bytes(device_, choice.problem, choice.tuning);
+        const std::uint64_t workspace =
+            choice.engine->workspace_bytes(device_, choice.problem, choice.tuning);
         if (workspace > 0) item.workspace = add_stored(no_value, Layout::plain(), workspace);
         list_for(node.outputs[0]).push_back(std::move(item));
     }

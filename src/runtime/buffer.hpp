@@ -2,8 +2,8 @@
 // Buffer: reference-counted device memory (host memory on the host, a cl_mem on OpenCL).
 #pragma once
 
-#include <cstddef>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 

@@ -34,8 +34,8 @@ class ContextImpl {
     Failures& failures() noexcept { return failures_; }
 
     /// New device memory, aligned to traits().base_align_bytes; a request of 0 bytes gets a minimal
-    /// buffer. Throws Error(out_of_memory) with bytes asked for, the largest single allocation and the
-    /// device's memory.
+    /// buffer. Throws Error(out_of_memory) with bytes asked for, the largest single allocation and
+    /// the device's memory.
     virtual std::shared_ptr<Buffer> allocate(std::uint64_t bytes) = 0;
     /// The same out of a pool that keeps freed buffers by size class: for eager calls, whose second
     /// call of a shape must not allocate. Memory goes back to the pool when the last user lets go;
@@ -48,8 +48,9 @@ class ContextImpl {
 
     virtual Queue& queue() = 0;
 
-    /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp). Throws Error(build) whose
-    /// message names the file that holds the log. Never called inside a step. Not on the host.
+    /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp). Throws
+    /// Error(build) whose message names the file that holds the log. Never called inside a step.
+    /// Not on the host.
     virtual std::shared_ptr<Program> build(const ProgramSource& source) = 0;
 
     /// The host's threads (every context has them: conversions and weight loading use them).

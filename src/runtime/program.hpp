@@ -28,7 +28,8 @@ struct NDRange {
     std::array<std::size_t, 3> local{0, 0, 0};  ///< all zero: the driver chooses
 };
 
-/// One cl_kernel of its own: for one thread at a time. Arguments keep their values between launches.
+/// One cl_kernel of its own: for one thread at a time. Arguments keep their values between
+/// launches.
 class Kernel {
   public:
     virtual ~Kernel() = default;

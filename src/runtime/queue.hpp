@@ -29,11 +29,13 @@ class Queue {
     /// Runs host work in order: only on the host device's queue.
     virtual void run(const std::function<void(HostPool&)>& work) = 0;
 
-    virtual void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) = 0;
+    virtual void write(const BufferRef& to, const void* from, std::uint64_t bytes,
+                       bool blocking) = 0;
     virtual void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) = 0;
     virtual void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) = 0;
-    /// Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes; the pattern is taken at the call, so
-    /// that it also serves for small uploads without a wait. Offset and size are multiples of it.
+    /// Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes; the pattern is taken at the call,
+    /// so that it also serves for small uploads without a wait. Offset and size are multiples of
+    /// it.
     virtual void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
                       std::size_t pattern_bytes) = 0;
 

@@ -19,7 +19,8 @@ double number(const JsonView& object, std::string_view key, double otherwise, do
     const auto view = object.find(key);
     if (!view) return otherwise;
     const double value = view->number();
-    if (!(value >= minimum) || !std::isfinite(value)) view->fail(cat("must be a number of at least ", minimum));
+    if (!(value >= minimum) || !std::isfinite(value))
+        view->fail(cat("must be a number of at least ", minimum));
     return value;
 }
 
@@ -27,26 +28,30 @@ int integer(const JsonView& object, std::string_view key, int otherwise, int min
     const auto view = object.find(key);
     if (!view) return otherwise;
     const std::int64_t value = view->integer();
-    if (value < minimum || value > 1'000'000'000) view->fail(cat("must be an integer of at least ", minimum));
+    if (value < minimum || value > 1'000'000'000)
+        view->fail(cat("must be an integer of at least ", minimum));
     return static_cast<int>(value);
 }
 
 /// One of `names`; its position.
-std::size_t choice(const JsonView& object, std::string_view key, const std::vector<std::string>& names, std::size_t otherwise) {
+std::size_t choice(const JsonView& object, std::string_view key,
+                   const std::vector<std::string>& names, std::size_t otherwise) {
     const auto view = object.find(key);
     if (!view) return otherwise;
     for (std::size_t i = 0; i < names.size(); ++i)
         if (names[i] == view->text()) return i;
-    view->fail(cat("is '", view->text(), "', must be one of ", join(names, ", "), did_you_mean(view->text(), names)));
+    view->fail(cat("is '", view->text(), "', must be one of ", join(names, ", "),
+                   did_you_mean(view->text(), names)));
 }
 
 class Reader {
   public:
-    Reader(const JsonDocument& document, const fs::path& folder) : root_(document.root()), folder_(folder) {}
+    Reader(const JsonDocument& document, const fs::path& folder)
+        : root_(document.root()), folder_(folder) {}
 
     TrainConfig read() {
-        root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization", "solver", "schedule",
-                      "augmentation", "checkpoints", "on_nan"});
+        root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
+                      "solver", "schedule", "augmentation", "checkpoints", "on_nan"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         read_data(root_.at("data"));
@@ -89,10 +94,11 @@ class Reader {
     }
 
     void read_solver(const JsonView& view) {
-        view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon", "weight_decay", "clip_norm",
-                     "clip_value", "accumulate"});
+        view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon",
+                     "weight_decay", "clip_norm", "clip_value", "accumulate"});
         SolverOptions& o = config_.solver;
-        o.kind = static_cast<SolverOptions::Kind>(choice(view, "type", {"sgd", "adam", "adamw"}, 1));
+        o.kind =
+            static_cast<SolverOptions::Kind>(choice(view, "type", {"sgd", "adam", "adamw"}, 1));
         o.learning_rate = number(view, "learning_rate", o.learning_rate, 0);
         o.momentum = number(view, "momentum", 0, 0);
         if (const auto nesterov = view.find("nesterov")) o.nesterov = nesterov->boolean();
@@ -108,7 +114,8 @@ class Reader {
     void read_schedule(const JsonView& view) {
         view.object({"type", "warmup_epochs", "step_epochs", "gamma", "minimum", "patience"});
         ScheduleOptions& o = config_.schedule;
-        o.kind = static_cast<ScheduleOptions::Kind>(choice(view, "type", {"constant", "step", "cosine", "plateau"}, 0));
+        o.kind = static_cast<ScheduleOptions::Kind>(
+            choice(view, "type", {"constant", "step", "cosine", "plateau"}, 0));
         o.warmup_epochs = number(view, "warmup_epochs", 0, 0);
         o.step_epochs = number(view, "step_epochs", o.step_epochs, 1e-9);
         o.gamma = number(view, "gamma", o.gamma, 0);

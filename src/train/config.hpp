@@ -15,7 +15,7 @@ struct TrainConfig {
     struct Files {
         std::string images, labels;
     };
-    std::string net;  ///< path, made relative to the configuration's folder
+    std::string net;      ///< path, made relative to the configuration's folder
     std::string weights;  ///< start from these, or empty
     Files train, test;    ///< IDX; test may be empty
     double mean = 0, std = 1;
@@ -25,8 +25,8 @@ struct TrainConfig {
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;
-    bool flip = false;   ///< mirror half of the training images
-    int crop_pad = 0;    ///< shift training images by up to so many pixels, filled with the mean
+    bool flip = false;  ///< mirror half of the training images
+    int crop_pad = 0;   ///< shift training images by up to so many pixels, filled with the mean
     int checkpoint_every = 1;
     int checkpoint_keep = 1;
     bool continue_on_nan = false;

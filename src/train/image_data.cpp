@@ -16,8 +16,10 @@ namespace {
 // What a random number is for, as a word of the counter.
 enum Purpose : std::uint32_t { shuffling = 1, augmenting = 2 };
 
-std::array<std::uint32_t, 4> random_words(std::uint64_t seed, std::uint64_t epoch, std::int64_t index, Purpose purpose) {
-    return philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32), static_cast<std::uint32_t>(epoch), purpose},
+std::array<std::uint32_t, 4> random_words(std::uint64_t seed, std::uint64_t epoch,
+                                          std::int64_t index, Purpose purpose) {
+    return philox({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
+                   static_cast<std::uint32_t>(epoch), purpose},
                   {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
 }
 
@@ -28,11 +30,11 @@ ImageData::ImageData(const std::string& images_file, const std::string& labels_f
     IdxArray images = read_idx(images_file), labels = read_idx(labels_file);
     const Shape& shape = images.shape;
     if ((shape.rank() != 3 && shape.rank() != 4) || images.dtype != DType::u8)
-        fail(ErrorKind::format, "'", images_file, "' holds ", name_of(images.dtype), " of shape ", shape.str(),
-             "; images are uint8 of shape [N, H, W] or [N, C, H, W]");
+        fail(ErrorKind::format, "'", images_file, "' holds ", name_of(images.dtype), " of shape ",
+             shape.str(), "; images are uint8 of shape [N, H, W] or [N, C, H, W]");
     if (labels.shape.rank() != 1 || labels.shape[0] != shape[0])
-        fail(ErrorKind::format, "'", labels_file, "' has shape ", labels.shape.str(), ", '", images_file, "' has ", shape[0],
-             " images: there must be a label for each");
+        fail(ErrorKind::format, "'", labels_file, "' has shape ", labels.shape.str(), ", '",
+             images_file, "' has ", shape[0], " images: there must be a label for each");
     if (is_float(labels.dtype))
         fail(ErrorKind::format, "'", labels_file, "' holds ", name_of(labels.dtype),
              "; labels are integers");
@@ -58,12 +60,14 @@ std::vector<std::int64_t> ImageData::shuffled(std::uint64_t seed, std::uint64_t 
     for (std::int64_t i = count_ - 1; i > 0; --i) {  // Fisher and Yates
         const auto words = random_words(seed, epoch, i, shuffling);
         const std::uint64_t word = (std::uint64_t{words[0]} << 32) | words[1];
-        std::swap(order[static_cast<std::size_t>(i)], order[word % static_cast<std::uint64_t>(i + 1)]);
+        std::swap(order[static_cast<std::size_t>(i)],
+                  order[word % static_cast<std::uint64_t>(i + 1)]);
     }
     return order;
 }
 
-void ImageData::image(std::int64_t index, const Augmentation& how, std::uint64_t seed, std::uint64_t epoch, float* to) const {
+void ImageData::image(std::int64_t index, const Augmentation& how, std::uint64_t seed,
+                      std::uint64_t epoch, float* to) const {
     bool mirror = false;
     std::int64_t shift_y = 0, shift_x = 0;
     if (how.flip || how.crop_pad > 0) {
@@ -81,7 +85,8 @@ void ImageData::image(std::int64_t index, const Augmentation& how, std::uint64_t
             for (std::int64_t x = 0; x < width_; ++x) {
                 const std::int64_t sy = y + shift_y, sx = (mirror ? width_ - 1 - x : x) + shift_x;
                 const bool inside = sy >= 0 && sy < height_ && sx >= 0 && sx < width_;
-                *to++ = inside ? table[static_cast<int>(from[(c * height_ + sy) * width_ + sx])] : 0.0f;
+                *to++ =
+                    inside ? table[static_cast<int>(from[(c * height_ + sy) * width_ + sx])] : 0.0f;
             }
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ImageData: a set of labelled images in memory, and its batches, shuffled and augmented by Philox: the same
-// for a seed and an epoch, whatever ran before.
+// ImageData: a set of labelled images in memory, and its batches, shuffled and augmented by Philox:
+// the same for a seed and an epoch, whatever ran before.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Augmentation {
 
 class ImageData {
   public:
-    /// Images [N, H, W] or [N, C, H, W] of u8 and labels [N]. Throws Error naming the files where they
-    /// disagree.
+    /// Images [N, H, W] or [N, C, H, W] of u8 and labels [N]. Throws Error naming the files where
+    /// they disagree.
     ImageData(const std::string& images_file, const std::string& labels_file);
 
     std::int64_t size() const { return count_; }
@@ -32,10 +32,13 @@ class ImageData {
 
     /// The order of an epoch.
     std::vector<std::int64_t> shuffled(std::uint64_t seed, std::uint64_t epoch) const;
-    /// Image `index` as floats into `to` (channels * height * width); augmented when `how` says so, by
-    /// (seed, epoch, index).
-    void image(std::int64_t index, const Augmentation& how, std::uint64_t seed, std::uint64_t epoch, float* to) const;
-    std::int32_t label(std::int64_t index) const { return labels_[static_cast<std::size_t>(index)]; }
+    /// Image `index` as floats into `to` (channels * height * width); augmented when `how` says so,
+    /// by (seed, epoch, index).
+    void image(std::int64_t index, const Augmentation& how, std::uint64_t seed, std::uint64_t epoch,
+               float* to) const;
+    std::int32_t label(std::int64_t index) const {
+        return labels_[static_cast<std::size_t>(index)];
+    }
 
   private:
     std::int64_t count_ = 0, channels_ = 1, height_ = 0, width_ = 0;

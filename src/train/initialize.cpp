@@ -14,8 +14,8 @@ namespace {
 
 Init chosen_init(const Value& parameter, std::string_view method) {
     Init init = parameter.init;
-    require(method == "default" || method == "he" || method == "xavier", "there is no initialisation '", method,
-            "'; there are default, he and xavier");
+    require(method == "default" || method == "he" || method == "xavier",
+            "there is no initialisation '", method, "'; there are default, he and xavier");
     if (method == "default" || init.fan_in <= 0 || init.kind == Init::Kind::constant) return init;
     if (method == "he") {
         init.kind = Init::Kind::normal;
@@ -31,28 +31,36 @@ Init chosen_init(const Value& parameter, std::string_view method) {
 
 }  // namespace
 
-std::vector<float> initial_values(const Value& parameter, std::string_view method, std::uint64_t seed, HostPool& pool) {
+std::vector<float> initial_values(const Value& parameter, std::string_view method,
+                                  std::uint64_t seed, HostPool& pool) {
     const Init init = chosen_init(parameter, method);
     const std::int64_t count = parameter.spec.shape.numel();
     std::vector<float> values(static_cast<std::size_t>(count), static_cast<float>(init.a));
     if (init.kind == Init::Kind::constant) return values;
     const std::uint64_t name = hash64(parameter.name);
-    const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+    const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed),
+                                           static_cast<std::uint32_t>(seed >> 32)};
     // A counter makes four values, so that any cut of the work gives the same ones.
     pool.parallel_for((count + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
-            const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), static_cast<std::uint32_t>(name),
-                                       static_cast<std::uint32_t>(name >> 32)},
-                                      key);
+            const auto words =
+                philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32),
+                        static_cast<std::uint32_t>(name), static_cast<std::uint32_t>(name >> 32)},
+                       key);
             double made[4];
             if (init.kind == Init::Kind::uniform) {
-                for (int k = 0; k < 4; ++k) made[k] = init.a + (init.b - init.a) * uniform_from_bits(words[static_cast<std::size_t>(k)]);
+                for (int k = 0; k < 4; ++k)
+                    made[k] = init.a + (init.b - init.a) *
+                                           uniform_from_bits(words[static_cast<std::size_t>(k)]);
             } else {
                 const auto first = normals_from_bits(words[0], words[1]);
                 const auto second = normals_from_bits(words[2], words[3]);
-                for (int k = 0; k < 4; ++k) made[k] = init.a + init.b * (k < 2 ? first : second)[static_cast<std::size_t>(k % 2)];
+                for (int k = 0; k < 4; ++k)
+                    made[k] =
+                        init.a + init.b * (k < 2 ? first : second)[static_cast<std::size_t>(k % 2)];
             }
-            for (std::int64_t k = 0; k < 4 && 4 * i + k < count; ++k) values[static_cast<std::size_t>(4 * i + k)] = static_cast<float>(made[k]);
+            for (std::int64_t k = 0; k < 4 && 4 * i + k < count; ++k)
+                values[static_cast<std::size_t>(4 * i + k)] = static_cast<float>(made[k]);
         }
     });
     return values;

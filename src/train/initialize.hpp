@@ -11,9 +11,11 @@
 
 namespace dlprim {
 
-/// `method`: "default" (each operator's own), "he" (normal, std sqrt(2 / fan_in); He et al., 2015) or
-/// "xavier" (uniform, bound sqrt(6 / (fan_in + fan_out)); Glorot and Bengio, 2010); the latter two for
-/// parameters with fans, the default for the others. Throws Error(invalid_argument) on another method.
-std::vector<float> initial_values(const Value& parameter, std::string_view method, std::uint64_t seed, HostPool& pool);
+/// `method`: "default" (each operator's own), "he" (normal, std sqrt(2 / fan_in); He et al., 2015)
+/// or "xavier" (uniform, bound sqrt(6 / (fan_in + fan_out)); Glorot and Bengio, 2010); the latter
+/// two for parameters with fans, the default for the others. Throws Error(invalid_argument) on
+/// another method.
+std::vector<float> initial_values(const Value& parameter, std::string_view method,
+                                  std::uint64_t seed, HostPool& pool);
 
 }  // namespace dlprim

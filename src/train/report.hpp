@@ -16,7 +16,8 @@ struct EpochMetrics {
 
 /// Both files are written whole or not at all. Throws Error(io).
 void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs);
-void write_report(const std::string& folder, const std::string& title, const std::vector<EpochMetrics>& epochs);
+void write_report(const std::string& folder, const std::string& title,
+                  const std::vector<EpochMetrics>& epochs);
 
 /// The rows of an earlier metrics.csv, none where it is not there.
 std::vector<EpochMetrics> read_metrics(const std::string& folder);

@@ -12,8 +12,8 @@ struct ScheduleOptions {
     double warmup_epochs = 0;  ///< linear from 0 to the full rate
     double step_epochs = 30;   ///< step: multiply by `gamma` every so many epochs
     double gamma = 0.1;        ///< step and plateau
-    double minimum = 0;        ///< cosine: the rate at the end (Loshchilov and Hutter, "SGDR", 2017)
-    int patience = 5;          ///< plateau: epochs without improvement before the rate falls
+    double minimum = 0;  ///< cosine: the rate at the end (Loshchilov and Hutter, "SGDR", 2017)
+    int patience = 5;    ///< plateau: epochs without improvement before the rate falls
 };
 
 class Schedule {

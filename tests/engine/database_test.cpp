@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tuning databases: files that are kept, damaged, shared by processes; rows that are stale.
-#include "base/env.hpp"
 #include "engine/database.hpp"
+#include "base/env.hpp"
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
@@ -15,7 +15,8 @@ using namespace dlprim;
 namespace {
 
 std::filesystem::path fresh_file(const std::string& name) {
-    const auto folder = std::filesystem::temp_directory_path() / ("dlprim_database_" + std::to_string(::getpid()));
+    const auto folder =
+        std::filesystem::temp_directory_path() / ("dlprim_database_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder);
     std::filesystem::remove(folder / name);
     return folder / name;
@@ -27,7 +28,11 @@ const Engine& some_engine() {
 }
 
 DatabaseRow row(const std::string& problem, double seconds) {
-    return {"device", "platform", "driver", problem, source_hash(some_engine()),
+    return {"device",
+            "platform",
+            "driver",
+            problem,
+            source_hash(some_engine()),
             {std::string(some_engine().name()), {{"tile", 4}}, seconds, false}};
 }
 
@@ -48,8 +53,9 @@ TEST_CASE("A database keeps rows that others wrote and replaces its own") {
 
 TEST_CASE("A damaged database is ignored and replaced") {
     const auto path = fresh_file("damaged.json");
-    for (const char* text : {"", "{", "[]", "{\"format\": 2, \"rows\": []}", "{\"format\": 1, \"rows\": [7]}",
-                             "{\"format\": 1, \"rows\": [{\"device\": 3}]}"}) {
+    for (const char* text :
+         {"", "{", "[]", "{\"format\": 2, \"rows\": []}", "{\"format\": 1, \"rows\": [7]}",
+          "{\"format\": 1, \"rows\": [{\"device\": 3}]}"}) {
         INFO(text);
         std::ofstream(path) << text;
         CHECK(load_database(path).empty());
@@ -66,7 +72,8 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     const Engine& engine = some_engine();
     Problem problem;
     problem.op = "MatMul";
-    const auto by_other = [&](const std::string& driver, const std::string& name, const std::string& source) {
+    const auto by_other = [&](const std::string& driver, const std::string& name,
+                              const std::string& source) {
         DatabaseRow other = row(problem.key(false), 0.25);
         other.device = name;
         other.platform = context.info().platform;
@@ -78,8 +85,9 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     hinted.epilogue.resize(1);
     DatabaseRow hint = by_other("another driver", context.info().name, source_hash(engine));
     hint.problem = hinted.key(false);
-    update_database(path, {by_other(context.info().driver, context.info().name, "another source"),
-                           by_other(context.info().driver, "another device", source_hash(engine)), hint});
+    update_database(path,
+                    {by_other(context.info().driver, context.info().name, "another source"),
+                     by_other(context.info().driver, "another device", source_hash(engine)), hint});
     CHECK_FALSE(lookup_tuning(context.impl(), problem).has_value());
     REQUIRE(lookup_tuning(context.impl(), hinted).has_value());
     CHECK(lookup_tuning(context.impl(), hinted)->hint);

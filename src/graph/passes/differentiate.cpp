@@ -12,7 +12,8 @@ namespace {
 
 class Differentiator {
   public:
-    Differentiator(Graph& graph, const DifferentiateOptions& options) : graph_(graph), options_(options) {}
+    Differentiator(Graph& graph, const DifferentiateOptions& options)
+        : graph_(graph), options_(options) {}
 
     void run() {
         mark_dependent();
@@ -36,13 +37,16 @@ class Differentiator {
         for (std::size_t i = 0; i < graph_.values.size(); ++i) {
             const Value& value = graph_.values[i];
             if (value.role == Role::parameter) dependent_[i] = value.trainable;
-            if (value.role == Role::input && options_.input_gradients) dependent_[i] = is_float(value.spec.dtype);
+            if (value.role == Role::input && options_.input_gradients)
+                dependent_[i] = is_float(value.spec.dtype);
         }
         for (const Node& node : graph_.nodes) {
             bool any = false;
-            for (ValueId input : node.inputs) any = any || dependent_[static_cast<std::size_t>(input)];
+            for (ValueId input : node.inputs)
+                any = any || dependent_[static_cast<std::size_t>(input)];
             for (ValueId output : node.outputs)
-                dependent_[static_cast<std::size_t>(output)] = any && is_float(graph_.spec(output).dtype);
+                dependent_[static_cast<std::size_t>(output)] =
+                    any && is_float(graph_.spec(output).dtype);
         }
         pieces_.resize(graph_.values.size());
     }
@@ -69,7 +73,8 @@ class Differentiator {
     }
 
     void add(ValueId value, ValueId gradient) {
-        if (dependent_[static_cast<std::size_t>(value)]) pieces_[static_cast<std::size_t>(value)].push_back(gradient);
+        if (dependent_[static_cast<std::size_t>(value)])
+            pieces_[static_cast<std::size_t>(value)].push_back(gradient);
     }
 
     /// The sum of all that flowed back into a value, or no_value.
@@ -109,15 +114,18 @@ class Differentiator {
         }
         if (!reached || !any) return;
 
-        GradientContext context{graph_, node, output_gradients, {wanted.get(), count},
+        GradientContext context{graph_,
+                                node,
+                                output_gradients,
+                                {wanted.get(), count},
                                 std::vector<ValueId>(count, no_value)};
         node.op->gradient(context);
         for (std::size_t i = 0; i < count; ++i) {
             const ValueId dx = context.input_gradients[i];
             if (!wanted[i] || dx == no_value) continue;
-            require(graph_.shape(dx) == graph_.shape(node.inputs[i]), "[", node.op->type(), " '", node.name,
-                    "'] made a gradient of shape ", graph_.shape(dx).str(), " for input ", i, " of shape ",
-                    graph_.shape(node.inputs[i]).str());
+            require(graph_.shape(dx) == graph_.shape(node.inputs[i]), "[", node.op->type(), " '",
+                    node.name, "'] made a gradient of shape ", graph_.shape(dx).str(),
+                    " for input ", i, " of shape ", graph_.shape(node.inputs[i]).str());
             pieces_.resize(std::max(pieces_.size(), graph_.values.size()));
             add(node.inputs[i], dx);
         }
@@ -125,7 +133,7 @@ class Differentiator {
 
     Graph& graph_;
     const DifferentiateOptions& options_;
-    std::vector<char> dependent_;              ///< by ValueId of the forward graph
+    std::vector<char> dependent_;               ///< by ValueId of the forward graph
     std::vector<std::vector<ValueId>> pieces_;  ///< what flowed back into each value
 };
 

@@ -55,7 +55,8 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         if (!apply(rule, graph, node, outputs)) continue;
         require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
-        bool named = false;  // the name that the user knows goes to the node that asked for it first
+        bool named =
+            false;  // the name that the user knows goes to the node that asked for it first
         for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
             named = named || graph.nodes[k].name == node.name;
             if (!named && graph.nodes[k].name.starts_with(node.name + "#")) {

@@ -33,7 +33,8 @@ void fold_batch_norms(Graph& graph) {
         if (producer < 0 || uses[static_cast<std::size_t>(x)] != 1) continue;
         const Node linear = graph.nodes[static_cast<std::size_t>(producer)];
         const auto type = linear.op->type();
-        if ((type != "Convolution2D" && type != "InnerProduct") || !linear.epilogue.empty()) continue;
+        if ((type != "Convolution2D" && type != "InnerProduct") || !linear.epilogue.empty())
+            continue;
         const bool bias = linear.attrs.boolean("bias");
         if (linear.inputs.size() != (bias ? 3u : 2u)) continue;
 
@@ -46,10 +47,13 @@ void fold_batch_norms(Graph& graph) {
         const bool affine = norm.inputs.size() == 5;
 
         const std::string at = linear.name + "/folded";
-        ValueId s = affine ? graph.pointwise1(at + "_scale", "y0 = x1 / sqrt(x0 + p0)", {variance, norm.inputs[3]}, {eps})
-                           : graph.pointwise1(at + "_scale", "y0 = 1 / sqrt(x0 + p0)", {variance}, {eps});
+        ValueId s =
+            affine ? graph.pointwise1(at + "_scale", "y0 = x1 / sqrt(x0 + p0)",
+                                      {variance, norm.inputs[3]}, {eps})
+                   : graph.pointwise1(at + "_scale", "y0 = 1 / sqrt(x0 + p0)", {variance}, {eps});
         const ValueId s_column = graph.reshape(at + "_column", s, Shape(per_output));
-        const ValueId folded_weight = graph.pointwise1(at + "_weight", "y0 = x0 * x1", {weight, s_column});
+        const ValueId folded_weight =
+            graph.pointwise1(at + "_weight", "y0 = x0 * x1", {weight, s_column});
         std::string code = bias ? "y0 = (x2 - x0) * x1" : "y0 = -x0 * x1";
         std::vector<ValueId> inputs{mean, s};
         if (bias) inputs.push_back(linear.inputs[2]);
@@ -62,7 +66,8 @@ void fold_batch_norms(Graph& graph) {
         Attrs attrs = linear.attrs;
         attrs.set("bias", true);
         graph.release_name(linear.name);
-        const ValueId y = graph.add1(type, linear.name, {linear.inputs[0], folded_weight, folded_bias}, attrs);
+        const ValueId y =
+            graph.add1(type, linear.name, {linear.inputs[0], folded_weight, folded_bias}, attrs);
         Node& made = graph.nodes.back();
         made.engine = linear.engine;
         made.engine_from = linear.engine_from;

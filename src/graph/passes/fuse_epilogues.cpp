@@ -17,8 +17,10 @@ class EpilogueFusion {
             if (!node.removed)
                 for (ValueId input : node.inputs) ++uses_[static_cast<std::size_t>(input)];
         for (const auto& output : graph_.outputs) ++uses_[static_cast<std::size_t>(output.first)];
-        for (const auto& assignment : graph_.assignments) ++uses_[static_cast<std::size_t>(assignment.source)];
-        for (const auto& gradient : graph_.gradients) ++uses_[static_cast<std::size_t>(gradient.second)];
+        for (const auto& assignment : graph_.assignments)
+            ++uses_[static_cast<std::size_t>(assignment.source)];
+        for (const auto& gradient : graph_.gradients)
+            ++uses_[static_cast<std::size_t>(gradient.second)];
     }
 
     void run() {
@@ -41,11 +43,13 @@ class EpilogueFusion {
         if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1) return nullptr;
         if (!reader.engine.empty() && !reader.engine_by_type) return nullptr;
         Node& node = graph_.nodes[static_cast<std::size_t>(producer)];
-        return node.removed || node.outputs.size() != 1 || node.part != reader.part ? nullptr : &node;
+        return node.removed || node.outputs.size() != 1 || node.part != reader.part ? nullptr
+                                                                                    : &node;
     }
 
     /// Lets `producer` make what `reader` makes, with the stage behind it, if an engine can.
-    bool attach(Node& producer, std::size_t reader_index, const EpilogueStage& stage, ValueId extra_input) {
+    bool attach(Node& producer, std::size_t reader_index, const EpilogueStage& stage,
+                ValueId extra_input) {
         Node& reader = graph_.nodes[reader_index];
         Node fused = producer;
         fused.epilogue.push_back(stage);
@@ -92,7 +96,8 @@ class EpilogueFusion {
     }
 
     static bool ends_in_activation(const Node& node) {
-        return !node.epilogue.empty() && node.epilogue.back().kind == EpilogueStage::Kind::activation;
+        return !node.epilogue.empty() &&
+               node.epilogue.back().kind == EpilogueStage::Kind::activation;
     }
 
     Graph& graph_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// merge_pointwise: chains of Pointwise nodes become one node each, so that what stands between them is
-// never written to memory.
+// merge_pointwise: chains of Pointwise nodes become one node each, so that what stands between them
+// is never written to memory.
 #include "engine/pointwise/job.hpp"
 #include "engine/pointwise/merge.hpp"
 
@@ -22,9 +22,11 @@ constexpr std::size_t max_inputs = 16;  // two kernel parameters each
 
 class Merger {
   public:
-    explicit Merger(Graph& graph) : graph_(graph), readers_(graph.values.size()), fixed_(graph.values.size(), 0) {
+    explicit Merger(Graph& graph)
+        : graph_(graph), readers_(graph.values.size()), fixed_(graph.values.size(), 0) {
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-            for (ValueId input : graph_.nodes[i].inputs) readers_[at(input)].insert(static_cast<NodeId>(i));
+            for (ValueId input : graph_.nodes[i].inputs)
+                readers_[at(input)].insert(static_cast<NodeId>(i));
         for (const auto& output : graph_.outputs) readers_[at(output.first)].insert(outside);
         for (const auto& loss : graph_.losses) readers_[at(loss.first)].insert(outside);
         for (const auto& gradient : graph_.gradients) readers_[at(gradient.second)].insert(outside);
@@ -38,7 +40,8 @@ class Merger {
             fixed_[i] = role == Role::parameter || role == Role::constant;
         }
         for (const Node& node : graph_.nodes) {
-            const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return fixed_[at(id)] != 0; });
+            const bool all = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                         [&](ValueId id) { return fixed_[at(id)] != 0; });
             for (ValueId id : node.outputs) fixed_[at(id)] = all;
         }
     }
@@ -46,7 +49,8 @@ class Merger {
     void run() {
         // In order: by the time a node takes its producer in, that one holds the chain before it.
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-            while (absorb_one(static_cast<NodeId>(i))) {}
+            while (absorb_one(static_cast<NodeId>(i))) {
+            }
         graph_.sort();
     }
 
@@ -83,7 +87,8 @@ class Merger {
 
     static pointwise::Program bound_program(const Node& node) {
         pointwise::Program program = pointwise::parse(node.attrs.text("code"));
-        program.inputs = static_cast<int>(node.inputs.size());  // a node may have inputs that only shape it
+        program.inputs =
+            static_cast<int>(node.inputs.size());  // a node may have inputs that only shape it
         return pointwise::bind_scalars(program, node.attrs.numbers("scalars"));
     }
 
@@ -106,11 +111,13 @@ class Merger {
     }
 
     bool merge(Node& producer, Node& consumer, ValueId value) {
-        if (!is_free(producer) || !is_float32(producer) || producer.part != consumer.part) return false;
+        if (!is_free(producer) || !is_float32(producer) || producer.part != consumer.part)
+            return false;
         if (producer.outputs.size() != 1) return false;
         if (fixed_[at(value)] && !fixed_[at(consumer.outputs[0])]) return false;
         if (producer.inputs.size() + consumer.inputs.size() > max_inputs + 1) return false;
-        const std::vector<Shape> inner_shapes = input_shapes(producer), outer_shapes = input_shapes(consumer);
+        const std::vector<Shape> inner_shapes = input_shapes(producer),
+                                 outer_shapes = input_shapes(consumer);
         const Shape inner = pointwise::broadcast_shape(inner_shapes, producer.attrs.ints("shape"));
         const Shape outer = pointwise::broadcast_shape(outer_shapes, consumer.attrs.ints("shape"));
         if (inner != outer || graph_.shape(value) != inner) return false;
@@ -119,16 +126,19 @@ class Merger {
         pointwise::Program program = bound_program(consumer);
         std::vector<ValueId> inputs;
         program = joined(program, consumer.inputs, inputs);
-        const int place = static_cast<int>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
+        const int place =
+            static_cast<int>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
         const pointwise::Program made = bound_program(producer);
-        if (!pointwise::can_merge(made, 0, inner, program, place, outer, inner_shapes)) return false;
+        if (!pointwise::can_merge(made, 0, inner, program, place, outer, inner_shapes))
+            return false;
 
         std::vector<int> consumer_map, producer_map;
         program = pointwise::merge(made, 0, program, place, consumer_map, producer_map);
         std::vector<ValueId> all(at(program.inputs));
         for (std::size_t i = 0; i < inputs.size(); ++i)
             if (consumer_map[i] >= 0) all[at(consumer_map[i])] = inputs[i];
-        for (std::size_t i = 0; i < producer.inputs.size(); ++i) all[at(producer_map[i])] = producer.inputs[i];
+        for (std::size_t i = 0; i < producer.inputs.size(); ++i)
+            all[at(producer_map[i])] = producer.inputs[i];
         std::vector<ValueId> distinct;
         program = joined(program, all, distinct);
         int nodes = 0;
@@ -141,7 +151,8 @@ class Merger {
         attrs.set("dtypes", Strings{std::string(name_of(DType::f32))});
         std::vector<Shape> shapes;
         for (ValueId id : distinct) shapes.push_back(graph_.shape(id));
-        if (pointwise::broadcast_shape(shapes, attrs.ints("shape")) != outer) attrs.set("shape", outer.to_vector());
+        if (pointwise::broadcast_shape(shapes, attrs.ints("shape")) != outer)
+            attrs.set("shape", outer.to_vector());
         if (!same_outputs(consumer, attrs, distinct)) return false;
 
         consumer.attrs = std::move(attrs);
@@ -153,8 +164,8 @@ class Merger {
     }
 
     /// The program with equal inputs joined, and those left.
-    static pointwise::Program joined(const pointwise::Program& program, const std::vector<ValueId>& from,
-                                     std::vector<ValueId>& to) {
+    static pointwise::Program joined(const pointwise::Program& program,
+                                     const std::vector<ValueId>& from, std::vector<ValueId>& to) {
         std::vector<int> numbers;
         to.clear();
         for (ValueId id : from) {
@@ -165,9 +176,10 @@ class Merger {
         return pointwise::renumber(program, numbers, static_cast<int>(to.size()));
     }
 
-    /// Whether the operator makes of the new attributes and inputs what the node makes now. Also tells
-    /// programs that cannot be printed and read again (nested too deep).
-    bool same_outputs(const Node& node, const Attrs& attrs, const std::vector<ValueId>& inputs) const {
+    /// Whether the operator makes of the new attributes and inputs what the node makes now. Also
+    /// tells programs that cannot be printed and read again (nested too deep).
+    bool same_outputs(const Node& node, const Attrs& attrs,
+                      const std::vector<ValueId>& inputs) const {
         std::vector<TensorSpec> specs;
         for (ValueId id : inputs) specs.push_back(graph_.spec(id));
         try {

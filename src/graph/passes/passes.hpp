@@ -26,8 +26,8 @@ struct DifferentiateOptions {
     bool seeds_are_inputs = false;
 };
 /// Adds the nodes of backward. Afterwards graph.gradients maps trainable parameters (and inputs) to
-/// their gradients; values that several nodes read get their gradients summed by one pointwise node.
-/// What the loss does not depend on gets a gradient of zeros.
+/// their gradients; values that several nodes read get their gradients summed by one pointwise
+/// node. What the loss does not depend on gets a gradient of zeros.
 void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 
 /// In inference, a BatchNorm behind a convolution or an InnerProduct is folded into its weights (by

@@ -12,7 +12,8 @@ namespace dlprim {
 /// for one that nobody reads) and returns true; or returns false and changes nothing.
 using RewriteRule = std::function<bool(Graph&, const Node& node, std::vector<ValueId>& outputs)>;
 
-/// Applies the rule to every node, the new ones included, until none applies; keeps the graph sorted.
+/// Applies the rule to every node, the new ones included, until none applies; keeps the graph
+/// sorted.
 void rewrite_nodes(Graph& graph, const RewriteRule& rule);
 
 }  // namespace dlprim

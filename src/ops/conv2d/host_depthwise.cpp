@@ -9,9 +9,10 @@
 // runs before a sanitizer is ready, so those builds do without.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
     !defined(__SANITIZE_ADDRESS__)
-#define DLPRIM_ROW_LOOP                                                                          \
-    __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), optimize("O" \
-                                                                                             "3")))
+#define DLPRIM_ROW_LOOP                                                             \
+    __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), \
+                   optimize("O"                                                     \
+                            "3")))
 #else
 #define DLPRIM_ROW_LOOP
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Flatten: [N, ...] becomes [N, product of the rest], the same memory.
-#include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "base/text.hpp"
 
 namespace dlprim {
 
@@ -42,6 +42,8 @@ class Flatten : public Operator {
 
 }  // namespace
 
-void register_flatten() { OperatorRegistry::instance().add(std::make_unique<Flatten>()); }
+void register_flatten() {
+    OperatorRegistry::instance().add(std::make_unique<Flatten>());
+}
 
 }  // namespace dlprim

@@ -21,7 +21,8 @@ Options::Options(const Attrs& attrs) {
         fail(ErrorKind::invalid_argument, "method '", name,
              "' is not one of nearest, nearest-exact, bilinear");
     align_corners = attrs.boolean("align_corners");
-    require(!align_corners || mode == Mode::bilinear, "align_corners goes with method bilinear only");
+    require(!align_corners || mode == Mode::bilinear,
+            "align_corners goes with method bilinear only");
     const auto scale = [&](const char* option) -> std::optional<double> {
         const double value = attrs.number(option);
         if (value == -1) return {};

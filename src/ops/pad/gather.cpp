@@ -30,8 +30,7 @@ class PadGather : public Engine {
         if (count == 0) return launch;
         ProgramSource source{"pad/gather.cl", kernel_source("pad/gather.cl"),
                              cat("-DREFLECT=", g.mode == PaddedCopy::Mode::reflect ? 1 : 0)};
-        KernelCall call(context.build(source), "pad_gather",
-                        line_range(context.traits(), count));
+        KernelCall call(context.build(source), "pad_gather", line_range(context.traits(), count));
         call.tensor("dy", 0).tensor("dx", 1);
         call.scalar("count", count);
         for (std::size_t d = 0; d < 3; ++d)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Parameter: no input; its one parameter is its output. As a composite it vanishes: readers of the
 // output read the parameter.
-#include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "base/text.hpp"
 
 namespace dlprim {
 
@@ -22,9 +22,11 @@ class Parameter : public Operator {
     int max_inputs() const override { return 0; }
     std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
         const Shape shape(attrs.ints("shape"));
-        require(!shape.empty(), "shape ", shape.str(), " has a dimension of 0; sizes are at least 1");
+        require(!shape.empty(), "shape ", shape.str(),
+                " has a dimension of 0; sizes are at least 1");
         const DType dtype = parse_dtype(attrs.text("dtype"));
-        return {{{shape, dtype}, Init::constant(0), attrs.boolean("is_trainable") && is_float(dtype)}};
+        return {
+            {{shape, dtype}, Init::constant(0), attrs.boolean("is_trainable") && is_float(dtype)}};
     }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         require(inputs.size() == 1, "wants its one parameter, got ", inputs.size(), " tensors");
@@ -42,6 +44,8 @@ class Parameter : public Operator {
 
 }  // namespace
 
-void register_parameter() { OperatorRegistry::instance().add(std::make_unique<Parameter>()); }
+void register_parameter() {
+    OperatorRegistry::instance().add(std::make_unique<Parameter>());
+}
 
 }  // namespace dlprim

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Reshape: the same elements in the same order under another shape.
-#include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "base/text.hpp"
 #include "ops/reshape/options.hpp"
 
 namespace dlprim {
@@ -35,8 +35,9 @@ Shape output_shape(const Attrs& attrs, const Shape& input) {
     if (deduced >= 0) {
         const auto at = static_cast<std::size_t>(deduced);
         sizes[at] = 1;
-        require(known > 0 && input.numel() % known == 0, "dims ", Shape(sizes).str(), " with size ", at,
-                " to deduce does not divide the ", input.numel(), " elements of input ", input.str());
+        require(known > 0 && input.numel() % known == 0, "dims ", Shape(sizes).str(), " with size ",
+                at, " to deduce does not divide the ", input.numel(), " elements of input ",
+                input.str());
         sizes[at] = input.numel() / known;
     }
     const Shape shape(sizes);
@@ -54,10 +55,12 @@ class Reshape : public Operator {
     std::string_view type() const override { return "Reshape"; }
     const Schema& schema() const override {
         static const Schema schema{{"dims", OptionKind::integers, Ints{},
-                                    "the output's sizes; 0 keeps the input's, one -1 is deduced", true}};
+                                    "the output's sizes; 0 keeps the input's, one -1 is deduced",
+                                    true}};
         return schema;
     }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
         return {{reshape::output_shape(attrs, inputs[0].shape), inputs[0].dtype}};
     }
     bool differentiable() const override { return true; }
@@ -80,6 +83,8 @@ class Reshape : public Operator {
 
 }  // namespace
 
-void register_reshape() { OperatorRegistry::instance().add(std::make_unique<Reshape>()); }
+void register_reshape() {
+    OperatorRegistry::instance().add(std::make_unique<Reshape>());
+}
 
 }  // namespace dlprim

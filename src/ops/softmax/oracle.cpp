@@ -52,9 +52,8 @@ void Softmax::oracle_backward(OracleBackwardCall& call) const {
                 const std::size_t at = view.at(o, k, i);
                 dx.data[at] = options.log ? dy.data[at] - std::exp(y.data[at]) * sum
                                           : y.data[at] * (dy.data[at] - sum);
-                terms.data[at] = options.log
-                                     ? std::abs(dy.data[at]) + std::exp(y.data[at]) * size
-                                     : y.data[at] * (std::abs(dy.data[at]) + size);
+                terms.data[at] = options.log ? std::abs(dy.data[at]) + std::exp(y.data[at]) * size
+                                             : y.data[at] * (std::abs(dy.data[at]) + size);
             }
         }
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Squeeze: drops dimensions of size 1, the same memory. dims names them (others of another size stay,
-// as in torch.squeeze); all, or no dims at all, drops every one.
-#include "base/text.hpp"
+// Squeeze: drops dimensions of size 1, the same memory. dims names them (others of another size
+// stay, as in torch.squeeze); all, or no dims at all, drops every one.
 #include "graph/operator.hpp"
+#include "base/text.hpp"
 
 #include <vector>
 
@@ -15,8 +15,8 @@ Shape squeezed(const Attrs& attrs, const Shape& input) {
     std::vector<bool> drop(static_cast<std::size_t>(input.rank()),
                            attrs.boolean("all") || dims.empty());
     for (const std::int64_t d : dims) {
-        require(d >= -input.rank() && d < input.rank(), "dims has ", d, ", which input ", input.str(),
-                " does not have");
+        require(d >= -input.rank() && d < input.rank(), "dims has ", d, ", which input ",
+                input.str(), " does not have");
         drop[static_cast<std::size_t>(d < 0 ? d + input.rank() : d)] = true;
     }
     Ints sizes;
@@ -34,7 +34,8 @@ class Squeeze : public Operator {
             {"all", OptionKind::boolean, false, "drop every dimension of size 1; so does no dims"}};
         return schema;
     }
-    std::vector<TensorSpec> infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
         return {{squeezed(attrs, inputs[0].shape), inputs[0].dtype}};
     }
     bool differentiable() const override { return true; }
@@ -57,6 +58,8 @@ class Squeeze : public Operator {
 
 }  // namespace
 
-void register_squeeze() { OperatorRegistry::instance().add(std::make_unique<Squeeze>()); }
+void register_squeeze() {
+    OperatorRegistry::instance().add(std::make_unique<Squeeze>());
+}
 
 }  // namespace dlprim
