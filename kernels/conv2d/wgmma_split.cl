@@ -17,23 +17,8 @@
 // Defines: WM; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
 // CHANNEL_TAIL: channels do not fill the last step; Y_QUADS: y is written without gaps and its planes are multiples of
 // four pixels.
-#include "common/split_half.clh"
-#include "common/wgmma.clh"
+#include "common/wgmma_tile.clh"
 
-#define BM (64 * WM)
-#define BN 128
-#if WM == 2
-#define SUMS 64
-#define WGMMA WGMMA_128
-#define WGMMA_WAIT WGMMA_WAIT_64
-#else
-#define SUMS 32
-#define WGMMA WGMMA_64
-#define WGMMA_WAIT WGMMA_WAIT_32
-#endif
-#define A_PLANE (BM * 128)
-#define B_PLANE (BN * 128)
-#define STAGE (2 * (A_PLANE + B_PLANE))
 #if Y_QUADS
 #define PIXEL(i) (((i)&3) * 8 + ((i) >> 2))
 #else

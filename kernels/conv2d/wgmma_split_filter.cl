@@ -11,33 +11,12 @@
 //
 // Defines: WM; KERNEL_H, KERNEL_W; TAP_OUTER; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes;
 // ROW_TAIL: output channels do not fill tiles.
-#include "common/split_half.clh"
-#include "common/wgmma.clh"
+#include "common/wgmma_tile.clh"
 
-#define BM (64 * WM)
-#define BN 128
-#if WM == 2
-#define SUMS 64
-#define WGMMA WGMMA_128
-#define WGMMA_WAIT WGMMA_WAIT_64
-#else
-#define SUMS 32
-#define WGMMA WGMMA_64
-#define WGMMA_WAIT WGMMA_WAIT_32
-#endif
-#define A_PLANE (BM * 128)
-#define B_PLANE (BN * 128)
-#define STAGE (2 * (A_PLANE + B_PLANE))
 #define PLANE (H * W)
 #define OUT_PLANE (OH * OW)
 #define A_ROWS (BM / 8)
 #define B_ROWS (BN / 8)
-
-inline uint warp_max(uint v) {
-    uint most;
-    asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(v));
-    return most;
-}
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
     global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dweight,

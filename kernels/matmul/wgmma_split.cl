@@ -14,23 +14,8 @@
 // order. Local memory: 256 BM + 512 * 128 bytes twice, and about 10 KiB.
 //
 // Defines: WM, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
-#include "common/split_half.clh"
-#include "common/wgmma.clh"
+#include "common/wgmma_tile.clh"
 
-#define BM (64 * WM)
-#define BN 128
-#if WM == 2
-#define SUMS 64
-#define WGMMA WGMMA_128
-#define WGMMA_WAIT WGMMA_WAIT_64
-#else
-#define SUMS 32
-#define WGMMA WGMMA_64
-#define WGMMA_WAIT WGMMA_WAIT_32
-#endif
-#define A_PLANE (BM * 128)
-#define B_PLANE (BN * 128)
-#define STAGE (2 * (A_PLANE + B_PLANE))
 
 // Lines along K: those of a warp, of a tile of `rows`.
 #define LINES(rows) ((rows) / 8)
@@ -40,12 +25,6 @@
 // Row of local memory for k, element of 64 for a half.
 #define K_PLACE(k) (((k)&31) * 2 + ((k) >> 5))
 #define ELEMENT(half_) (((half_) >> 1) + ((half_)&1) * 32)
-
-inline uint warp_max(uint v) {
-    uint most;
-    asm volatile("redux.sync.max.u32 %0, %1, 0xffffffff;" : "=r"(most) : "r"(v));
-    return most;
-}
 
 // Two elements of each of the warp's lines, of tile rows from `row0` on and K from `k0` on.
 #define READ_ALONG_K(next, x, rows, row0, limit, k0)                                                  \

@@ -27,18 +27,7 @@ kernel void pool_backward(global const float* dy, ulong dy_offset, global const 
                           int iw, int oh, int ow, int lanes, int kh, int kw, int sh, int sw, int pt,
                           int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;
-#if SIZED
-// Divisions by constants are multiplications.
-#define ih IH
-#define iw IW
-#define oh OH
-#define ow OW
-#define lanes LANES
-#define kh KERNEL_H
-#define kw KERNEL_W
-#define sh STRIDE_H
-#define sw STRIDE_W
-#endif
+#include "pooling2d/sized.clh"
     const long pixel = (long)lanes * V;
 #if ROWS
     const COUNT_T row = (COUNT_T)get_global_id(0);

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <tuple>
 
 #include <fcntl.h>
@@ -99,13 +100,6 @@ class Knowledge {
             });
         }
         insert(user_, rows);
-        const auto path = user_path();
-        if (!path) return;
-        try {
-            update_database(*path, rows);
-        } catch (const Error& error) {
-            log(LogLevel::warning, cat("tuning database: ", error.what()));
-        }
     }
 
   private:
@@ -182,12 +176,6 @@ std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& probl
     return Knowledge::instance().find(context.info(), problem.key(false));
 }
 
-std::optional<TuningRow> lookup_tuning(ContextImpl& context, const Problem& problem) {
-    std::vector<TuningRow> rows = lookup_tunings(context, problem);
-    if (rows.empty()) return std::nullopt;
-    return std::move(rows.front());
-}
-
 void store_tunings(ContextImpl& context, const Problem& problem,
                    const std::vector<TuningRow>& rows) {
     if (!is_as_itself()) return;
@@ -200,10 +188,13 @@ void store_tunings(ContextImpl& context, const Problem& problem,
                        source_hash(*engine), row});
     }
     Knowledge::instance().add(all);
-}
-
-void store_tuning(ContextImpl& context, const Problem& problem, const TuningRow& row) {
-    store_tunings(context, problem, {row});
+    const auto path = user_path();
+    if (!path) return;
+    try {
+        update_database(*path, all);
+    } catch (const Error& error) {
+        log(LogLevel::warning, cat("tuning database: ", error.what()));
+    }
 }
 
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what) {
@@ -322,8 +313,8 @@ std::size_t import_tunings(const std::string& path) {
         fail(ErrorKind::not_found, "there is no file '", path, "'");
     require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path, "' is too large");
     const std::vector<DatabaseRow> rows = parse_database(read_file(path), cat("'", path, "'"));
-    Knowledge::instance().add(rows);
     update_database(*user, rows);
+    Knowledge::instance().add(rows);
     return rows.size();
 }
 

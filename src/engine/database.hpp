@@ -11,7 +11,6 @@
 #include "engine/engine.hpp"
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,16 +24,14 @@ struct TuningRow {
     bool hint = false;   ///< measured with another driver
 };
 
-/// What is known of the problem (without layouts) on the context's device: the fastest row.
-std::optional<TuningRow> lookup_tuning(ContextImpl& context, const Problem& problem);
-/// The rows of all engines that were measured, the fastest first.
+/// What is known of the problem (without layouts) on the context's device: the rows of all engines
+/// that were measured, the fastest first.
 std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem);
 /// Adds rows to the user's database in place of what it held on the problem, and writes it at once,
 /// whole or not at all. Where it cannot be written the log says so, and this process knows the
 /// rows.
 void store_tunings(ContextImpl& context, const Problem& problem,
                    const std::vector<TuningRow>& rows);
-void store_tuning(ContextImpl& context, const Problem& problem, const TuningRow& row);
 
 /// A row as a file holds it.
 struct DatabaseRow {

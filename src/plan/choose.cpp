@@ -25,12 +25,21 @@ struct Candidate {
     double seconds = 0;
 };
 
-Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
-        problem.inputs[i].layout = layouts.inputs.at(i);
-    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
-        problem.outputs[i].layout = layouts.outputs.at(i);
-    return problem;
+/// Whether a row's tuning is one that the engine offers for the problem as laid out. Rows come from
+/// files, and engines trust what they are built with.
+bool offers(const Engine& engine, const Traits& device, const Problem& laid, const Tuning& tuning) {
+    const Tuning standard = engine.default_tuning(device, laid);
+    const TuneSpace space = engine.tune_space(device, laid);
+    for (const auto& [name, value] : standard) {
+        const auto given = tuning.find(name);
+        if (given == tuning.end()) return false;
+        if (given->second == value) continue;
+        const auto values = space.find(name);
+        if (values == space.end() || std::find(values->second.begin(), values->second.end(),
+                                               given->second) == values->second.end())
+            return false;
+    }
+    return true;
 }
 
 std::string where(const Node& node) {
@@ -186,6 +195,7 @@ class Chooser {
                 const auto layout = row->tuning.find("layout");
                 if (layout != row->tuning.end() && layout->second != static_cast<std::int64_t>(l))
                     continue;
+                if (!offers(engine, device_, laid, row->tuning)) continue;
                 candidate.tuning = row->tuning;
                 candidate.seconds = row->seconds;
             } else {
@@ -290,6 +300,14 @@ class Chooser {
 };
 
 }  // namespace
+
+Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
+        problem.inputs[i].layout = layouts.inputs.at(i);
+    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
+        problem.outputs[i].layout = layouts.outputs.at(i);
+    return problem;
+}
 
 Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant) {
     Problem problem;

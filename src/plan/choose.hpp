@@ -21,6 +21,9 @@ struct Choice {
 /// The problem that a node poses, all layouts plain. `constant` by ValueId.
 Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant);
 
+/// The problem with its operands in the layouts of a choice.
+Problem with_layouts(Problem problem, const LayoutChoice& layouts);
+
 /// Which values do not change between runs unless parameters are written: parameters that no
 /// assignment targets, literals, and what depends on them alone.
 std::vector<char> constant_values(const Graph& graph);

@@ -38,14 +38,6 @@ struct Candidate {
     bool standard;  ///< the engine's default tuning
 };
 
-Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
-    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
-        problem.inputs[i].layout = layouts.inputs.at(i);
-    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
-        problem.outputs[i].layout = layouts.outputs.at(i);
-    return problem;
-}
-
 /// All combinations of the values of a tuning space, over the default's.
 std::vector<Tuning> tunings_of(const TuneSpace& space, const Tuning& standard) {
     std::vector<Tuning> all{standard};

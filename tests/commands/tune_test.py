@@ -35,6 +35,20 @@ class Tune(CommandTest):
         engines = {node["name"]: node["engine"] for node in json.loads(report.read_text())["nodes"]}
         self.assertEqual(engines["conv"], slowest["engine"])
 
+    def test_rows_that_no_engine_offers_are_passed_over(self):
+        device = DEVICES[-1]
+        net = self.write("net.json", NET)
+        here = {"DLPRIM_TUNING": str(self.folder / "here.json")}
+        self.succeed("tune", net, "-d", device, "--seconds", "40", **here)
+        rows = json.loads((self.folder / "here.json").read_text())["rows"]
+        for broken in ({}, {"layout": -7}, "every value -7", "every value 0"):
+            for row in rows:
+                value = -7 if broken == "every value -7" else 0
+                row["tuning"] = broken if isinstance(broken, dict) else {
+                    name: old if name == "layout" else value for name, old in row["tuning"].items()}
+            self.write("here.json", {"format": 1, "rows": rows})
+            self.succeed("benchmark", device, net, "-i", "1", "-w", "1", **here)
+
     def test_a_training_step_and_a_deadline(self):
         net = self.write("net.json", NET)
         out = self.succeed("tune", net, "-d", "cpu", "--train", "--seconds", "0.000001",

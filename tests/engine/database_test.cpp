@@ -88,15 +88,16 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     update_database(path,
                     {by_other(context.info().driver, context.info().name, "another source"),
                      by_other(context.info().driver, "another device", source_hash(engine)), hint});
-    CHECK_FALSE(lookup_tuning(context.impl(), problem).has_value());
-    REQUIRE(lookup_tuning(context.impl(), hinted).has_value());
-    CHECK(lookup_tuning(context.impl(), hinted)->hint);
+    CHECK(lookup_tunings(context.impl(), problem).empty());
+    REQUIRE(lookup_tunings(context.impl(), hinted).size() == 1);
+    CHECK(lookup_tunings(context.impl(), hinted)[0].hint);
 
-    store_tuning(context.impl(), hinted, {std::string(engine.name()), {{"tile", 8}}, 0.5, false});
-    const auto found = lookup_tuning(context.impl(), hinted);
-    REQUIRE(found.has_value());
-    CHECK_FALSE(found->hint);
-    CHECK(found->tuning == Tuning{{"tile", 8}});
+    store_tunings(context.impl(), hinted,
+                  {{std::string(engine.name()), {{"tile", 8}}, 0.5, false}});
+    const std::vector<TuningRow> found = lookup_tunings(context.impl(), hinted);
+    REQUIRE(found.size() == 1);
+    CHECK_FALSE(found[0].hint);
+    CHECK(found[0].tuning == Tuning{{"tile", 8}});
     CHECK(load_database(path).size() == 4);
 }
 

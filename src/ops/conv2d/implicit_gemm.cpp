@@ -180,10 +180,6 @@ class ImplicitGemm : public Engine {
                 job.groups};
     }
 
-    static double output_bytes(const Problem& problem) {
-        return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
-    }
-
     void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                       const Tuning& tuning, const DenseJob& job, std::uint64_t weight_bytes) const {
         const GemmTile& tile = gemm_tile(tuning.at("tile"));
@@ -226,22 +222,6 @@ class ImplicitGemm : public Engine {
             {"groups", job.groups},
             {"group_in", job.group_in},
             {"group_out", job.group_out},
-            {"x_h", job.x_h},
-            {"x_w", job.x_w},
-            {"y_h", job.y_h},
-            {"y_w", job.y_w},
-            {"out_h", job.out_h},
-            {"out_w", job.out_w},
-            {"row0", job.row0},
-            {"column0", job.column0},
-            {"row_step", job.row_step},
-            {"column_step", job.column_step},
-            {"stride_h", job.stride_h},
-            {"stride_w", job.stride_w},
-            {"pad_h", job.pad_h},
-            {"pad_w", job.pad_w},
-            {"dilate_h", job.dilate_h},
-            {"dilate_w", job.dilate_w},
             {"w_row", d.row},
             {"steps", d.steps},
             {"steps_part", std::max<std::int64_t>(1, ceil_div(d.steps, splits))},
@@ -249,6 +229,7 @@ class ImplicitGemm : public Engine {
             {"tiles_n", tiles_n}};
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_images(call, job);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);
         call.check();

@@ -75,6 +75,13 @@ bool has_empty_phase(const std::vector<DenseJob>& jobs);
 void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& problem);
 constexpr const char* phase_fill_source = "conv2d/phase_fill.cl";
 
+/// Binds what kernels that gather taps of plain images ask of a job: the sizes x_h to dilate_w.
+void bind_images(KernelCall& call, const DenseJob& job);
+
+/// The forward geometry; images of a 1x1 convolution are one row.
+Geometry flattened(const Problem& problem);
+double output_bytes(const Problem& problem);
+
 /// `items` work-items in groups of `group`, or of what the device allows.
 NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group = 256);
 

@@ -16,16 +16,6 @@ namespace {
 
 constexpr const char* source_path = "conv2d/implicit_gemm_filter.cl";
 
-// Images of a 1x1 convolution are one row.
-Geometry flattened(const Problem& problem) {
-    Geometry g = Geometry::of(problem);
-    if (g.pointwise()) {
-        g.w = g.ow = g.h * g.w;
-        g.h = g.oh = 1;
-    }
-    return g;
-}
-
 class ImplicitGemmFilter : public Engine {
   public:
     std::string_view name() const override { return "conv2d_backward_filter.implicit_gemm"; }
@@ -131,9 +121,6 @@ class ImplicitGemmFilter : public Engine {
     static GemmSize size_of(const Problem& problem) {
         const Geometry g = Geometry::of(problem);
         return {g.group_out(), g.group_in() * g.kh * g.kw, g.n * g.oh * g.ow, g.groups};
-    }
-    static double output_bytes(const Problem& problem) {
-        return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
     }
 };
 

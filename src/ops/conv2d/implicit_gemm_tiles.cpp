@@ -2,12 +2,14 @@
 // Tiles of the implicit_gemm engines, the model that chooses among them, and the sum of parts.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/launch.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/implicit_gemm.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace dlprim::conv2d {
 
@@ -120,6 +122,33 @@ Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem) {
                                local_bytes(smallest), " bytes of local memory, the device has ",
                                device.max_work_group, " and ", device.local_bytes));
     return index_verdict(problem);
+}
+
+void bind_images(KernelCall& call, const DenseJob& job) {
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"x_h", job.x_h},           {"x_w", job.x_w},
+        {"y_h", job.y_h},           {"y_w", job.y_w},
+        {"out_h", job.out_h},       {"out_w", job.out_w},
+        {"row0", job.row0},         {"column0", job.column0},
+        {"row_step", job.row_step}, {"column_step", job.column_step},
+        {"stride_h", job.stride_h}, {"stride_w", job.stride_w},
+        {"pad_h", job.pad_h},       {"pad_w", job.pad_w},
+        {"dilate_h", job.dilate_h}, {"dilate_w", job.dilate_w}};
+    for (const auto& [parameter, value] : sizes)
+        call.scalar(parameter, static_cast<std::int32_t>(value));
+}
+
+Geometry flattened(const Problem& problem) {
+    Geometry g = Geometry::of(problem);
+    if (g.pointwise()) {
+        g.w = g.ow = g.h * g.w;
+        g.h = g.oh = 1;
+    }
+    return g;
+}
+
+double output_bytes(const Problem& problem) {
+    return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
 }
 
 Verdict index_verdict(const Problem& problem) {

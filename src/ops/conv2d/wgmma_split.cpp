@@ -45,10 +45,6 @@ bool blocked(const DenseJob& job) {
     return job.group_in % wgmma_depth == 0 || job.kernel_h * job.kernel_w == 1;
 }
 
-double output_bytes(const Problem& problem) {
-    return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
-}
-
 class WgmmaSplit : public Engine {
   public:
     explicit WgmmaSplit(bool backward) : backward_(backward) {}
@@ -59,8 +55,13 @@ class WgmmaSplit : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,       pack_path,          split_sum_source,
-                phase_fill_source, "common/wgmma.clh", "common/split_half.clh"};
+        return {source_path,
+                pack_path,
+                split_sum_source,
+                phase_fill_source,
+                "common/wgmma_tile.clh",
+                "common/wgmma.clh",
+                "common/split_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -245,28 +246,13 @@ class WgmmaSplit : public Engine {
             {"pixels", size.columns},
             {"channels_in", job.group_in},
             {"channels_out", job.group_out},
-            {"x_h", job.x_h},
-            {"x_w", job.x_w},
-            {"y_h", job.y_h},
-            {"y_w", job.y_w},
-            {"out_h", job.out_h},
-            {"out_w", job.out_w},
-            {"row0", job.row0},
-            {"column0", job.column0},
-            {"row_step", job.row_step},
-            {"column_step", job.column_step},
-            {"stride_h", job.stride_h},
-            {"stride_w", job.stride_w},
-            {"pad_h", job.pad_h},
-            {"pad_w", job.pad_w},
-            {"dilate_h", job.dilate_h},
-            {"dilate_w", job.dilate_w},
             {"steps", size.steps},
             {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
             {"tiles_m", size.tiles_m(wm)},
             {"tiles_n", size.tiles_n()}};
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_images(call, job);
         call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);

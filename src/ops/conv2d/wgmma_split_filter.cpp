@@ -17,22 +17,8 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split_filter.cl";
 
-// Images of a 1x1 convolution are one row.
-Geometry flattened(const Problem& problem) {
-    Geometry g = Geometry::of(problem);
-    if (g.pointwise()) {
-        g.w = g.ow = g.h * g.w;
-        g.h = g.oh = 1;
-    }
-    return g;
-}
-
 WgmmaSize size_of(const Geometry& g) {
     return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth)};
-}
-
-double output_bytes(const Problem& problem) {
-    return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
 }
 
 class WgmmaSplitFilter : public Engine {
@@ -41,7 +27,8 @@ class WgmmaSplitFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, split_sum_source, "common/wgmma.clh", "common/split_half.clh"};
+        return {source_path, split_sum_source, "common/wgmma_tile.clh", "common/wgmma.clh",
+                "common/split_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -27,11 +27,16 @@ class MatMulEngine : public Engine {
     std::string op_, name_;
 };
 
-/// Adds the call that makes C from `splits` parts in the workspace, in order, with alpha, bias and
-/// epilogue (kernels/matmul/finish.cl).
-void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
-                std::int64_t splits);
-
+/// How a kernel's tiles cover C, with k in `splits` parts of k_part.
+struct TileCut {
+    std::int64_t tiles_m, tiles_n, splits, k_part;
+    std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
+};
+/// The launch of a kernel with the parameters of kernels/matmul/tiled.cl, `items` work-items a
+/// tile, and with several parts of k that of finish.cl behind it. `defines`: the kernel's own.
+std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
+                                     const std::string& path, const std::string& kernel,
+                                     std::string defines, std::size_t items, const TileCut& cut);
 // One function an engine file; each registers its engine for `op`.
 void add_reference(const std::string& op);
 void add_host(const std::string& op);

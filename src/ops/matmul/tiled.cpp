@@ -37,14 +37,12 @@ bool fits(const Traits& device, const Tile& tile) {
     return tile.threads() <= device.max_work_group && tile.local_bytes() <= device.local_bytes;
 }
 
-struct Cut {
+struct Cut : TileCut {
     Tile tile;
-    std::int64_t tiles_m, tiles_n, splits, k_part;
-    std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
 };
 Cut cut_of(const Gemm& g, int number, std::int64_t splits) {
     const Tile& tile = tiles.at(static_cast<std::size_t>(number));
-    Cut cut{tile, ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn()), 1, 1};
+    Cut cut{{ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn()), 1, 1}, tile};
     cut.k_part = std::max<std::int64_t>(
         tile.bk, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), tile.bk) * tile.bk);
     cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
@@ -142,65 +140,16 @@ class Tiled : public MatMulEngine {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const Gemm g = gemm_of(problem);
-        const Cut cut = cut_of(g, tuning);
+        const Cut cut = cut_of(gemm_of(problem), tuning);
         const Tile& tile = cut.tile;
-        const bool split = cut.splits > 1;
-        std::string defines =
-            cat("#define TX ", tile.tx, "\n#define TY ", tile.ty, "\n#define GM ", tile.gm,
-                "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n#define TA ",
-                g.transpose_a ? 1 : 0, "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
-        defines += split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
-                         : epilogue_defines(problem, g);
-        defines += batch_defines(batch_offsets(g));
-        auto program =
-            context.build({"matmul/tiled.cl", defines + kernel_source("matmul/tiled.cl"), ""});
-        NDRange range;
-        range.global = {static_cast<std::size_t>(cut.groups(g)) * tile.threads(), 1, 1};
-        range.local = {tile.threads(), 1, 1};
-        KernelCall call(program, "matmul_tiled", range);
-        call.tensor("a", g.a).tensor("b", g.b);
-        if (split)
-            call.tensor("bias", g.workspace)
-                .tensor("residual", g.workspace)
-                .tensor("c", g.workspace)
-                .scalar("has_bias", std::int32_t{0});
-        else
-            bind_output(call, g);
-        bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
-            .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
-            .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
-            .scalar("batches", static_cast<std::int32_t>(g.batches))
-            .scalar("alpha", split ? 1.0f : g.alpha);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        if (split) add_finish(*launch, context, problem, g, cut.splits);
-        return launch;
+        return tiled_launch(context, problem, "matmul/tiled.cl", "matmul_tiled",
+                            cat("#define TX ", tile.tx, "\n#define TY ", tile.ty, "\n#define GM ",
+                                tile.gm, "\n#define GN ", tile.gn, "\n#define BK ", tile.bk, "\n"),
+                            tile.threads(), cut);
     }
 };
 
 }  // namespace
-
-void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
-                std::int64_t splits) {
-    const auto program = context.build(
-        {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
-    KernelCall finish(program, "matmul_finish",
-                      line_range(context.traits(), g.batches * g.m * g.n));
-    finish.tensor("parts", g.workspace);
-    bind_output(finish, g);
-    finish.scalar("count", g.batches * g.m * g.n)
-        .scalar("n", static_cast<std::int32_t>(g.n))
-        .scalar("splits", static_cast<std::int32_t>(splits))
-        .scalar("alpha", g.alpha);
-    finish.check();
-    launch.add(std::move(finish));
-}
 
 void add_tiled(const std::string& op) {
     EngineRegistry::instance().add(std::make_unique<Tiled>(op));

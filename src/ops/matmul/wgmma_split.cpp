@@ -12,18 +12,18 @@ namespace dlprim::matmul {
 
 namespace {
 
-constexpr std::int64_t columns = 128, items = 256, depth = 64;
+constexpr std::int64_t columns = 128, depth = 64;
+constexpr std::size_t items = 256;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-struct Cut {
-    std::int64_t wm, tiles_m, tiles_n, splits, k_part;
-    std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
+struct Cut : TileCut {
+    std::int64_t wm;
 };
 Cut cut_of(const Gemm& g, std::int64_t wm, std::int64_t splits) {
-    Cut cut{wm, ceil_div(g.m, 64 * wm), ceil_div(g.n, columns), 1, 1};
+    Cut cut{{ceil_div(g.m, 64 * wm), ceil_div(g.n, columns), 1, 1}, wm};
     cut.k_part =
         std::max(depth, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), depth) * depth);
     cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
@@ -99,48 +99,15 @@ class WgmmaSplit : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/wgmma.clh",
-                "common/split_half.clh"};
+        return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/wgmma_tile.clh",
+                "common/wgmma.clh", "common/split_half.clh"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const Gemm g = gemm_of(problem);
-        const Cut cut = cut_of(g, tuning);
-        const bool split = cut.splits > 1;
-        std::string defines = cat("#define WM ", cut.wm, "\n#define TA ", g.transpose_a ? 1 : 0,
-                                  "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
-        defines += split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n"
-                         : epilogue_defines(problem, g);
-        defines += batch_defines(batch_offsets(g));
-        const auto program = context.build(
-            {"matmul/wgmma_split.cl", defines + kernel_source("matmul/wgmma_split.cl"), ""});
-        NDRange range;
-        range.global = {static_cast<std::size_t>(cut.groups(g) * items), 1, 1};
-        range.local = {static_cast<std::size_t>(items), 1, 1};
-        KernelCall call(program, "matmul_wgmma_split", range);
-        call.tensor("a", g.a).tensor("b", g.b);
-        if (split)
-            call.tensor("bias", g.workspace)
-                .tensor("residual", g.workspace)
-                .tensor("c", g.workspace)
-                .scalar("has_bias", std::int32_t{0});
-        else
-            bind_output(call, g);
-        bind_batch(call, g);
-        call.scalar("m", static_cast<std::int32_t>(g.m))
-            .scalar("n", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k))
-            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
-            .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
-            .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
-            .scalar("batches", static_cast<std::int32_t>(g.batches))
-            .scalar("alpha", split ? 1.0f : g.alpha);
-        call.check();
-        auto launch = std::make_unique<KernelLaunch>();
-        launch->add(std::move(call));
-        if (split) add_finish(*launch, context, problem, g, cut.splits);
-        return launch;
+        const Cut cut = cut_of(gemm_of(problem), tuning);
+        return tiled_launch(context, problem, "matmul/wgmma_split.cl", "matmul_wgmma_split",
+                            cat("#define WM ", cut.wm, "\n"), items, cut);
     }
 };
 

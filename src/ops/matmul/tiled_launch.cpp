@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The calls of engines that make C by tiles, with k in parts where that fills the device.
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+
+namespace dlprim::matmul {
+
+namespace {
+
+// Makes C from the parts in the workspace, in order, with alpha, bias and epilogue.
+void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
+                std::int64_t splits) {
+    const auto program = context.build(
+        {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
+    KernelCall finish(program, "matmul_finish",
+                      line_range(context.traits(), g.batches * g.m * g.n));
+    finish.tensor("parts", g.workspace);
+    bind_output(finish, g);
+    finish.scalar("count", g.batches * g.m * g.n)
+        .scalar("n", static_cast<std::int32_t>(g.n))
+        .scalar("splits", static_cast<std::int32_t>(splits))
+        .scalar("alpha", g.alpha);
+    finish.check();
+    launch.add(std::move(finish));
+}
+
+}  // namespace
+
+std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
+                                     const std::string& path, const std::string& kernel,
+                                     std::string defines, std::size_t items, const TileCut& cut) {
+    const Gemm g = gemm_of(problem);
+    const bool split = cut.splits > 1;
+    defines +=
+        cat("#define TA ", g.transpose_a ? 1 : 0, "\n#define TB ", g.transpose_b ? 1 : 0, "\n");
+    defines +=
+        split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n" : epilogue_defines(problem, g);
+    defines += batch_defines(batch_offsets(g));
+    NDRange range;
+    range.global = {static_cast<std::size_t>(cut.groups(g)) * items, 1, 1};
+    range.local = {items, 1, 1};
+    KernelCall call(context.build({path, defines + kernel_source(path), ""}), kernel, range);
+    call.tensor("a", g.a).tensor("b", g.b);
+    if (split)
+        call.tensor("bias", g.workspace)
+            .tensor("residual", g.workspace)
+            .tensor("c", g.workspace)
+            .scalar("has_bias", std::int32_t{0});
+    else
+        bind_output(call, g);
+    bind_batch(call, g);
+    call.scalar("m", static_cast<std::int32_t>(g.m))
+        .scalar("n", static_cast<std::int32_t>(g.n))
+        .scalar("k", static_cast<std::int32_t>(g.k))
+        .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
+        .scalar("tiles_m", static_cast<std::int32_t>(cut.tiles_m))
+        .scalar("tiles_n", static_cast<std::int32_t>(cut.tiles_n))
+        .scalar("batches", static_cast<std::int32_t>(g.batches))
+        .scalar("alpha", split ? 1.0f : g.alpha);
+    call.check();
+    auto launch = std::make_unique<KernelLaunch>();
+    launch->add(std::move(call));
+    if (split) add_finish(*launch, context, problem, g, cut.splits);
+    return launch;
+}
+
+}  // namespace dlprim::matmul
