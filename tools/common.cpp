@@ -70,7 +70,7 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
 }
 
 void add_precision_option(CLI::App& app, std::string& precision) {
-    app.add_option("--precision", precision, "fp32")
+    app.add_option("--precision", precision, "of products: fp32 (default) or tf32")
         ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
 }
 
@@ -82,12 +82,6 @@ std::vector<std::pair<std::string, std::string>> parse_engines(
         engines.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
     return engines;
-}
-
-void check_precision(const std::string& precision) {
-    if (precision != "fp32")
-        throw Error(ErrorKind::unsupported,
-                    "precision " + precision + " is not offered by this version; fp32 is");
 }
 
 Net open_net(const Context& context, const std::string& path, const NetOptions& options) {

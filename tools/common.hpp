@@ -28,9 +28,6 @@ void add_precision_option(CLI::App& app, std::string& precision);
 std::vector<std::pair<std::string, std::string>> parse_engines(
     const std::vector<std::string>& texts);
 
-/// This build computes in fp32. Throws Error(unsupported).
-void check_precision(const std::string& precision);
-
 /// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of
 /// this build.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);

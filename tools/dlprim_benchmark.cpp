@@ -93,8 +93,8 @@ class Benchmark {
     bool training() const { return options_.backward || options_.adam || options_.sgd; }
 
     Net open() const {
-        tools::check_precision(options_.precision);
         NetOptions how;
+        how.precision = parse_precision(options_.precision);
         how.mode = training() ? Mode::training : Mode::inference;
         how.batch = options_.batch;
         how.engines = tools::parse_engines(options_.engines);
@@ -162,8 +162,9 @@ class Benchmark {
         if (!options_.json.empty())
             tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
-        std::printf("%s on %s, batch %lld, %s, fp32\n", options_.net.c_str(),
-                    context_.info().name.c_str(), static_cast<long long>(batch_size), mode());
+        std::printf("%s on %s, batch %lld, %s, %s\n", options_.net.c_str(),
+                    context_.info().name.c_str(), static_cast<long long>(batch_size), mode(),
+                    options_.precision.c_str());
         if (options_.by_node) print_nodes();
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
                     times_.min, times_.max);

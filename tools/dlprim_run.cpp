@@ -82,13 +82,13 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 }
 
 void run(const Options& options) {
-    tools::check_precision(options.precision);
+    NetOptions how;
+    how.precision = parse_precision(options.precision);
     if (!options.grads.empty() && options.outputs == options.grads)
         throw Error(ErrorKind::invalid_argument,
                     "--outputs and --grads name the same file '" + options.grads + "'");
     const Context context(options.device);
     const auto inputs = load_tensors(options.inputs);
-    NetOptions how;
     how.mode = options.train           ? Mode::training
                : options.grads.empty() ? Mode::inference
                                        : Mode::evaluation;

@@ -48,16 +48,18 @@ class Display {
 
 int main(int argc, char** argv) {
     TrainCall call;
-    std::string device;
+    std::string device, precision = "fp32";
     CLI::App app("Trains a network from a configuration file.", "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     app.add_option("-d,--device", device, "cpu, P:D, gpu, opencl or part of a name");
     app.add_option("--resume", call.resume, "checkpoint to go on from");
     app.add_option("--epochs", call.epochs, "instead of the configuration's")
         ->check(CLI::Range(1, 1000000));
+    tools::add_precision_option(app, precision);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
     return tools::run_command(app, argc, argv, [&] {
+        call.precision = parse_precision(precision);
         const Context context(device);
         std::printf("device: %s (%s)\n", context.info().name.c_str(),
                     context.info().platform.c_str());

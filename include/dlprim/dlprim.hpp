@@ -8,6 +8,7 @@
 #include <dlprim/log.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/ops.hpp>
+#include <dlprim/precision.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <cstdint>
@@ -37,6 +38,9 @@ struct NetOptions {
     bool fuse = true;
     /// Forced engines: node name or operator type, engine name.
     std::vector<std::pair<std::string, std::string>> engines;
+    /// Of operators that the network gives none of their own. tf32: see dlprim/precision.hpp; on
+    /// devices without a way for it results are those of fp32.
+    Precision precision = Precision::fp32;
     std::uint64_t seed = 1;  ///< initialisation and dropout
     /// Over 0: planning first measures the engines on problems that no database knows, for about so
     /// many seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).

@@ -9,6 +9,7 @@
 // converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
 #pragma once
 
+#include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <string>
@@ -24,8 +25,9 @@ struct CallOptions {
     /// Forced engines by type, of the operator, of what it is made of and of what its gradient is
     /// made of: type, engine. Where one does not apply, another runs.
     std::vector<std::pair<std::string, std::string>> engines;
-    std::vector<Tensor> out;           ///< write here instead of into new tensors
-    std::uint64_t seed = 1, step = 0;  ///< for random operators
+    Precision precision = Precision::fp32;  ///< of products
+    std::vector<Tensor> out;                ///< write here instead of into new tensors
+    std::uint64_t seed = 1, step = 0;       ///< for random operators
 };
 
 /// Calls operator `type` with options as in network JSON, e.g.

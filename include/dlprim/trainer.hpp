@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/precision.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -25,8 +26,9 @@ struct TrainCall {
     std::string config;  ///< file
     std::string out =
         "training";  ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
-    std::string resume;  ///< checkpoint to go on from, or empty
-    int epochs = 0;      ///< instead of the configuration's, when positive
+    std::string resume;                     ///< checkpoint to go on from, or empty
+    int epochs = 0;                         ///< instead of the configuration's, when positive
+    Precision precision = Precision::fp32;  ///< as NetOptions::precision; resume wants the same
     std::function<void(const TrainProgress&)> progress;        ///< after each batch
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
 };

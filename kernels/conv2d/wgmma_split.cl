@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // conv2d.wgmma_split and conv2d_backward_data.wgmma_split: a convolution (or one phase of a data gradient) in exact
 // float on tensor cores: operands in two halves each (common/split_half.clh), three products, sums of 64 of K in
-// the tensor core, the rest in float outside of it (it rounds toward zero).
+// the tensor core, the rest in float outside of it (it rounds toward zero). With PRODUCTS 1 it has TF32's precision:
+// upper halves and their product alone.
 //
 //   rows: output channels, BM = 64 * WM;  columns: 128 output pixels of all images, in two blocks of 64: columns
 //   2 i and 2 i + 1 of a block are its pixels PIXEL(i) and PIXEL(i) + 32, so that a warp reads 32 pixels that follow
@@ -11,10 +12,10 @@
 //
 // Two warpgroups, beside each other in rows (WM 2) or in columns (WM 1). While the tensor cores multiply step t,
 // the same work-items turn the pixels of step t + 1, which came to registers during step t - 1, into halves in
-// local memory. Each pixel (column) has its own scale a step. Local memory: 256 BM + 512 * 128 bytes twice, and
-// about 4 KiB.
+// local memory. Each pixel (column) has its own scale a step. Local memory: 256 BM + 256 * 128 bytes twice (half of
+// that with PRODUCTS 1), and about 4 KiB.
 //
-// Defines: WM; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
+// Defines: WM; PRODUCTS; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
 // CHANNEL_TAIL: channels do not fill the last step; Y_QUADS: y is written without gaps and its planes are multiples of
 // four pixels.
 #include "common/wgmma_tile.clh"
@@ -24,6 +25,10 @@
 #else
 #define PIXEL(i) (i)
 #endif
+#define A_TILE(at) WGMMA_ROWS(at)
+#define A_STEP WGMMA_STEP(32)
+#define B_TILE(at) WGMMA_COLUMNS(at, 8192)
+#define B_STEP WGMMA_STEP(2048)
 #define ASYNC_COPY(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
@@ -73,7 +78,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 #else
     global const int2* table = (global const int2*)(w + table_at) + k0;
 #endif
-    global const uchar* weights = w + planes_at + (long)tile_m * steps * (2 * A_PLANE) + id * 16;
+    global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
     float next[32], sum[SUMS], product[SUMS];
 #if BLOCKED
 #define TAPS (KERNEL_H * KERNEL_W)
@@ -103,9 +108,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 #endif
 #define COPY_WEIGHTS(t, stage)                                                                  \
     {                                                                                           \
-        _Pragma("unroll") for (int i = 0; i < 2 * A_PLANE / 4096; ++i)                          \
+        _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i)                     \
             ASYNC_COPY(tiles_at + (stage)*STAGE + id * 16 + i * 4096,                           \
-                       weights + (long)(t) * (2 * A_PLANE) + i * 4096)                          \
+                       weights + (long)(t) * (PLANES * A_PLANE) + i * 4096)                     \
         asm volatile("cp.async.commit_group;" ::: "memory");                                    \
     }
 // The largest magnitude of every column, then halves of all of them. One barrier inside, and one between two of
@@ -130,14 +135,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
             unscale[(stage)*BN + column + 1] = SPLIT_UNSCALE_CUT(m1_);                              \
         }                                                                                       \
         const float s0 = SPLIT_SCALE(m0_), s1 = SPLIT_SCALE(m1_);                               \
-        local uchar* to = tiles + (stage)*STAGE + 2 * A_PLANE + block * 8192;                   \
+        local uchar* to = tiles + (stage)*STAGE + PLANES * A_PLANE + block * 8192;                       \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
             const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;                         \
             const int at = WGMMA_AT(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
-            uint upper, lower;                                                                  \
-            SPLIT_PAIR(a, b, upper, lower)                                                      \
-            *(local uint*)(to + at) = upper;                                                    \
-            *(local uint*)(to + B_PLANE + at) = lower;                                          \
+            SPLIT_STORE(a, b, to + at, to + B_PLANE + at)                                       \
         }                                                                                       \
     }
 
@@ -157,25 +159,12 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
     for (int t = first; t < last; ++t) {
         const uint at = tiles_at + stage * STAGE;
 #if WM == 2
-        const ulong a_upper = WGMMA_ROWS(at + warpgroup * 8192), a_lower = WGMMA_ROWS(at + A_PLANE + warpgroup * 8192);
-        const ulong b_upper = WGMMA_COLUMNS(at + 2 * A_PLANE, 8192);
-        const ulong b_lower = WGMMA_COLUMNS(at + 2 * A_PLANE + B_PLANE, 8192);
+        MULTIPLY(A_TILE(at + warpgroup * 8192), A_TILE(at + A_PLANE + warpgroup * 8192), B_TILE(at + PLANES * A_PLANE),
+                 B_TILE(at + PLANES * A_PLANE + B_PLANE), "0, 1")
 #else
-        const ulong a_upper = WGMMA_ROWS(at), a_lower = WGMMA_ROWS(at + A_PLANE);
-        const ulong b_upper = WGMMA_COLUMNS(at + 2 * A_PLANE + warpgroup * 8192, 8192);
-        const ulong b_lower = WGMMA_COLUMNS(at + 2 * A_PLANE + B_PLANE + warpgroup * 8192, 8192);
+        MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192),
+                 B_TILE(at + PLANES * A_PLANE + B_PLANE + warpgroup * 8192), "0, 1")
 #endif
-        WGMMA_BEGIN
-        // Small products first: the unit cuts off what is below the sum at every addition.
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), k == 0, "0, 1");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(2048 * k), 0, "0, 1");
-        }
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(2048 * k), 0, "0, 1");
-        WGMMA_COMMIT
         if (t + 1 < last) {
             COPY_WEIGHTS(t + 1, 1 - stage)
             KEEP(1 - stage)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_split: dweight in exact float on tensor cores, as wgmma_split.cl computes.
+// conv2d_backward_filter.wgmma_split: dweight in exact float, or in TF32's precision, on tensor cores, as
+// wgmma_split.cl computes.
 //
 //   rows: output channels, BM = 64 * WM;  columns: 128 of (input channel, tap), taps innermost, or with TAP_OUTER
 //   (channels are a multiple of 16) channels innermost, so that the 16 columns of a warp have one tap;
@@ -7,14 +8,19 @@
 //
 // A warp reads 64 pixels of its rows of dy, or of its patches, at a time (halves 2 i and 2 i + 1 of a row are pixels
 // i and i + 32, on both sides); its rows of a step have one scale. While the tensor cores multiply one step, the same
-// work-items make the next. Local memory: 256 BM + 512 * 128 bytes twice, and about 3 KiB.
+// work-items make the next. Local memory: 256 BM + 256 * 128 bytes twice (half of that with PRODUCTS 1), and about
+// 3 KiB.
 //
-// Defines: WM; KERNEL_H, KERNEL_W; TAP_OUTER; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes;
+// Defines: WM; PRODUCTS; KERNEL_H, KERNEL_W; TAP_OUTER; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes;
 // ROW_TAIL: output channels do not fill tiles.
 #include "common/wgmma_tile.clh"
 
 #define PLANE (H * W)
 #define OUT_PLANE (OH * OW)
+#define A_TILE(at) WGMMA_ROWS(at)
+#define B_TILE(at) WGMMA_ROWS(at)
+#define A_STEP WGMMA_STEP(32)
+#define B_STEP WGMMA_STEP(32)
 #define A_ROWS (BM / 8)
 #define B_ROWS (BN / 8)
 
@@ -100,7 +106,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         }                                                                                            \
     }
 #endif
-// Rows of `next` to local memory as halves, upper plane and lower plane `apart` bytes behind.
+// Rows of `next` to local memory as halves, upper plane and, if there is one, lower plane `apart` bytes behind.
 #define KEEP(next, rows, from, apart, unscales, UNSCALE)                                                  \
     {                                                                                      \
         float most_ = 0;                                                                   \
@@ -110,15 +116,12 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         if (lane == 0) (unscales)[warp] = UNSCALE(most);                             \
         local uchar* to = (from) + warp * (rows)*128 + (lane & 3) * 4;                     \
         _Pragma("unroll") for (int i = 0; i < (rows); ++i) {                               \
-            uint upper, lower;                                                             \
             const float a = next[2 * i] * scale, b = next[2 * i + 1] * scale;              \
-            SPLIT_PAIR(a, b, upper, lower)                                                 \
-            *(local uint*)(to + WGMMA_AT(i, lane >> 2)) = upper;                           \
-            *(local uint*)(to + (apart) + WGMMA_AT(i, lane >> 2)) = lower;                 \
+            SPLIT_STORE(a, b, to + WGMMA_AT(i, lane >> 2), to + (apart) + WGMMA_AT(i, lane >> 2)) \
         }                                                                                  \
     }
 #define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
-#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
+#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
 
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
@@ -142,20 +145,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         const int stage = t & 1;
         const uint at = tiles_at + stage * STAGE;
         const int row_bytes = (WM == 2 ? warpgroup : 0) * 8192, column_bytes = (WM == 2 ? 0 : warpgroup) * 8192;
-        const ulong a_upper = WGMMA_ROWS(at + row_bytes), a_lower = WGMMA_ROWS(at + A_PLANE + row_bytes);
-        const ulong b_upper = WGMMA_ROWS(at + 2 * A_PLANE + column_bytes);
-        const ulong b_lower = WGMMA_ROWS(at + 2 * A_PLANE + B_PLANE + column_bytes);
-        WGMMA_BEGIN
-        // Small products first: the unit cuts off what is below the sum at every addition.
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            WGMMA(product, a_lower + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), k == 0, "0, 0");
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_lower + WGMMA_STEP(32 * k), 0, "0, 0");
-        }
-#pragma unroll
-        for (int k = 0; k < 4; ++k)
-            WGMMA(product, a_upper + WGMMA_STEP(32 * k), b_upper + WGMMA_STEP(32 * k), 0, "0, 0");
-        WGMMA_COMMIT
+        MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes),
+                 B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), "0, 0")
         if (t + 1 < last) {
             KEEP_A(1 - stage)
             READ_A(t + 2)

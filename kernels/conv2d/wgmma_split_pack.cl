@@ -3,8 +3,11 @@
 //   unscale   a float a row (rows: output channels, rounded up to tiles of `tile` rows)
 //   table     two ints a k: distance in the image, and bits of a pixel's mask that must be set (y, and x in the
 //             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
-//   planes    for each tile and step the upper halves, then the lower: rows of 64 halves, swizzled (wgmma.clh)
+//   planes    for each tile and step the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves, swizzled
+//             (wgmma.clh)
 // A work-group a row, and one for each 64 entries of the table behind them. Local memory: 256 bytes.
+//
+// Defines: PRODUCTS.
 #include "common/split_half.clh"
 
 kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
@@ -48,7 +51,7 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
     const float scale = SPLIT_SCALE(most);
     if (id == 0) ((global float*)packed)[group] = SPLIT_UNSCALE(most);
     const int row = group % tile;
-    global uchar* planes = packed + planes_at + (long)(group / tile) * steps * tile * 256;
+    global uchar* planes = packed + planes_at + (long)(group / tile) * steps * tile * (PLANES * 128);
     for (int chunk = id; chunk < steps * 8; chunk += 64) {
         uint upper[4], lower[4];
 #pragma unroll
@@ -59,8 +62,10 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
             b *= scale;
             SPLIT_PAIR(a, b, upper[i], lower[i])
         }
-        global uchar* to = planes + (long)(chunk / 8) * tile * 256 + row * 128 + ((chunk % 8 ^ (row & 7)) << 4);
+        global uchar* to = planes + (long)(chunk / 8) * tile * (PLANES * 128) + row * 128 + ((chunk % 8 ^ (row & 7)) << 4);
         *(global uint4*)to = (uint4)(upper[0], upper[1], upper[2], upper[3]);
+#if PLANES == 2
         *(global uint4*)(to + tile * 128) = (uint4)(lower[0], lower[1], lower[2], lower[3]);
+#endif
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // matmul.wgmma_split: products in exact float on tensor cores: operands in two halves each (common/split_half.clh),
-// three products, sums of 64 of K in the tensor core, the rest in float outside of it (it rounds toward zero).
+// three products, sums of 64 of K in the tensor core, the rest in float outside of it (it rounds toward zero). With
+// PRODUCTS 1 they have TF32's precision: upper halves and their product alone.
 //
 // A tile of C has BM = 64 * WM rows and 128 columns, from two warpgroups, beside each other in rows (WM 2) or in
 // columns (WM 1). While the tensor cores multiply a step of 64 of K, the same work-items turn the next one, which
@@ -11,9 +12,9 @@
 // Halves 2 i and 2 i + 1 of a line in local memory are the elements i and i + 32 of 64, in K on both sides alike.
 //
 // With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
-// order. Local memory: 256 BM + 512 * 128 bytes twice, and about 10 KiB.
+// order. Local memory: 256 BM + 256 * 128 bytes twice (half of that with PRODUCTS 1), and about 10 KiB.
 //
-// Defines: WM, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Defines: WM, PRODUCTS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 #include "common/wgmma_tile.clh"
 
 
@@ -67,11 +68,8 @@
 // Halves to local memory at `to`, with what undoes their scale to `unscales`.
 #define STORE_HALVES(next, i, s0, s1, at, apart)                            \
     {                                                                       \
-        uint upper, lower;                                                  \
         const float a_ = next[2 * (i)] * (s0), b_ = next[2 * (i) + 1] * (s1); \
-        SPLIT_PAIR(a_, b_, upper, lower)                                    \
-        *(local uint*)(at) = upper;                                         \
-        *(local uint*)((at) + (apart)) = lower;                             \
+        SPLIT_STORE(a_, b_, at, (at) + (apart))                             \
     }
 #define KEEP_ALONG_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                    \
     {                                                                                                   \
@@ -161,7 +159,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
     barrier(CLK_LOCAL_MEM_FENCE);
 #define KEEP_BOTH(stage)                                                                                             \
     KEEP_A(next_a, BM, largest_a, most_a, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*BM, SPLIT_UNSCALE)                    \
-    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + 2 * A_PLANE, B_PLANE, unscale_b + (stage)*BN, SPLIT_UNSCALE_CUT)
+    KEEP_B(next_b, BN, largest_b, most_b, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*BN, SPLIT_UNSCALE_CUT)
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
     if (steps > 0) {
@@ -176,20 +174,8 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
         const int stage = t & 1;
         const uint at = tiles_at + stage * STAGE;
         const int row_bytes = (WM == 2 ? warpgroup : 0) * 8192, column_bytes = (WM == 2 ? 0 : warpgroup) * 8192;
-        const ulong a_upper = A_TILE(at + row_bytes), a_lower = A_TILE(at + A_PLANE + row_bytes);
-        const ulong b_upper = B_TILE(at + 2 * A_PLANE + column_bytes);
-        const ulong b_lower = B_TILE(at + 2 * A_PLANE + B_PLANE + column_bytes);
-        WGMMA_BEGIN
-        // Small products first: the unit cuts off what is below the sum at every addition.
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            WGMMA(product, a_lower + A_STEP * i, b_upper + B_STEP * i, i == 0, WAYS);
-            WGMMA(product, a_upper + A_STEP * i, b_lower + B_STEP * i, 0, WAYS);
-        }
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            WGMMA(product, a_upper + A_STEP * i, b_upper + B_STEP * i, 0, WAYS);
-        WGMMA_COMMIT
+        MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes),
+                 B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), WAYS)
         if (t + 1 < steps) {
             LOOK
             KEEP_BOTH(1 - stage)

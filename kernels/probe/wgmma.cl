@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Whether common/wgmma.clh works on this device: one product of 64 x 64 x 64 small integers both ways of B, to be
 // compared with the exact result. y[0..4096): B's rows along K; y[4096..8192): B transposed. Row-major results.
+#define PRODUCTS 3
 #include "common/split_half.clh"
 #include "common/wgmma.clh"
 

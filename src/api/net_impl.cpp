@@ -64,7 +64,7 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
 
 Graph NetImpl::make_graph() const {
     return build_graph(description_, options_.input_shapes, options_.batch,
-                       options_.mode == Mode::training);
+                       options_.mode == Mode::training, options_.precision);
 }
 
 std::vector<std::string> NetImpl::param_names() const {

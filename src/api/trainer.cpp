@@ -91,6 +91,7 @@ class Trainer {
         options.mode = Mode::training;
         options.batch = config_.batch;
         options.seed = config_.seed;
+        options.precision = call_.precision;
         options.progress = call_.planning;
         net_.emplace(Net::from_json_file(context_, config_.net, options));
         solver_ = std::make_unique<Solver>(*net_, config_.solver);

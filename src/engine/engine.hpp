@@ -53,6 +53,11 @@ class Engine {
     /// engine is chosen, or ruled out, by an if anywhere else.
     virtual Verdict is_applicable(const Traits& device, const Problem& problem) const = 0;
 
+    /// Whether it has a way of its own for problems of that precision. One that has not computes
+    /// them as those of fp32, and problems that none of a device's engines has a way for are posed
+    /// in fp32.
+    virtual bool computes_in(Precision precision) const { return precision == Precision::fp32; }
+
     /// What it can read and write, the preferred first; never empty for an applicable problem. The
     /// default: everything plain.
     virtual std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const;

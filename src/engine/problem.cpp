@@ -37,6 +37,7 @@ std::string Problem::key(bool with_layouts) const {
             out << ' ' << stage.activation << '(' << stage.alpha << ',' << stage.beta << ')';
     }
     if (!deterministic) out << " nondeterministic";
+    if (precision != Precision::fp32) out << ' ' << name_of(precision);
     return out.str();
 }
 

@@ -7,6 +7,7 @@
 #include "base/layout.hpp"
 
 #include <dlprim/dtype.hpp>
+#include <dlprim/precision.hpp>
 #include <dlprim/shape.hpp>
 
 #include <string>
@@ -46,9 +47,10 @@ struct Problem {
     Attrs attrs;  ///< completed by the operator's Schema
     Epilogue epilogue;
     bool deterministic = true;
+    Precision precision = Precision::fp32;  ///< another only where an engine makes use of it
 
-    /// Canonical text; equal problems have equal keys. with_layouts false: what a database row is
-    /// keyed by (the engine settles layouts).
+    /// Canonical text; equal problems have equal keys; fp32 goes without saying. with_layouts
+    /// false: what a database row is keyed by (the engine settles layouts).
     std::string key(bool with_layouts = true) const;
 };
 

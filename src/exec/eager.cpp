@@ -69,6 +69,7 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
     append(key, call.options.id);
     key += static_cast<char>((call.backward ? 1 : 0) + (call.how.training ? 2 : 0) +
                              (has_out(call) ? 4 : 0));
+    key += static_cast<char>(call.how.precision);
     append_text(key, call.how.engine);
     append(key, call.how.engines.size());
     for (const auto& [what, engine] : call.how.engines) {

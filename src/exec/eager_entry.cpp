@@ -69,6 +69,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
 
     Graph graph;
     graph.training = call.how.training;
+    graph.precision = call.how.precision;
     std::vector<ValueId> values;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
         values.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input));

@@ -91,8 +91,8 @@ NetDescription::Output read_output(const JsonView& view) {
 
 NetDescription::Op read_operator(const JsonView& view) {
     NetDescription::Op op;
-    view.object(
-        {"name", "type", "inputs", "outputs", "options", "params", "frozen", "device", "engine"});
+    view.object({"name", "type", "inputs", "outputs", "options", "params", "frozen", "device",
+                 "engine", "precision"});
     op.name = view.at("name").name();
     op.type = view.at("type").name();
     if (const auto inputs = view.find("inputs")) op.inputs = read_names(*inputs);
@@ -103,6 +103,8 @@ NetDescription::Op read_operator(const JsonView& view) {
     if (const auto frozen = view.find("frozen")) op.frozen = frozen->boolean();
     if (const auto device = view.find("device")) op.device = device->text();
     if (const auto engine = view.find("engine")) op.engine = engine->text();
+    if (const auto precision = view.find("precision"))
+        op.precision = located(*precision, [&] { return parse_precision(precision->text()); });
     return op;
 }
 
@@ -194,6 +196,7 @@ std::string write_net_json(const NetDescription& net) {
         if (op.frozen) json["frozen"] = true;
         if (!op.device.empty()) json["device"] = op.device;
         if (!op.engine.empty()) json["engine"] = op.engine;
+        if (op.precision) json["precision"] = std::string(name_of(*op.precision));
         operators.push_back(std::move(json));
     }
     std::string out = "{\n";

@@ -67,9 +67,10 @@ std::vector<const Op*> ordered(const NetDescription& description) {
 class Builder {
   public:
     Builder(const NetDescription& description, const std::map<std::string, Shape>& shapes,
-            std::int64_t batch, bool training)
+            std::int64_t batch, bool training, Precision precision)
         : description_(description) {
         graph_.training = training;
+        graph_.precision = precision;
         add_inputs(shapes, batch);
     }
 
@@ -157,6 +158,7 @@ class Builder {
         const std::vector<ValueId> outputs = graph_.add(op.type, op.name, inputs, attrs);
         Node& node = graph_.nodes.back();
         node.engine = op.engine;
+        node.precision = op.precision.value_or(graph_.precision);
         node.frozen = op.frozen;
         for (std::size_t i = 0; i < op.outputs.size(); ++i) {
             const std::string& name = op.outputs[i];
@@ -218,8 +220,8 @@ class Builder {
 
 Graph build_graph(const NetDescription& description,
                   const std::map<std::string, Shape>& input_shapes, std::int64_t batch,
-                  bool training) {
-    return Builder(description, input_shapes, batch, training).build();
+                  bool training, Precision precision) {
+    return Builder(description, input_shapes, batch, training, precision).build();
 }
 
 }  // namespace dlprim

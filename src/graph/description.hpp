@@ -28,6 +28,7 @@ struct NetDescription {
         Attrs options;
         bool frozen = false;
         std::string device, engine;
+        std::optional<Precision> precision;
     };
     std::vector<Input> inputs;
     std::vector<Output> outputs;
@@ -37,11 +38,12 @@ struct NetDescription {
 
 /// Builds the graph: resolves names (an output that names an input makes a new version of it),
 /// makes parameters, completes options, infers shapes. `input_shapes` overrides declared shapes;
-/// `batch` > 0 replaces the first dimension of every input. Throws Error(invalid_argument): "[type
-/// 'name'] ...": unknown type, tensor nobody makes, a cycle (operators out of order are sorted;
-/// what cannot be is a cycle), duplicate operator names, shapes.
+/// `batch` > 0 replaces the first dimension of every input. `precision`: of operators without one
+/// of their own. Throws Error(invalid_argument): "[type 'name'] ...": unknown type, tensor nobody
+/// makes, a cycle (operators out of order are sorted; what cannot be is a cycle), duplicate
+/// operator names, shapes.
 Graph build_graph(const NetDescription& description,
                   const std::map<std::string, Shape>& input_shapes = {}, std::int64_t batch = 0,
-                  bool training = false);
+                  bool training = false, Precision precision = Precision::fp32);
 
 }  // namespace dlprim

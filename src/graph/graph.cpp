@@ -88,6 +88,7 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
     if (int& count = names_[node.name]; count++ > 0) node.name = cat(name, "#", count);
     const std::string where = cat("[", type, " '", node.name, "'] ");
     node.part = part;
+    node.precision = precision;
     node.op = &op;
     node.attrs = op.schema().complete(attrs, where);
     node.inputs = std::move(node_inputs);

@@ -10,6 +10,7 @@
 #include "engine/problem.hpp"
 
 #include <dlprim/dtype.hpp>
+#include <dlprim/precision.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cstddef>
@@ -85,6 +86,7 @@ struct Node {
                                      ///< description's field
     bool engine_by_type =
         false;  ///< it was forced on the type: chosen freely where it does not apply
+    Precision precision = Precision::fp32;  ///< of its products; its gradients' too
     bool frozen = false;
     bool removed = false;  ///< tombstone left by passes; skip
 };
@@ -99,8 +101,9 @@ struct Assignment {
 
 class Graph {
   public:
-    bool training = false;      ///< training-mode semantics (batch statistics, dropout)
-    Part part = Part::forward;  ///< what add() marks nodes with
+    bool training = false;                  ///< training-mode semantics (batch statistics, dropout)
+    Part part = Part::forward;              ///< what add() marks nodes with
+    Precision precision = Precision::fp32;  ///< likewise
 
     std::vector<Value> values;
     std::vector<Node> nodes;

@@ -137,7 +137,7 @@ class Chooser {
 
     void find_candidates(std::size_t i) {
         const Node& node = graph_.nodes[i];
-        problems_[i] = problem_of(graph_, node, constant_);
+        problems_[i] = problem_of(device_, graph_, node, constant_);
         const Problem& problem = problems_[i];
         if (const Engine* engine = forced(node)) {
             const Verdict verdict = applies(*engine, problem);
@@ -309,7 +309,8 @@ Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
     return problem;
 }
 
-Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant) {
+Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
+                   const std::vector<char>& constant) {
     Problem problem;
     problem.op = std::string(node.op->type());
     problem.phase = graph.training || !graph.gradients.empty() ? Phase::training : Phase::inference;
@@ -325,6 +326,10 @@ Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>
     };
     for (ValueId id : node.inputs) problem.inputs.push_back(operand(id));
     for (ValueId id : node.outputs) problem.outputs.push_back(operand(id));
+    if (node.precision == Precision::fp32) return problem;
+    for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
+        if (engine->computes_in(node.precision) && engine->is_applicable(device, problem))
+            problem.precision = node.precision;
     return problem;
 }
 
@@ -360,11 +365,11 @@ double conversion_seconds(const Traits& device, const Operand& operand, const La
 
 bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node) {
     const Traits& device = context.traits();
-    const Problem fused = problem_of(graph, node, {});
+    const Problem fused = problem_of(device, graph, node, {});
     Node without = node;
     without.epilogue.pop_back();
     if (node.epilogue.back().kind == EpilogueStage::Kind::add) without.inputs.pop_back();
-    const Problem alone = problem_of(graph, without, {});
+    const Problem alone = problem_of(device, graph, without, {});
     const double never = std::numeric_limits<double>::infinity();
     double fused_seconds = never, alone_seconds = never;
     for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {

@@ -18,8 +18,10 @@ struct Choice {
     Problem problem;  ///< with its layouts set
 };
 
-/// The problem that a node poses, all layouts plain. `constant` by ValueId.
-Problem problem_of(const Graph& graph, const Node& node, const std::vector<char>& constant);
+/// The problem that a node poses on a device, all layouts plain. `constant` by ValueId. Its
+/// precision is the node's where an engine that applies has a way for it, else fp32.
+Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
+                   const std::vector<char>& constant);
 
 /// The problem with its operands in the layouts of a choice.
 Problem with_layouts(Problem problem, const LayoutChoice& layouts);

@@ -254,7 +254,7 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
     std::set<std::string> seen;
     for (const Node& node : graph.nodes) {
         if (node.op->is_view() || !node.engine.empty()) continue;
-        Problem problem = problem_of(graph, node, constant);
+        Problem problem = problem_of(context.traits(), graph, node, constant);
         if (!seen.insert(problem.key(false)).second || !lookup_tunings(context, problem).empty())
             continue;
         problems.emplace_back(node.name, std::move(problem));

@@ -72,6 +72,21 @@ class Benchmark(CommandTest):
             self.assertIn(line, self.text)
         self.assertEqual(result["batch"], 3)
 
+    def test_precisions(self):
+        for flags in ([], ["-a"]):
+            result = self.bench(*flags, "--precision", "tf32", "cpu", self.net)
+            self.assertEqual(result["precision"], "tf32")
+            self.assertRegex(self.text, "(?m)^.*batch 2, .*, tf32$")
+        self.refuse(["precision fp16 is not offered by this version"], "benchmark", "--precision", "fp16", "cpu", self.net)
+
+    def test_an_operators_own_precision(self):
+        net = json.loads(json.dumps(NET))
+        net["operators"][0]["precision"] = "tf32"
+        self.bench("-b", "cpu", self.write("own.json", net))
+        net["operators"][0]["precision"] = "fp16"
+        self.refuse(["own.json", "operators[0].precision", "fp16 is not offered"], "benchmark", "cpu",
+                    self.write("own.json", net))
+
     def test_json_into_what_is_no_file(self):
         result = self.succeed("benchmark", "-i1", "-w1", "--json", "/dev/stdout", "cpu", self.net)
         self.assertEqual(json.JSONDecoder().raw_decode(result.out)[0]["batch"], 2)

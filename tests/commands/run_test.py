@@ -84,6 +84,16 @@ class Forward(CommandTest):
         self.refuse(["9:9"], "run", self.path, "--weights", self.weights, "--inputs", self.folder / "in.h5",
                     "--outputs", self.folder / "again.h5", DLPRIM_DEVICE="9:9")
 
+    def test_precisions(self):
+        x = normal(2, 3, 8, 8)
+        want = self.run_net("cpu", x)["prob"]
+        np.testing.assert_array_equal(self.run_net("cpu", x, "--precision", "tf32")["prob"], want)
+        for precision in ("fp16", "bf16"):
+            self.refuse([f"precision {precision} is not offered by this version; fp32 and tf32 are"], "run", self.path,
+                        "-d", "cpu", "--weights", self.weights, "--inputs", self.folder / "in.h5",
+                        "--outputs", self.folder / "no.h5", "--precision", precision)
+        self.assertNotIn("no.h5", self.listing())
+
     def test_weights_of_other_float_types(self):
         x = normal(2, 3, 8, 8)
         for dtype, tolerance in ((np.float16, 2e-2), (np.float64, 2e-5)):

@@ -198,6 +198,14 @@ class Train(CommandTest):
         self.train("killed", "-d", "cpu", "--resume", self.folder / f"killed/checkpoint_{last}.h5", **how)
         self.assert_same_run("whole", "killed")
 
+    def test_precisions(self):
+        for precision in ("fp32", "tf32"):
+            self.train(precision, "-d", "cpu", "--epochs", "1", "--precision", precision)
+        self.assert_same_run("fp32", "tf32")
+        self.refuse(["precision fp16 is not offered"], "train", self.config(), "--out", self.folder / "no",
+                    "--precision", "fp16")
+        self.assertFalse((self.folder / "no").exists())
+
     def test_checkpoints_kept(self):
         self.train("out", "-d", "cpu", checkpoints={"every_epochs": 1, "keep": 2})
         self.assertEqual(sorted(path.name for path in (self.folder / "out").glob("checkpoint*")),

@@ -51,7 +51,7 @@ class Tune(CommandTest):
 
     def test_a_training_step_and_a_deadline(self):
         net = self.write("net.json", NET)
-        out = self.succeed("tune", net, "-d", "cpu", "--train", "--seconds", "0.000001",
+        out = self.succeed("tune", net, "-d", "cpu", "--train", "--seconds", "0.000001", "--precision", "tf32",
                            DLPRIM_TUNING=str(self.folder / "t.json")).out
         self.assertIn("too short for", out)
 
@@ -64,6 +64,8 @@ class Tune(CommandTest):
     def test_bad_input(self):
         place = {"DLPRIM_TUNING": str(self.folder / "t.json")}
         self.refuse(["give a NET"], "tune", "-d", "cpu", code=2, **place)
+        net = self.write("net.json", NET)
+        self.refuse(["precision bf16 is not offered"], "tune", net, "-d", "cpu", "--precision", "bf16", **place)
         self.refuse(["missing.json"], "tune", "-d", "cpu", "--import", self.folder / "missing.json", **place)
         self.refuse(["no tuning database"], "tune", "-d", "cpu", "--import", self.write("bad.json", "[1"), **place)
         self.refuse(["nothing is known"], "tune", "-d", "cpu", "--export", self.folder / "out.json", **place)

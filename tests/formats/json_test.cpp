@@ -40,7 +40,7 @@ const char* const whole = R"({
          "options": {"channels_out": 16, "kernel": [3, 3], "bias": 0, "activation": "relu",
                      "fwd_algo": "gemm", "scale": 1.5, "list": [1, 2.5], "empty": [], "flag": true,
                      "names": ["x", "y"]},
-         "params": ["w"], "frozen": 1, "engine": "conv2d.reference"},
+         "params": ["w"], "frozen": 1, "engine": "conv2d.reference", "precision": "tf32"},
         {"name": "const", "type": "Parameter", "outputs": ["p"], "options": {"shape": [1]}},
         {"name": "prob", "type": "Softmax", "inputs": ["conv"], "outputs": ["prob"]}
     ]
@@ -63,6 +63,8 @@ TEST_CASE("a network is read as it is written", "[json]") {
     CHECK(conv.params == std::vector<std::string>{"w"});
     CHECK(conv.frozen);
     CHECK(conv.engine == "conv2d.reference");
+    CHECK(conv.precision == Precision::tf32);
+    CHECK_FALSE(net.operators[1].precision.has_value());
     const auto& options = conv.options.items();
     CHECK(std::get<std::int64_t>(options.at("channels_out")) == 16);
     CHECK(std::get<Ints>(options.at("kernel")) == Ints{3, 3});
@@ -78,6 +80,7 @@ TEST_CASE("a network is read as it is written", "[json]") {
 TEST_CASE("a network written is read back the same", "[json]") {
     const std::string written = write_net_json(parse_net_json(whole, "net.json"));
     CHECK(write_net_json(parse_net_json(written, "again")) == written);
+    CHECK(parse_net_json(written, "again").operators[0].precision == Precision::tf32);
 }
 
 TEST_CASE("options alone", "[json]") {
@@ -152,6 +155,18 @@ TEST_CASE("wrong kinds name the path", "[json]") {
     CHECK_THAT(message("{\"inputs\": [], \"outputs\": [{\"name\": \"x\", \"loss_weight\": \"1\"}], "
                        "\"operators\": []}"),
                ContainsSubstring("outputs[0].loss_weight must be a number, not a string"));
+}
+
+TEST_CASE("precisions that are not offered", "[json]") {
+    CHECK(message(one_operator(", \"precision\": \"fp32\"")) == "no error");
+    CHECK_THAT(message(one_operator(", \"precision\": \"fp16\"")),
+               ContainsSubstring("net.json:4: operators[1].precision") &&
+                   ContainsSubstring("precision fp16 is not offered by this version"));
+    CHECK_THAT(
+        message(one_operator(", \"precision\": \"exact\"")),
+        ContainsSubstring("operators[1].precision") && ContainsSubstring("'exact'; fp32 and tf32"));
+    CHECK_THAT(message(one_operator(", \"precision\": 32")),
+               ContainsSubstring("operators[1].precision must be a string"));
 }
 
 TEST_CASE("sizes that are wrong or overflow", "[json]") {

@@ -3,7 +3,7 @@
 // problems, by the planner's choice and by engines forced in turn.
 //
 //   operators_test [--cases] [--no-cases] [--random N] [--type TYPE] [--case NAME]
-//                  [--sample] [-v]
+//                  [--precision fp32|tf32] [--sample] [-v]
 //
 // --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
 // operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 1 on OpenCL devices.
@@ -29,6 +29,7 @@ struct Arguments {
     bool cases = true, sample = false, verbose = false;
     int random = -1;  ///< negative: by device
     std::string type, name;
+    Precision precision = Precision::fp32;
 };
 
 Arguments read_arguments(int count, char** words) {
@@ -47,13 +48,15 @@ Arguments read_arguments(int count, char** words) {
             arguments.type = next();
         else if (word == "--case")
             arguments.name = next();
+        else if (word == "--precision")
+            arguments.precision = parse_precision(next());
         else if (word == "--sample")
             arguments.sample = true;
         else if (word == "-v")
             arguments.verbose = true;
         else {
             std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
-                         "[--case NAME] [--sample] [-v]\n";
+                         "[--case NAME] [--precision fp32|tf32] [--sample] [-v]\n";
             std::exit(2);
         }
     }
@@ -152,7 +155,7 @@ int main(int count, char** words) {
             const int before = tally.runs;
             const auto failed = tally.failures.size();
             start = std::chrono::steady_clock::now();
-            check_case(device, cases[i], seed_of(cases[i]), tally);
+            check_case(device, cases[i], seed_of(cases[i]), arguments.precision, tally);
             if (arguments.verbose)
                 std::cout << cases[i].title() << ": " << tally.runs - before << " runs, "
                           << seconds() << " s" << std::endl;

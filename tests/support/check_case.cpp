@@ -89,22 +89,26 @@ double norm(const std::vector<double>& values) {
     return std::sqrt(squares);
 }
 
-double tolerance(DType dtype, const Plan& plan) {
+double tolerance(DType dtype, Precision precision, const Plan& plan) {
     if (dtype == DType::f16) return 1e-3;
     if (dtype == DType::bf16) return 8e-3;
     if (is_integer(dtype) || dtype == DType::boolean) return 0;
-    for (const Step& step : plan.steps)
-        if (step.engine != nullptr &&
-            step.engine->name().find("winograd") != std::string_view::npos)
-            return 1e-4;
-    return 1e-5;
+    double most = 1e-5;
+    for (const Step& step : plan.steps) {
+        if (step.engine == nullptr) continue;
+        if (precision != Precision::fp32 && step.engine->computes_in(precision)) return 1e-3;
+        if (step.engine->name().find("winograd") != std::string_view::npos) most = 1e-4;
+    }
+    return most;
 }
 
 class Checker {
   public:
-    Checker(const Context& device, const Case& one, unsigned seed, Tally& tally)
+    Checker(const Context& device, const Case& one, unsigned seed, Precision precision,
+            Tally& tally)
         : device_(device),
           one_(one),
+          precision_(precision),
           tally_(tally),
           data_(make_case_data(one, seed)),
           expected_(ask_oracle(one, data_, seed)),
@@ -121,7 +125,7 @@ class Checker {
                 if (step.engine != nullptr) chosen.insert(step.engine);
             for (const Node& node : plan.graph.nodes) {
                 if (node.removed || node.op->is_view()) continue;
-                const Problem problem = problem_of(plan.graph, node, {});
+                const Problem problem = problem_of(device_.traits(), plan.graph, node, {});
                 for (const Engine* engine :
                      EngineRegistry::instance().of(problem.op, device_.traits().host)) {
                     if (applies_elsewhere(*engine, problem)) tally_.for_others.insert(engine);
@@ -155,6 +159,7 @@ class Checker {
     const Plan& compare(bool backward, std::vector<std::pair<std::string, std::string>> engines) {
         ops::CallOptions how;
         how.training = one_.training;
+        how.precision = precision_;
         how.seed = call_seed;
         how.step = call_step;
         how.engines = std::move(engines);
@@ -258,7 +263,7 @@ class Checker {
             convert(typed.data(), dtype, rounded.data.data(), DType::f64, rounded.data.size());
         }
         const double error = relative_error(values, rounded.data, std::max(1e-30, size));
-        if (error <= tolerance(dtype, plan)) return;
+        if (error <= tolerance(dtype, precision_, plan)) return;
         text << " is off by " << error;
         for (std::size_t i = 0, shown = 0; i < values.size() && shown < 3; ++i) {
             if (std::abs(values[i] - rounded.data[i]) <= 1e-5 * std::abs(rounded.data[i])) continue;
@@ -273,6 +278,7 @@ class Checker {
 
     Context device_;
     const Case& one_;
+    Precision precision_;
     Tally& tally_;
     CaseData data_;
     Expected expected_;
@@ -282,10 +288,11 @@ class Checker {
 
 }  // namespace
 
-void check_case(const Context& device, const Case& one, unsigned seed, Tally& tally) {
+void check_case(const Context& device, const Case& one, unsigned seed, Precision precision,
+                Tally& tally) {
     ++tally.cases;
     try {
-        Checker checker(device, one, seed, tally);
+        Checker checker(device, one, seed, precision, tally);
         checker.direction(false);
         if (one.gradient) checker.direction(true);
     } catch (const Error& error) {

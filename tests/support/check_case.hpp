@@ -28,7 +28,9 @@ struct Tally {
 
 /// Calls the operator eagerly, forward and backward, by the planner's choice and then with engines
 /// that apply forced, as tally.turns says, and compares all results with the oracle, and two runs
-/// with each other bit by bit. Adds to `tally`; throws nothing of the library's.
-void check_case(const Context& device, const Case& one, unsigned seed, Tally& tally);
+/// with each other bit by bit. Of tf32 results come as close as its rounding lets them, of engines
+/// without a way for it as close as of fp32. Adds to `tally`; throws nothing of the library's.
+void check_case(const Context& device, const Case& one, unsigned seed, Precision precision,
+                Tally& tally);
 
 }  // namespace dlprim::testing

@@ -13,7 +13,7 @@ namespace {
 class Differentiator {
   public:
     Differentiator(Graph& graph, const DifferentiateOptions& options)
-        : graph_(graph), options_(options) {}
+        : graph_(graph), options_(options), net_precision_(graph.precision) {}
 
     void run() {
         mark_dependent();
@@ -119,7 +119,9 @@ class Differentiator {
                                 output_gradients,
                                 {wanted.get(), count},
                                 std::vector<ValueId>(count, no_value)};
+        graph_.precision = node.precision;
         node.op->gradient(context);
+        graph_.precision = net_precision_;
         for (std::size_t i = 0; i < count; ++i) {
             const ValueId dx = context.input_gradients[i];
             if (!wanted[i] || dx == no_value) continue;
@@ -133,6 +135,7 @@ class Differentiator {
 
     Graph& graph_;
     const DifferentiateOptions& options_;
+    const Precision net_precision_;
     std::vector<char> dependent_;               ///< by ValueId of the forward graph
     std::vector<std::vector<ValueId>> pieces_;  ///< what flowed back into each value
 };

@@ -65,6 +65,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
             }
             graph.nodes[k].frozen = node.frozen;
             graph.nodes[k].part = node.part;
+            graph.nodes[k].precision = node.precision;
         }
         hand_on_engine(graph, node, first_new);
         for (std::size_t k = 0; k < outputs.size(); ++k) {

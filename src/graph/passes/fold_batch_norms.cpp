@@ -72,6 +72,7 @@ void fold_batch_norms(Graph& graph) {
         made.engine = linear.engine;
         made.engine_from = linear.engine_from;
         made.engine_by_type = linear.engine_by_type;
+        made.precision = linear.precision;
         made.fused = linear.fused;
         made.fused.push_back(norm.name);
         graph.value(y).name = graph.value(norm.outputs[0]).name;

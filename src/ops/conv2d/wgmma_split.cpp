@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // conv2d.wgmma_split and conv2d_backward_data.wgmma_split: convolution and its data gradient in
-// exact float on tensor cores over plain images (kernels/conv2d/wgmma_split.cl). A data gradient
-// with a stride is one product for each phase of the stride. Small problems split their sums.
+// exact float, or in tf32, on tensor cores over plain images (kernels/conv2d/wgmma_split.cl). A
+// data gradient with a stride is one product for each phase of the stride. Small problems split
+// their sums.
 #include "ops/conv2d/wgmma_split.hpp"
 
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/split_products.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/implicit_gemm.hpp"
@@ -26,18 +28,18 @@ struct Packed {
     std::int64_t depth, steps, rows;
     std::int64_t table_at, planes_at, bytes;
 
-    Packed(const DenseJob& job, std::int64_t wm)
+    Packed(const DenseJob& job, std::int64_t wm, int products)
         : depth(job.group_in * job.kernel_h * job.kernel_w),
           steps(ceil_div(depth, wgmma_depth)),
           rows(ceil_div(job.group_out, 64 * wm) * 64 * wm),
           table_at(rows * 4),
           planes_at(table_at + steps * wgmma_depth * 8),
-          bytes(planes_at + rows * steps * wgmma_depth * 4) {}
+          bytes(planes_at + rows * steps * wgmma_depth * (products == 1 ? 2 : 4)) {}
 };
 
-WgmmaSize size_of(const DenseJob& job) {
+WgmmaSize size_of(const DenseJob& job, int products) {
     return {job.group_out, job.n * job.out_h * job.out_w,
-            ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth)};
+            ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth), products};
 }
 
 // Whether a step of K has one tap: channels fill it, or there is but one.
@@ -67,6 +69,7 @@ class WgmmaSplit : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return wgmma_split_verdict(device, problem);
     }
+    bool computes_in(Precision) const override { return true; }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
@@ -88,7 +91,8 @@ class WgmmaSplit : public Engine {
         const std::int64_t wm = rows_of(problem);
         double seconds = 0;
         for (const DenseJob& job : jobs(problem))
-            seconds += wgmma_seconds(device, size_of(job), wm, tuning.at("splits")) +
+            seconds += wgmma_seconds(device, size_of(job, split_products(problem)), wm,
+                                     tuning.at("splits")) +
                        device.launch_us * 1e-6;
         if (tuning.at("splits") > 1)
             seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
@@ -117,7 +121,7 @@ class WgmmaSplit : public Engine {
         for (const DenseJob& job : jobs(problem)) {
             if (!fill || !is_empty(job))
                 add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
-            at += Packed(job, wm).bytes;
+            at += Packed(job, wm, split_products(problem)).bytes;
         }
         if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
         return launch;
@@ -127,10 +131,12 @@ class WgmmaSplit : public Engine {
                                           const Tuning&, int) const override {
         auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t wm = rows_of(problem);
-        const auto program = context.build({pack_path, kernel_source(pack_path), ""});
+        const int products = split_products(problem);
+        const auto program =
+            context.build({pack_path, kernel_source(pack_path), define("PRODUCTS", products)});
         std::int64_t at = 0;
         for (const DenseJob& job : jobs(problem)) {
-            const Packed packed(job, wm);
+            const Packed packed(job, wm, products);
             NDRange range;
             range.global[0] = static_cast<std::size_t>((packed.rows + packed.steps) * 64);
             range.local[0] = 64;
@@ -174,10 +180,10 @@ class WgmmaSplit : public Engine {
     }
 
     WgmmaSize largest(const Problem& problem) const {
-        WgmmaSize size{1, 1, 1};
+        WgmmaSize size{1, 1, 1, 3};
         double most = -1;
         for (const DenseJob& job : jobs(problem)) {
-            const WgmmaSize s = size_of(job);
+            const WgmmaSize s = size_of(job, split_products(problem));
             const double work =
                 static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
             if (work > most) {
@@ -192,10 +198,11 @@ class WgmmaSplit : public Engine {
         LayoutChoice choice;
         choice.inputs.assign(problem.inputs.size(), Layout::plain());
         choice.outputs.assign(1, Layout::plain());
-        std::string tag = cat(tag_head, wm, ';');
+        const int products = split_products(problem);
+        std::string tag = cat(tag_head, wm, 'p', products, ';');
         std::int64_t bytes = 0;
         for (const DenseJob& job : jobs(problem)) {
-            bytes += Packed(job, wm).bytes;
+            bytes += Packed(job, wm, products).bytes;
             tag +=
                 cat(job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h', job.kernel_h, '@',
                     job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, 'x',
@@ -216,12 +223,14 @@ class WgmmaSplit : public Engine {
     void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                   std::int64_t splits, std::int64_t wm, const DenseJob& job,
                   std::int64_t weight_bytes) const {
-        const Packed packed(job, wm);
-        const WgmmaSize size = size_of(job);
+        const int products = split_products(problem);
+        const Packed packed(job, wm, products);
+        const WgmmaSize size = size_of(job, products);
         const bool split = splits > 1;
         const bool quads = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
                            job.out_w == job.y_w && job.out_h * job.out_w % 4 == 0;
-        const std::string options = define("WM", wm) + define("Y_QUADS", quads) +
+        const std::string options = define("WM", wm) + define("PRODUCTS", products) +
+                                    define("Y_QUADS", quads) +
                                     define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
                                     define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
                                     define("BLOCKED", blocked(job)) +
@@ -289,7 +298,7 @@ Verdict wgmma_split_verdict(const Traits& device, const Problem& problem) {
 double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                      std::int64_t splits) {
     // A step of a tile as measured on an H200: 64 x 128 tiles come two to a compute unit.
-    const double step = wm == 2 ? 1.25e-6 : 0.75e-6;
+    const double step = (wm == 2 ? 1.25e-6 : 0.75e-6) / split_gain(size.products);
     const double groups =
         static_cast<double>(size.tiles_m(wm) * size.tiles_n()) * static_cast<double>(splits);
     const double each = groups / std::max(device.compute_units, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What the wgmma_split engines share: which problems they take, and the model of their speed.
 //
-// They compute in float by products of halves on NVIDIA's warpgroup matrix instructions
-// (kernels/common/split_half.clh, kernels/common/wgmma.clh).
+// They compute in float, or in tf32, by products of halves on NVIDIA's warpgroup matrix
+// instructions (kernels/common/split_half.clh, kernels/common/wgmma.clh).
 #pragma once
 
 #include "engine/engine.hpp"
@@ -19,6 +19,7 @@ Verdict wgmma_split_verdict(const Traits& device, const Problem& problem);
 /// The product of one launch.
 struct WgmmaSize {
     std::int64_t rows, columns, steps;
+    int products;  ///< of halves: see engine/split_products.hpp
     std::int64_t tiles_m(std::int64_t wm) const;
     std::int64_t tiles_n() const;
 };

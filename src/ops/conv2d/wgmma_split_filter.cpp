@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_split: the filter gradient in exact float on tensor cores over plain
-// images (kernels/conv2d/wgmma_split_filter.cl), its long sums split over work-groups into the
-// workspace and added in order.
+// conv2d_backward_filter.wgmma_split: the filter gradient in exact float, or in tf32, on tensor
+// cores over plain images (kernels/conv2d/wgmma_split_filter.cl), its long sums split over
+// work-groups into the workspace and added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/split_products.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/implicit_gemm.hpp"
@@ -17,8 +18,12 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split_filter.cl";
 
-WgmmaSize size_of(const Geometry& g) {
-    return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth)};
+WgmmaSize size_of(const Geometry& g, int products) {
+    return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth), products};
+}
+
+WgmmaSize size_of(const Problem& problem) {
+    return size_of(Geometry::of(problem), split_products(problem));
 }
 
 class WgmmaSplitFilter : public Engine {
@@ -34,6 +39,7 @@ class WgmmaSplitFilter : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return wgmma_split_verdict(device, problem);
     }
+    bool computes_in(Precision) const override { return true; }
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
@@ -47,14 +53,14 @@ class WgmmaSplitFilter : public Engine {
                     const Tuning& tuning) const override {
         // Both sides are made while multiplying, which takes longer than weights at hand.
         const double seconds =
-            1.5 * wgmma_split_seconds(device, size_of(Geometry::of(problem)), tuning.at("wm"),
+            1.5 * wgmma_split_seconds(device, size_of(problem), tuning.at("wm"),
                                       parts(problem, tuning).count, output_bytes(problem)) +
             device.launch_us * 1e-6;
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return choose_wgmma(device, size_of(Geometry::of(problem)), output_bytes(problem), 256e6);
+        return choose_wgmma(device, size_of(problem), output_bytes(problem), 256e6);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
@@ -66,12 +72,13 @@ class WgmmaSplitFilter : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Geometry g = flattened(problem);
-        const WgmmaSize size = size_of(g);
+        const WgmmaSize size = size_of(g, split_products(problem));
         const std::int64_t wm = tuning.at("wm");
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
-        const std::string options = define("WM", wm) + define("KERNEL_H", g.kh) +
-                                    define("KERNEL_W", g.kw) + define("TAP_OUTER", g.in % 16 == 0) +
+        const std::string options = define("WM", wm) + define("PRODUCTS", size.products) +
+                                    define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+                                    define("TAP_OUTER", g.in % 16 == 0) +
                                     define("ROW_TAIL", g.out % (64 * wm) != 0) + define("H", g.h) +
                                     define("W", g.w) + define("OH", g.oh) + define("OW", g.ow) +
                                     define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw);
@@ -114,7 +121,7 @@ class WgmmaSplitFilter : public Engine {
         std::int64_t count, steps;
     };
     static Parts parts(const Problem& problem, const Tuning& tuning) {
-        const std::int64_t steps = size_of(Geometry::of(problem)).steps;
+        const std::int64_t steps = size_of(problem).steps;
         const std::int64_t splits = std::max<std::int64_t>(tuning.at("splits"), 1);
         const std::int64_t each = std::max<std::int64_t>(1, ceil_div(steps, splits));
         return {std::max<std::int64_t>(1, ceil_div(steps, each)), each};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_split: products in exact float on NVIDIA's tensor cores
+// matmul.wgmma_split: products in exact float, or in tf32, on NVIDIA's tensor cores
 // (kernels/matmul/wgmma_split.cl); long sums of small products are split along k into the
 // workspace, and added in order by a second kernel.
 #include "base/text.hpp"
+#include "engine/split_products.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ Cut cut_of(const Gemm& g, const Tuning& tuning) {
 
 double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, const Cut& cut) {
     // A step of a tile, as of the convolutions on an H200.
-    const double step = cut.wm == 2 ? 2.2e-6 : 1.6e-6;
+    const double step = (cut.wm == 2 ? 2.2e-6 : 1.6e-6) / split_gain(split_products(problem));
     const double rounds =
         std::ceil(static_cast<double>(cut.groups(g)) / std::max(device.compute_units, 1));
     double seconds = rounds * step * (static_cast<double>(cut.k_part) / depth + 2.0);
@@ -57,6 +58,7 @@ class WgmmaSplit : public MatMulEngine {
             return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
         return check_gemm(problem);
     }
+    bool computes_in(Precision) const override { return true; }
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
@@ -106,8 +108,10 @@ class WgmmaSplit : public MatMulEngine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Cut cut = cut_of(gemm_of(problem), tuning);
-        return tiled_launch(context, problem, "matmul/wgmma_split.cl", "matmul_wgmma_split",
-                            cat("#define WM ", cut.wm, "\n"), items, cut);
+        return tiled_launch(
+            context, problem, "matmul/wgmma_split.cl", "matmul_wgmma_split",
+            cat("#define WM ", cut.wm, "\n#define PRODUCTS ", split_products(problem), "\n"), items,
+            cut);
     }
 };
 
