@@ -200,7 +200,7 @@ class Train(CommandTest):
 
     def test_precisions(self):
         for precision in ("fp32", "tf32"):
-            self.train(precision, "-d", "cpu", "--epochs", "1", "--precision", precision)
+            self.train(precision, "-d", "cpu", "--precision", precision)
         self.assert_same_run("fp32", "tf32")
         self.refuse(["precision fp16 is not offered"], "train", self.config(), "--out", self.folder / "no",
                     "--precision", "fp16")
