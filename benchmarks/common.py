@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the benchmark scripts share: dlprim_benchmark's times, PyTorch's, and the table."""
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -11,6 +12,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
+BENCHMARK = str(ROOT / "build/tools/dlprim_benchmark")
 NETS = ["alexnet", "resnet18", "resnet50", "vgg16", "mobilenet_v2"]
 
 
@@ -26,23 +28,37 @@ def median_ms(batch, iterations, warmup):
     return statistics.median(times)
 
 
-def dlprim_ms(command, device, net, batch, training, iterations, warmup, more=()):
-    """Median time of a batch by dlprim_benchmark, without copies of inputs and outputs."""
+def output_of(command):
+    """What a command prints. One that fails throws, with the last line of its stderr."""
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        raise RuntimeError(f"exit status {done.returncode}: {lines[-1] if lines else 'not a word'}")
+    return done.stdout
+
+
+def dlprim_result(command, device, path, batch, training, iterations, warmup, more=()):
+    """What dlprim_benchmark measures of a network's file, as a dictionary; its times are without copies."""
     with tempfile.TemporaryDirectory() as folder:
         result = pathlib.Path(folder) / "result.json"
-        subprocess.run([command, device, str(ROOT / "examples/nets" / (net + ".json")), "-B", str(batch), "-i", str(iterations),
-                        "-w", str(max(warmup, 1)), "--json", str(result), *(["-a"] if training else []), *more],
-                       check=True, stdout=subprocess.DEVNULL)
-        return json.loads(result.read_text())["ms_per_batch"]["median"]
+        output_of([command, device, str(path), "-B", str(batch), "-i", str(iterations), "-w", str(max(warmup, 1)),
+                   "--json", str(result), *(["-a"] if training else []), *more])
+        return json.loads(result.read_text())
 
 
-def torch_batch(net, batch, training, device, channels_last, compiled=False):
+def image_size(net, size=None):
+    """That asked for, or the network's own."""
+    import torchvision_net
+    return size or torchvision_net.image_size(net)
+
+
+def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None):
     """A function that runs one batch of PyTorch's network, to the end."""
     import torch
-    from torchvision_net import image_size, make_model
+    from torchvision_net import make_model
     form = torch.channels_last if channels_last else torch.contiguous_format
     model = make_model(net).to(device=device, memory_format=form).train(training)
-    size = image_size(net)
+    size = image_size(net, size)
     x = torch.randn(batch, 3, size, size, device=device).to(memory_format=form)
     label = torch.zeros(batch, dtype=torch.long, device=device)
     forward = torch.compile(model) if compiled else model
@@ -73,7 +89,8 @@ def attempt(what, measure):
 
 
 def library_version(command):
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
     return "dlprim " + (commit or pathlib.Path(command).name)
 
 
@@ -87,26 +104,60 @@ def processor():
     return platform.processor() or platform.machine()
 
 
+def machine():
+    """Processor, cores, caches, memory, system, and what else it does: as much of it as the system tells."""
+    about = [processor()]
+    cpus = pathlib.Path("/sys/devices/system/cpu")
+    try:
+        cores = {path.read_text() for path in cpus.glob("cpu[0-9]*/topology/thread_siblings_list")}
+        about.append(f"{len(cores)} cores, {os.cpu_count()} threads, {len(os.sched_getaffinity(0))} of them ours")
+        for cache in sorted(cpus.glob("cpu0/cache/index*")):
+            names = ("level", "type", "size", "shared_cpu_list")
+            level, kind, size, shared = [(cache / name).read_text().strip() for name in names]
+            if kind != "Instruction":
+                about.append(f"L{level} {size} for {shared}")
+        about.append(f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / (1 << 30):.0f} GiB")
+        about.append(f"{platform.system()} {platform.release()}")
+        about.append(f"load {os.getloadavg()[0]:.2f} before the run")
+    except (OSError, ValueError, AttributeError):
+        pass
+    return "; ".join(about)
+
+
 class Table:
-    """Rows of medians: one column a library, and for each peer how many times dlprim's speed is the peer's."""
+    """Rows of medians: dlprim's column, then one a peer. With memory, a column of MiB stands beside each, and one ratio
+    ends the row: the best peer's time over dlprim's. Without, there is a ratio for each peer: ours over its."""
 
-    def __init__(self, columns):
-        self.columns, self.rows = columns, []
+    def __init__(self, columns, memory=False):
+        self.columns, self.memory, self.rows = columns, memory, []
 
-    def add(self, label, times):
-        """times: column -> ms, or None where there is none."""
-        self.rows.append((label, times))
-        shown = ", ".join(f"{column} {times[column]:.1f} ms" for column in self.columns if times.get(column))
+    def add(self, label, results):
+        """results: column -> {"ms": time, "mib": memory, if known}, or None where there is none."""
+        self.rows.append((label, results))
+        shown = ", ".join(f"{name} {results[name]['ms']:.1f} ms" for name in self.columns if results.get(name))
         print(f"{label}: {shown}", file=sys.stderr, flush=True)
 
     def print(self, head):
-        print(head + "\n")
-        peers = self.columns[1:]
-        print("| net | " + " | ".join([f"{column}, ms" for column in self.columns] + [f"dlprim / {peer}" for peer in peers]) + " |")
-        print("|---|" + "---:|" * (len(self.columns) + len(peers)))
-        for label, times in self.rows:
-            ours = times.get(self.columns[0])
-            cells = [f"{times[c]:.2f}" if times.get(c) else "-" for c in self.columns]
-            cells += [f"{ours / times[p]:.2f}" if ours and times.get(p) else "-" for p in peers]
+        ours, peers = self.columns[0], self.columns[1:]
+        heads = [text for column in self.columns for text in [f"{column}, ms"] + (["MiB"] if self.memory else [])]
+        heads += ([f"best / {ours}"] if peers else []) if self.memory else [f"{ours} / {peer}" for peer in peers]
+        print(head + "\n\n| net | " + " | ".join(heads) + " |\n|---|" + "---:|" * len(heads))
+        for label, results in self.rows:
+            ms = {column: result["ms"] for column, result in results.items() if result}
+            mib = {column: result.get("mib") for column, result in results.items() if result}
+            cells = []
+            for column in self.columns:
+                cells.append(f"{ms[column]:.2f}" if column in ms else "-")
+                if self.memory:
+                    cells.append(f"{mib[column]:.1f}" if mib.get(column) is not None else "-")
+            if not self.memory:
+                cells += [f"{ms[ours] / ms[peer]:.2f}" if ours in ms and peer in ms else "-" for peer in peers]
+            elif peers:
+                best = min((ms[peer] for peer in peers if peer in ms), default=None)
+                cells.append(f"{best / ms[ours]:.2f}" if best and ours in ms else "-")
             print(f"| {label} | " + " | ".join(cells) + " |")
-        print("\nMedians; a ratio is dlprim's time over the other's: below 1, dlprim is faster.")
+        if self.memory:
+            print(f"\nMedians. MiB: the peak of {ours}'s plan; the growth of a peer's resident memory. "
+                  f"Ratio: the best peer's time over {ours}'s: above 1, {ours} is faster.")
+        else:
+            print(f"\nMedians; a ratio is {ours}'s time over the other's: below 1, {ours} is faster.")

@@ -13,20 +13,27 @@ import argparse
 import common
 
 
-def torch_ms(arguments, net, training, compiled):
+def torch_result(arguments, net, training, compiled):
     import torch
     times = []
     for channels_last in (False, True):
         times.append(common.median_ms(common.torch_batch(net, arguments.batch, training, "cuda", channels_last, compiled),
                                       arguments.iterations, arguments.warmup))
         torch.cuda.empty_cache()
-    return min(times)
+    return {"ms": min(times)}
+
+
+def dlprim_result(arguments, net, training):
+    path = common.ROOT / "examples/nets" / (net + ".json")
+    result = common.dlprim_result(arguments.benchmark, arguments.device, path, arguments.batch, training,
+                                  arguments.iterations, arguments.warmup)
+    return {"ms": result["ms_per_batch"]["median"]}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", default=common.NETS)
-    parser.add_argument("--benchmark", default=str(common.ROOT / "build/tools/dlprim_benchmark"), help="dlprim's command")
+    parser.add_argument("--benchmark", default=common.BENCHMARK, help="dlprim's command")
     parser.add_argument("-d", "--device", default="gpu", help="dlprim's device")
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--no-training", action="store_true")
@@ -53,12 +60,11 @@ def main():
     for training in [False] if arguments.no_training else [False, True]:
         table = common.Table(columns)
         for net in arguments.nets:
-            times = {"dlprim": common.attempt(f"dlprim {net}", lambda: common.dlprim_ms(
-                arguments.benchmark, arguments.device, net, arguments.batch, training, arguments.iterations, arguments.warmup))}
+            results = {"dlprim": common.attempt(f"dlprim {net}", lambda: dlprim_result(arguments, net, training))}
             for column in columns[1:]:
-                times[column] = common.attempt(f"{column} {net}", lambda: torch_ms(
+                results[column] = common.attempt(f"{column} {net}", lambda: torch_result(
                     arguments, net, training, column.endswith("compiled")))
-            table.add(f"{net}, batch {arguments.batch}", times)
+            table.add(f"{net}, batch {arguments.batch}", results)
         table.print("Training step with Adam" if training else "Inference")
         print(flush=True)
 

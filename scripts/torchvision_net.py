@@ -236,10 +236,10 @@ class Exporter:
             self.output = self.tensors[node.args[0]]
 
 
-def export(name, batch, loss, keep_dropout, model=None):
+def export(name, batch, loss, keep_dropout, model=None, size=None):
     """The network as a dictionary, and its exporter, which knows what came from where."""
     model = model or make_model(name)
-    size = image_size(name)
+    size = size or image_size(name)
     model.eval()
     exporter = Exporter(model, batch, size, keep_dropout)
     net = {"inputs": [{"name": "data", "shape": [batch, 3, size, size]}], "outputs": [exporter.output], "operators": exporter.operators}
