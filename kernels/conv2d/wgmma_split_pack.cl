@@ -5,23 +5,26 @@
 //             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
 //   planes    for each tile and step the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves, swizzled
 //             (wgmma.clh)
-// A work-group a row, and one for each 64 entries of the table behind them. Local memory: 256 bytes.
+// A work-group a row, and one for each 256 entries of the table behind them. Local memory: 1 KiB.
 //
 // Defines: PRODUCTS.
 #include "common/split_half.clh"
 
-kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
+#define ITEMS 256
+
+kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_split_pack(
     global const float* weight, ulong weight_offset, global uchar* packed, ulong packed_offset, int rows,
-    int group_out, int depth, int block, int steps, int tile, int kernel_h, int kernel_w, int weight_w, int h0, int h_step,
+    int group_out, int group_in, int depth, int block, int steps, int tile, int kernel_h, int kernel_w, int weight_w, int h0, int h_step,
     int w0, int w_step, long weight_out, long weight_in, int plane, int row_pitch, int dilate_h, int dilate_w,
     long table_at, long planes_at) {
-    local uint largest[64];
+    local uint largest[ITEMS];
     const int id = get_local_id(0), group = get_group_id(0), taps = kernel_h * kernel_w;
     packed += packed_offset;
 #define PLACE(k)                                                                       \
     const int tap = (k) / block % taps, c = (k) / block / taps * block + (k) % block;
     if (group >= rows) {
-        const int k = (group - rows) * 64 + id;
+        const int k = (group - rows) * ITEMS + id;
+        if (k >= steps * 64) return;
         int2 entry = (int2)(0, 15 | 31 << 8);
         if (k < depth) {
             PLACE(k)
@@ -39,20 +42,24 @@ kernel __attribute__((reqd_work_group_size(64, 1, 1))) void wgmma_split_pack(
     if (live && (k) < depth) {                                                                    \
         PLACE(k)                                                                                  \
         const int ky = tap / kernel_w, kx = tap - ky * kernel_w;                                  \
-        v = weight[c * weight_in + (h0 + ky * h_step) * weight_w + w0 + kx * w_step];             \
+        if (c < group_in) v = weight[c * weight_in + (h0 + ky * h_step) * weight_w + w0 + kx * w_step]; \
     }
-    for (int k = id; k < depth; k += 64) {
+    for (int k = id; k < depth; k += ITEMS) {
         WEIGHT(k, v)
         most = max(most, as_uint(v) & 0x7fffffffu);
     }
     largest[id] = most;
+    for (int half_ = ITEMS / 2; half_ > 0; half_ /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (id < half_) largest[id] = max(largest[id], largest[id + half_]);
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = 0; i < 64; ++i) most = max(most, largest[i]);
+    most = largest[0];
     const float scale = SPLIT_SCALE(most);
     if (id == 0) ((global float*)packed)[group] = SPLIT_UNSCALE(most);
     const int row = group % tile;
     global uchar* planes = packed + planes_at + (long)(group / tile) * steps * tile * (PLANES * 128);
-    for (int chunk = id; chunk < steps * 8; chunk += 64) {
+    for (int chunk = id; chunk < steps * 8; chunk += ITEMS) {
         uint upper[4], lower[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {

@@ -58,10 +58,10 @@ Verdict index_verdict(const Problem& problem);
 /// The same, and the smallest tile fits the device.
 Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
 
-/// Adds the call that makes the problem's output from `splits` parts in the workspace, with bias
-/// and epilogue (kernels/conv2d/split_sum.cl).
+/// Adds the call that makes the problem's output from `splits` parts in the workspace, from byte
+/// `parts_at` of it on, with bias and epilogue (kernels/conv2d/split_sum.cl).
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                   std::int64_t splits);
+                   std::int64_t splits, std::uint64_t parts_at = 0);
 constexpr const char* split_sum_source = "conv2d/split_sum.cl";
 
 /// Whether no tap reaches the outputs of a job: a phase of a data gradient whose stride exceeds the

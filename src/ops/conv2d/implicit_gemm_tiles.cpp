@@ -174,14 +174,15 @@ Verdict index_verdict(const Problem& problem) {
 }
 
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                   std::int64_t splits) {
+                   std::int64_t splits, std::uint64_t parts_at) {
     const Shape& shape = problem.outputs[0].shape;
     const auto program = context.build(
         {split_sum_source, with_epilogue(kernel_source(split_sum_source), problem.epilogue), ""});
     KernelCall call(program, "split_sum", rounded_range(context.traits(), shape.numel()));
     const int result = static_cast<int>(problem.inputs.size());
     const bool bias = problem.op == forward_type && has_bias(problem);
-    call.tensor("parts", result + 1).tensor("bias", bias ? 2 : result + 1).tensor("y", result);
+    call.tensor_at("parts", result + 1, parts_at);
+    call.tensor("bias", bias ? 2 : result + 1).tensor("y", result);
     call.scalar("count", shape.numel()).scalar("splits", static_cast<std::int32_t>(splits));
     call.scalar("has_bias", std::int32_t(bias));
     call.scalar("channels", static_cast<std::int32_t>(shape[1]));

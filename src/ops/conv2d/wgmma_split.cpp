@@ -11,6 +11,7 @@
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/implicit_gemm.hpp"
+#include "ops/conv2d/wgmma_weights.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -20,22 +21,6 @@ namespace dlprim::conv2d {
 namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split.cl";
-constexpr const char* pack_path = "conv2d/wgmma_split_pack.cl";
-constexpr std::string_view tag_head = "conv2d.wgmma_split:";
-
-// Where things are in a job's packed weights, in bytes; see wgmma_split_pack.cl.
-struct Packed {
-    std::int64_t depth, steps, rows;
-    std::int64_t table_at, planes_at, bytes;
-
-    Packed(const DenseJob& job, std::int64_t wm, int products)
-        : depth(job.group_in * job.kernel_h * job.kernel_w),
-          steps(ceil_div(depth, wgmma_depth)),
-          rows(ceil_div(job.group_out, 64 * wm) * 64 * wm),
-          table_at(rows * 4),
-          planes_at(table_at + steps * wgmma_depth * 8),
-          bytes(planes_at + rows * steps * wgmma_depth * (products == 1 ? 2 : 4)) {}
-};
 
 WgmmaSize size_of(const DenseJob& job, int products) {
     return {job.group_out, job.n * job.out_h * job.out_w,
@@ -58,7 +43,7 @@ class WgmmaSplit : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {source_path,
-                pack_path,
+                wgmma_weights_source,
                 split_sum_source,
                 phase_fill_source,
                 "common/wgmma_tile.clh",
@@ -88,7 +73,7 @@ class WgmmaSplit : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        const std::int64_t wm = rows_of(problem);
+        const std::int64_t wm = wgmma_weight_rows(problem);
         double seconds = 0;
         for (const DenseJob& job : jobs(problem))
             seconds += wgmma_seconds(device, size_of(job, split_products(problem)), wm,
@@ -103,7 +88,7 @@ class WgmmaSplit : public Engine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // The layout settles the tile; the job with most work decides the parts.
-        const std::int64_t wm = rows_of(problem);
+        const std::int64_t wm = wgmma_weight_rows(problem);
         return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6, wm);
     }
 
@@ -114,14 +99,14 @@ class WgmmaSplit : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
-        const std::int64_t wm = rows_of(problem);
+        const std::int64_t wm = wgmma_weight_rows(problem);
         std::int64_t at = 0;
         const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
         if (fill) add_phase_fill(*launch, context, problem);
         for (const DenseJob& job : jobs(problem)) {
             if (!fill || !is_empty(job))
                 add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
-            at += Packed(job, wm, split_products(problem)).bytes;
+            at += WgmmaWeights(job, wm, split_products(problem), blocked(job)).bytes;
         }
         if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
         return launch;
@@ -129,47 +114,7 @@ class WgmmaSplit : public Engine {
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
-        auto launch = std::make_unique<KernelLaunch>();
-        const std::int64_t wm = rows_of(problem);
-        const int products = split_products(problem);
-        const auto program =
-            context.build({pack_path, kernel_source(pack_path), define("PRODUCTS", products)});
-        std::int64_t at = 0;
-        for (const DenseJob& job : jobs(problem)) {
-            const Packed packed(job, wm, products);
-            NDRange range;
-            range.global[0] = static_cast<std::size_t>((packed.rows + packed.steps) * 64);
-            range.local[0] = 64;
-            range.local[1] = range.local[2] = 1;
-            KernelCall call(program, "wgmma_split_pack", range);
-            call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at), 1);
-            const std::pair<const char*, std::int64_t> sizes[] = {
-                {"rows", packed.rows},
-                {"group_out", job.group_out},
-                {"depth", packed.depth},
-                {"block", blocked(job) && job.kernel_h * job.kernel_w > 1 ? wgmma_depth : 1},
-                {"steps", packed.steps},
-                {"tile", 64 * wm},
-                {"kernel_h", job.kernel_h},
-                {"kernel_w", job.kernel_w},
-                {"weight_w", job.weight_w},
-                {"h0", job.h0},
-                {"h_step", job.h_step},
-                {"w0", job.w0},
-                {"w_step", job.w_step},
-                {"plane", job.x_h * job.x_w},
-                {"row_pitch", job.x_w},
-                {"dilate_h", job.dilate_h},
-                {"dilate_w", job.dilate_w}};
-            for (const auto& [parameter, value] : sizes)
-                call.scalar(parameter, static_cast<std::int32_t>(value));
-            call.scalar("weight_out", job.weight_out).scalar("weight_in", job.weight_in);
-            call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
-            call.check();
-            launch->add(std::move(call));
-            at += packed.bytes;
-        }
-        return launch;
+        return pack_wgmma_weights(context, all_weights(problem, wgmma_weight_rows(problem)));
     }
 
   private:
@@ -194,37 +139,21 @@ class WgmmaSplit : public Engine {
         return size;
     }
 
-    LayoutChoice choice_of(const Problem& problem, std::int64_t wm) const {
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::plain());
-        choice.outputs.assign(1, Layout::plain());
-        const int products = split_products(problem);
-        std::string tag = cat(tag_head, wm, 'p', products, ';');
-        std::int64_t bytes = 0;
-        for (const DenseJob& job : jobs(problem)) {
-            bytes += Packed(job, wm, products).bytes;
-            tag +=
-                cat(job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h', job.kernel_h, '@',
-                    job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/', job.w_step, 'x',
-                    job.x_h, ',', job.x_w, 'd', job.dilate_h, ',', job.dilate_w, ';');
-        }
-        choice.inputs[1] = Layout::packed(tag, static_cast<std::uint64_t>(bytes));
-        return choice;
+    std::vector<WgmmaWeights> all_weights(const Problem& problem, std::int64_t wm) const {
+        std::vector<WgmmaWeights> all;
+        for (const DenseJob& job : jobs(problem))
+            all.emplace_back(job, wm, split_products(problem), blocked(job));
+        return all;
     }
-
-    /// Rows of a tile, in 64, that the weights are packed for.
-    static std::int64_t rows_of(const Problem& problem) {
-        const std::string& tag = problem.inputs.at(1).layout.tag;
-        require(tag.size() > tag_head.size() && tag.compare(0, tag_head.size(), tag_head) == 0,
-                "conv2d.wgmma_split wants weights that it has packed");
-        return tag[tag_head.size()] - '0';
+    LayoutChoice choice_of(const Problem& problem, std::int64_t wm) const {
+        return wgmma_weights_choice(problem, all_weights(problem, wm));
     }
 
     void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                   std::int64_t splits, std::int64_t wm, const DenseJob& job,
                   std::int64_t weight_bytes) const {
         const int products = split_products(problem);
-        const Packed packed(job, wm, products);
+        const WgmmaWeights packed(job, wm, products, blocked(job));
         const WgmmaSize size = size_of(job, products);
         const bool split = splits > 1;
         const bool quads = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
@@ -298,7 +227,7 @@ Verdict wgmma_split_verdict(const Traits& device, const Problem& problem) {
 double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                      std::int64_t splits) {
     // A step of a tile as measured on an H200: 64 x 128 tiles come two to a compute unit.
-    const double step = (wm == 2 ? 1.25e-6 : 0.75e-6) / split_gain(size.products);
+    const double step = (wm == 2 ? 1.25e-6 : 0.75e-6) * size.pace / split_gain(size.products);
     const double groups =
         static_cast<double>(size.tiles_m(wm) * size.tiles_n()) * static_cast<double>(splits);
     const double each = groups / std::max(device.compute_units, 1);

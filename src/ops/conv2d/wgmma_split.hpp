@@ -19,7 +19,8 @@ Verdict wgmma_split_verdict(const Traits& device, const Problem& problem);
 /// The product of one launch.
 struct WgmmaSize {
     std::int64_t rows, columns, steps;
-    int products;  ///< of halves: see engine/split_products.hpp
+    int products;     ///< of halves: see engine/split_products.hpp
+    double pace = 1;  ///< a step's time by the engine, over wgmma_split's
     std::int64_t tiles_m(std::int64_t wm) const;
     std::int64_t tiles_n() const;
 };

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// conv2d.wgmma_planes and conv2d_backward_data.wgmma_planes: a convolution (or one phase of a data gradient) on
+// tensor cores over images that are split into halves beforehand (wgmma_planes_pack.cl): a step of K is 64 channels of
+// one tap, and its operands come to local memory by asynchronous copies of 16 bytes, nothing else. PRODUCTS 3: exact
+// float (upper and lower halves, three products); PRODUCTS 1: the upper halves alone.
+//
+//   rows: output channels, BM = 64 * WM;  columns: 128 output pixels of all images, in the order COLUMN_PIXEL, which
+//   leaves a work-item quads of pixels that follow each other;  K: blocks of 64 input channels, within them taps.
+//   Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
+//
+// Two warpgroups, beside each other in rows (WM 2) or in columns (WM 1). STAGES steps are in local memory: one that
+// the tensor cores work on, the others on their way. Weights come packed (wgmma_split_pack.cl).
+//
+// Defines: WM; PRODUCTS; STAGES; KERNEL_H, KERNEL_W; Y_QUADS: y is written without gaps and its planes are multiples
+// of four pixels.
+#include "common/wgmma_tile.clh"
+
+#define A_TILE(at) WGMMA_ROWS(at)
+#define A_STEP WGMMA_STEP(32)
+#define B_TILE(at) WGMMA_ROWS(at)
+#define B_STEP WGMMA_STEP(32)
+#define TAPS (KERNEL_H * KERNEL_W)
+#define COLUMN_PIXEL(c) (((c) >> 4) * 16 + ((c) >> 1 & 3) * 4 + ((c) >> 3 & 1) * 2 + ((c)&1))
+
+#define COPY_16(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+// `size` of the bytes are read, zeros follow them.
+#define COPY_16_OF(to, from, size) \
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+#define COPY_4_OF(to, from, size) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
+    global const uchar* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
+    ulong bias_offset, global float* y, ulong y_offset, int has_bias, int pixels, int x_pixels, int channels_out,
+    int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
+    int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int blocks, int steps,
+    int steps_part, int tiles_m, int tiles_n, long planes_at, long part_stride EPILOGUE_PARAMETERS) {
+    local uchar tiles[STAGES * STAGE] __attribute__((aligned(1024)));
+    local float unscale[STAGES * BN] __attribute__((aligned(16)));
+    local int places[BN];
+    const uint tiles_at = (uint)tiles, unscale_at = (uint)unscale;
+    const int id = get_local_id(0), warp = id >> 5, lane = id & 31, warpgroup = id >> 7;
+    const int tile_m = (int)get_group_id(0) % tiles_m, m0 = tile_m * BM;
+    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
+    const int part = (int)get_group_id(0) / tiles_m / tiles_n;
+    const int first = part * steps_part, last = min(steps, first + steps_part);
+    const int out_plane = out_h * out_w, y_plane = y_h * y_w;
+    x += x_offset;
+    w += w_offset;
+
+    // The place of tap (0, 0) of an output pixel among all images' pixels, and which taps are inside: rows of them in
+    // the lower bits, columns in the upper.
+#define LOCATE(column, base, mask)                                                                              \
+    {                                                                                                           \
+        const int pixel = n0 + COLUMN_PIXEL(column), image = pixel / out_plane;                                 \
+        const int inside = pixel - image * out_plane, row = inside / out_w;                                     \
+        const int top = row * stride_h - pad_h, left = (inside - row * out_w) * stride_w - pad_w;               \
+        base = (image * x_h + top) * x_w + left;                                                                \
+        mask = 0;                                                                                               \
+        for (int k = 0; k < KERNEL_H; ++k) mask |= ((uint)(top + k * dilate_h) < (uint)x_h) << k;               \
+        for (int k = 0; k < KERNEL_W; ++k) mask |= ((uint)(left + k * dilate_w) < (uint)x_w) << (16 + k);       \
+        if (pixel >= pixels) mask = 0;                                                                          \
+    }
+    // A work-item copies one 16-byte chunk of four columns, and the factor of a fifth.
+    const int chunk = id & 7, row = id >> 3;
+    global const uchar* from[4];
+    uint mask[4], factor_mask;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        int base;
+        LOCATE(row + 32 * i, base, mask[i])
+        from[i] = x + (long)base * 128 + chunk * 16;
+    }
+    int factor_base;
+    LOCATE(id & 127, factor_base, factor_mask)
+    global const uchar* factors = x + (long)blocks * x_pixels * (128 * PLANES) + (long)factor_base * 4;
+    if (id < BN) {
+        const int pixel = n0 + id, image = pixel / out_plane, inside = pixel - image * out_plane, r = inside / out_w;
+        places[id] = pixel < pixels ? image * channels_out * y_plane + (row0 + r * row_step) * y_w + column0 +
+                                          (inside - r * out_w) * column_step
+                                    : -1;
+    }
+    const uint to = tiles_at + PLANES * A_PLANE + WGMMA_AT(row, chunk);
+    const long lower = (long)blocks * x_pixels * 128;
+    global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
+#define COPY(t, stage)                                                                                          \
+    {                                                                                                           \
+        const int block = (t) / TAPS, tap = (t) - block * TAPS, ky = tap / KERNEL_W, kx = tap - ky * KERNEL_W;  \
+        const long far = (long)block * x_pixels + ky * dilate_h * x_w + kx * dilate_w;                          \
+        const uint at = (stage)*STAGE;                                                                          \
+        _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i)                                     \
+            COPY_16(tiles_at + at + id * 16 + i * 4096, weights + (long)(t) * (PLANES * A_PLANE) + i * 4096)    \
+        _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                                         \
+            const uint size = (mask[i] >> ky & mask[i] >> (16 + kx) & 1) << 4;                                  \
+            COPY_16_OF(to + at + i * 4096, from[i] + far * 128, size)                                           \
+            if (PLANES == 2) COPY_16_OF(to + at + B_PLANE + i * 4096, from[i] + lower + far * 128, size)        \
+        }                                                                                                       \
+        if (id < BN) {                                                                                          \
+            const uint size = (factor_mask >> ky & factor_mask >> (16 + kx) & 1) << 2;                          \
+            COPY_4_OF(unscale_at + ((stage)*BN + id) * 4, factors + far * 4, size)                              \
+        }                                                                                                       \
+    }
+#define COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
+
+    float sum[SUMS], product[SUMS];
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
+#pragma unroll
+    for (int i = 0; i < STAGES - 1; ++i) {
+        if (first + i < last) COPY(first + i, i)
+        COMMIT
+    }
+    int stage = 0;
+    for (int t = first; t < last; ++t) {
+#if STAGES == 2
+        asm volatile("cp.async.wait_group 0;" ::: "memory");
+#elif STAGES == 3
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+#else
+        asm volatile("cp.async.wait_group 2;" ::: "memory");
+#endif
+        WGMMA_FENCE
+        // Step t is there for all, and nobody reads step t - 1 any more.
+        barrier(CLK_LOCAL_MEM_FENCE);
+        const uint a_at = tiles_at + stage * STAGE + (WM == 2 ? warpgroup * 8192 : 0);
+        const uint b_at = tiles_at + stage * STAGE + PLANES * A_PLANE + (WM == 2 ? 0 : warpgroup * 8192);
+        MULTIPLY(A_TILE(a_at), A_TILE(a_at + A_PLANE), B_TILE(b_at), B_TILE(b_at + B_PLANE), "0, 0")
+        {
+            const int next = stage == 0 ? STAGES - 1 : stage - 1;
+            if (t + STAGES - 1 < last) COPY(t + STAGES - 1, next)
+            COMMIT
+        }
+        WGMMA_WAIT(product)
+        local const float* undo = unscale + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
+#pragma unroll
+        for (int i = 0; i < SUMS / 4; ++i) {
+            const float2 f = *(local const float2*)(undo + 8 * i);
+            sum[4 * i] = fma(product[4 * i], f.x, sum[4 * i]);
+            sum[4 * i + 1] = fma(product[4 * i + 1], f.y, sum[4 * i + 1]);
+            sum[4 * i + 2] = fma(product[4 * i + 2], f.x, sum[4 * i + 2]);
+            sum[4 * i + 3] = fma(product[4 * i + 3], f.y, sum[4 * i + 3]);
+        }
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
+    }
+    // `places`, where no step was.
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    y += y_offset + (ulong)part * part_stride;
+    bias += bias_offset;
+#if Y_QUADS
+    const int aligned = (((ulong)part * part_stride + y_offset) & 3) == 0;
+#endif
+#pragma unroll
+    for (int half_ = 0; half_ < 2; ++half_) {
+        const int m = m0 + (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + half_ * 8;
+        if (m < channels_out) {
+            const float factor = ((global const float*)w)[m], offset = has_bias ? bias[m] : 0.0f;
+            global float* result = y + (ulong)m * y_plane;
+#pragma unroll
+            for (int quad = 0; quad < SUMS / 8; ++quad) {
+                local const int* place = places + (WM == 2 ? 0 : warpgroup * 64) + quad * 16 + (lane & 3) * 4;
+                float v[4];
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    v[j] = sum[8 * quad + 4 * (j >> 1) + 2 * half_ + (j & 1)] * factor + offset;
+#if Y_QUADS
+                    const int p = place[0] + j;
+                    if (place[0] >= 0) {
+#else
+                    const int p = place[j];
+                    if (p >= 0) {
+#endif
+                        const ulong at = (ulong)m * y_plane + p;
+                        EPILOGUE(v[j], at);
+#if Y_QUADS
+                        if (!aligned)
+#endif
+                            result[p] = v[j];
+                    }
+                }
+#if Y_QUADS
+                if (aligned && place[0] >= 0)
+                    *(global float4*)(result + place[0]) = (float4)(v[0], v[1], v[2], v[3]);
+#endif
+            }
+        }
+    }
+}
