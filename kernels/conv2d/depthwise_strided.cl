@@ -6,7 +6,8 @@
 // which of them is known when this is compiled. Their dy are the SPAN columns from strip * OUTPUTS / STRIDE_W + LOW on.
 // No local memory.
 //
-// Defines: KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, DILATE_W, PAD_W, OUTPUTS, LOW, SPAN.
+// Defines: KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, DILATE_W, PAD_W, OUTPUTS, LOW, SPAN; COUNT_T: an unsigned type
+// that counts work-items.
 
 // Where tap kx puts column e of a strip, in columns of dy times the stride.
 #define REACH(e, kx) ((e) + PAD_W - (kx)*DILATE_W)
@@ -14,18 +15,18 @@
 kernel void depthwise_strided(global const float* dy, ulong dy_offset, global const float* weight, ulong weight_offset,
                               global float* dx, ulong dx_offset, long count, int in, int group_in, int group_out,
                               int h, int w, int oh, int ow, int pad_h, int dilate_h EPILOGUE_PARAMETERS) {
-    const long item = get_global_id(0);
-    if (item >= count) return;
+    const COUNT_T item = (COUNT_T)get_global_id(0);
+    if (item >= (COUNT_T)count) return;
     const int strips = (w + OUTPUTS - 1) / OUTPUTS;
-    const int strip = (int)(item % strips);
-    const long line = item / strips;
-    const int row = (int)(line % h);
-    const long image_channel = line / h;
-    const int channel = (int)(image_channel % in);
-    const long image = image_channel / in;
+    const int strip = (int)(item % (COUNT_T)strips);
+    const COUNT_T line = item / (COUNT_T)strips;
+    const int row = (int)(line % (COUNT_T)h);
+    const COUNT_T image_channel = line / (COUNT_T)h;
+    const int channel = (int)(image_channel % (COUNT_T)in);
+    const COUNT_T image = image_channel / (COUNT_T)in;
     const int g = channel / group_in, c = channel - g * group_in, groups = in / group_in;
     const int first = strip * (OUTPUTS / STRIDE_W) + LOW;
-    dy += dy_offset + (ulong)(image * groups + g) * group_out * ((ulong)oh * ow);
+    dy += dy_offset + ((ulong)image * groups + g) * group_out * ((ulong)oh * ow);
     weight += weight_offset + ((ulong)g * group_out * group_in + c) * (KERNEL_H * KERNEL_W);
     float sum[OUTPUTS];
 #pragma unroll

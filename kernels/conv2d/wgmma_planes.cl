@@ -83,22 +83,24 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     const uint to = tiles_at + PLANES * A_PLANE + WGMMA_AT(row, chunk);
     const long lower = (long)blocks * x_pixels * 128;
     global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
-#define COPY(t, stage)                                                                                          \
-    {                                                                                                           \
-        const int block = (t) / TAPS, tap = (t) - block * TAPS, ky = tap / KERNEL_W, kx = tap - ky * KERNEL_W;  \
-        const long far = (long)block * x_pixels + ky * dilate_h * x_w + kx * dilate_w;                          \
-        const uint at = (stage)*STAGE;                                                                          \
-        _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i)                                     \
-            COPY_16(tiles_at + at + id * 16 + i * 4096, weights + (long)(t) * (PLANES * A_PLANE) + i * 4096)    \
-        _Pragma("unroll") for (int i = 0; i < 4; ++i) {                                                         \
-            const uint size = (mask[i] >> ky & mask[i] >> (16 + kx) & 1) << 4;                                  \
-            COPY_16_OF(to + at + i * 4096, from[i] + far * 128, size)                                           \
-            if (PLANES == 2) COPY_16_OF(to + at + B_PLANE + i * 4096, from[i] + lower + far * 128, size)        \
-        }                                                                                                       \
-        if (id < BN) {                                                                                          \
-            const uint size = (factor_mask >> ky & factor_mask >> (16 + kx) & 1) << 2;                          \
-            COPY_4_OF(unscale_at + ((stage)*BN + id) * 4, factors + far * 4, size)                              \
-        }                                                                                                       \
+#define COPY(t, stage)                                                                                            \
+    {                                                                                                             \
+        const int step_ = t, block = step_ / TAPS, tap = step_ - block * TAPS;                                    \
+        const int ky = tap / KERNEL_W, kx = tap - ky * KERNEL_W;                                                  \
+        const long far = (long)block * x_pixels + ky * dilate_h * x_w + kx * dilate_w;                            \
+        const uint tile_at = (stage)*STAGE, factor_at = unscale_at + ((stage)*BN + id) * 4;                       \
+        _Pragma("unroll") for (int i_ = 0; i_ < PLANES * A_PLANE / 4096; ++i_)                                    \
+            COPY_16(tiles_at + tile_at + id * 16 + i_ * 4096,                                                     \
+                    weights + (long)step_ * (PLANES * A_PLANE) + i_ * 4096)                                       \
+        _Pragma("unroll") for (int i_ = 0; i_ < 4; ++i_) {                                                        \
+            const uint size = (mask[i_] >> ky & mask[i_] >> (16 + kx) & 1) << 4;                                  \
+            COPY_16_OF(to + tile_at + i_ * 4096, from[i_] + far * 128, size)                                      \
+            if (PLANES == 2) COPY_16_OF(to + tile_at + B_PLANE + i_ * 4096, from[i_] + lower + far * 128, size)   \
+        }                                                                                                         \
+        if (id < BN) {                                                                                            \
+            const uint size = (factor_mask >> ky & factor_mask >> (16 + kx) & 1) << 2;                            \
+            COPY_4_OF(factor_at, factors + far * 4, size)                                                         \
+        }                                                                                                         \
     }
 #define COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
 

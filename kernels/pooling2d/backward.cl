@@ -49,8 +49,18 @@ kernel void pool_backward(global const float* dy, ulong dy_offset, global const 
         const int x1 = min((ix + pl) / sw + 1, ow);
         const ulong plane = (ulong)(outer * oh * ow * pixel + (long)lane * V);
         FLOATS sum = 0.0f;
+#if SIZED
+        // As many as there can be, so that their reads are under way together.
+#pragma unroll
+        for (int i_ = 0; i_ < (KERNEL_H + STRIDE_H - 1) / STRIDE_H; ++i_)
+#pragma unroll
+            for (int j_ = 0; j_ < (KERNEL_W + STRIDE_W - 1) / STRIDE_W; ++j_) {
+                const int i = y0 + i_, j = x0 + j_;
+                if (i >= y1 || j >= x1) continue;
+#else
         for (int i = y0; i < y1; ++i)
             for (int j = x0; j < x1; ++j) {
+#endif
                 const ulong from = plane + (ulong)(((long)i * ow + j) * pixel);
                 const FLOATS d = LOAD(dy + dy_offset + from);
 #if AVERAGE

@@ -76,12 +76,14 @@ class Depthwise : public Engine {
                               in_one(problem) ? 1 : static_cast<int>(jobs(problem).size()));
     }
 
-    TuneSpace tune_space(const Traits&, const Problem&) const override {
-        return {{"outputs", {1, 2, 4, 8}}};
+    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+        TuneSpace space{{"outputs", {1, 2, 4}}, {"rows", {1}}};
+        if (Geometry::of(problem).dh == 1) space["rows"] = {1, 2, 4, 8};
+        return space;
     }
     Tuning default_tuning(const Traits&, const Problem& problem) const override {
         const DenseJob job = jobs(problem).front();
-        return {{"outputs", job.out_w >= 4 ? 4 : 1}};
+        return {{"outputs", 1}, {"rows", job.dilate_h == 1 && job.out_h >= 4 ? 4 : 1}};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -92,8 +94,7 @@ class Depthwise : public Engine {
             return launch;
         }
         for (const DenseJob& job : jobs(problem))
-            add_job_call(*launch, context, problem, job,
-                         std::clamp<std::int64_t>(tuning.at("outputs"), 1, 16));
+            add_job_call(*launch, context, problem, job, tuning.at("outputs"), tuning.at("rows"));
         return launch;
     }
 
@@ -118,14 +119,15 @@ class Depthwise : public Engine {
                           const Problem& problem) const {
         const Geometry g = Geometry::of(problem);
         const Reach reach(g, strip(g));
-        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
-                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) +
-                                    define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
-                                    define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
-                                    define("SPAN", reach.span);
+        const std::int64_t count = g.n * g.in * g.h * ceil_div(g.w, strip(g));
+        const std::string options =
+            define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) + define("STRIDE_H", g.sh) +
+            define("STRIDE_W", g.sw) + define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
+            define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
+            define("SPAN", reach.span) +
+            " -DCOUNT_T=" + (count < std::int64_t(1) << 31 ? "uint" : "ulong");
         const auto program = context.build(
             {strided_path, with_epilogue(kernel_source(strided_path), problem.epilogue), options});
-        const std::int64_t count = g.n * g.in * g.h * ceil_div(g.w, strip(g));
         KernelCall call(program, "depthwise_strided", rounded_range(context.traits(), count, 128));
         call.tensor("dy", 0)
             .tensor("weight", 1)
@@ -148,16 +150,19 @@ class Depthwise : public Engine {
     }
 
     void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                      const DenseJob& job, std::int64_t outputs) const {
+                      const DenseJob& job, std::int64_t outputs, std::int64_t rows) const {
         const std::int64_t least = 1;
-        const std::string options = define("KERNEL_H", std::max(job.kernel_h, least)) +
-                                    define("KERNEL_W", std::max(job.kernel_w, least)) +
-                                    define("STRIDE_W", job.stride_w) +
-                                    define("DILATE_W", job.dilate_w) + define("OUTPUTS", outputs);
+        if (job.dilate_h != 1) rows = 1;
+        const std::int64_t count = job.n * job.groups * job.group_out * ceil_div(job.out_h, rows) *
+                                   ceil_div(job.out_w, outputs);
+        const std::string options =
+            define("KERNEL_H", std::max(job.kernel_h, least)) +
+            define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
+            define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
+            define("DILATE_W", job.dilate_w) + define("ROWS", rows) + define("OUTPUTS", outputs) +
+            " -DCOUNT_T=" + (count < std::int64_t(1) << 31 ? "uint" : "ulong");
         const auto program = context.build(
             {source_path, with_epilogue(kernel_source(source_path), problem.epilogue), options});
-        const std::int64_t count =
-            job.n * job.groups * job.group_out * job.out_h * ceil_div(job.out_w, outputs);
         KernelCall call(program, "depthwise", rounded_range(context.traits(), count, 128));
         const bool bias = !backward_ && has_bias(problem);
         call.tensor("x", 0).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
@@ -177,10 +182,8 @@ class Depthwise : public Engine {
                                                               {"column0", job.column0},
                                                               {"row_step", job.row_step},
                                                               {"column_step", job.column_step},
-                                                              {"stride_h", job.stride_h},
                                                               {"pad_h", job.pad_h},
                                                               {"pad_w", job.pad_w},
-                                                              {"dilate_h", job.dilate_h},
                                                               {"weight_w", job.weight_w},
                                                               {"h0", job.h0},
                                                               {"h_step", job.h_step},

@@ -37,7 +37,9 @@ class Backward : public Engine {
         launch->add(std::move(call));
         return launch;
     }
-    std::vector<std::string> sources() const override { return {"pooling2d/backward.cl"}; }
+    std::vector<std::string> sources() const override {
+        return {"pooling2d/backward.cl", "pooling2d/sized.clh"};
+    }
 };
 
 }  // namespace

@@ -36,7 +36,9 @@ class Generic : public Engine {
         launch->add(std::move(call));
         return launch;
     }
-    std::vector<std::string> sources() const override { return {"pooling2d/generic.cl"}; }
+    std::vector<std::string> sources() const override {
+        return {"pooling2d/generic.cl", "pooling2d/sized.clh"};
+    }
 };
 
 }  // namespace
