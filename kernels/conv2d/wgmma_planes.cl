@@ -22,6 +22,16 @@
 #define TAPS (KERNEL_H * KERNEL_W)
 #define COLUMN_PIXEL(c) (((c) >> 4) * 16 + ((c) >> 1 & 3) * 4 + ((c) >> 3 & 1) * 2 + ((c)&1))
 
+// Asynchronous copies to local memory come in groups that end at COPY_COMMIT, one a step; COPY_WAIT waits until those
+// of but STAGES - 2 steps are done.
+#define COPY_COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
+#if STAGES == 2
+#define COPY_WAIT asm volatile("cp.async.wait_group 0;" ::: "memory");
+#elif STAGES == 3
+#define COPY_WAIT asm volatile("cp.async.wait_group 1;" ::: "memory");
+#else
+#define COPY_WAIT asm volatile("cp.async.wait_group 2;" ::: "memory");
+#endif
 #define COPY_16(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 // `size` of the bytes are read, zeros follow them.
 #define COPY_16_OF(to, from, size) \
@@ -102,7 +112,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
             COPY_4_OF(factor_at, factors + far * 4, size)                                                         \
         }                                                                                                         \
     }
-#define COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
 
     float sum[SUMS], product[SUMS];
 #pragma unroll
@@ -110,17 +119,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
 #pragma unroll
     for (int i = 0; i < STAGES - 1; ++i) {
         if (first + i < last) COPY(first + i, i)
-        COMMIT
+        COPY_COMMIT
     }
     int stage = 0;
     for (int t = first; t < last; ++t) {
-#if STAGES == 2
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
-#elif STAGES == 3
-        asm volatile("cp.async.wait_group 1;" ::: "memory");
-#else
-        asm volatile("cp.async.wait_group 2;" ::: "memory");
-#endif
+        COPY_WAIT
         WGMMA_FENCE
         // Step t is there for all, and nobody reads step t - 1 any more.
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -130,7 +133,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
         {
             const int next = stage == 0 ? STAGES - 1 : stage - 1;
             if (t + STAGES - 1 < last) COPY(t + STAGES - 1, next)
-            COMMIT
+            COPY_COMMIT
         }
         WGMMA_WAIT(product)
         local const float* undo = unscale + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;

@@ -8,6 +8,9 @@
 #include "common/split_half.clh"
 
 #define PIXELS 32
+// The value of the work-item of the warp whose number differs in the bits of `by`.
+#define SHUFFLE_XOR(other, v, by) \
+    asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(v), "r"(by));
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes_pack(
     global const float* x, ulong x_offset, global uchar* planes, ulong planes_offset, int channels, int plane,
@@ -38,7 +41,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes_pack(
 #pragma unroll
     for (int i = 1; i < 8; i *= 2) {
         uint other;
-        asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(most), "r"(i));
+        SHUFFLE_XOR(other, most, i)
         most = max(most, other);
     }
     if (pixel >= pixels) return;

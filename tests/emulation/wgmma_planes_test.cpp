@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// The kernels of conv2d.wgmma_planes, emulated on the host, beside a convolution in double: what no
+// OpenCL implementation on a CPU can run is tried everywhere. Built for each tile and precision:
+// WM, PRODUCTS, STAGES, KERNEL_H, KERNEL_W, Y_QUADS as the kernel has them.
+#include "work_group.hpp"
+
+#include <cstdio>
+#include <random>
+
+#define EPILOGUE(v, at)
+namespace images {
+#include "wgmma_planes_pack.inc"
+}
+#undef PLANES
+#undef SPLIT_EXPONENT
+#undef SPLIT_SCALE
+#undef SPLIT_UNSCALE
+#undef SPLIT_UNSCALE_CUT
+#undef SPLIT_PAIR
+#undef PIXELS
+namespace weights {
+#include "wgmma_split_pack.inc"
+}
+#undef PLANES
+#undef SPLIT_EXPONENT
+#undef SPLIT_SCALE
+#undef SPLIT_UNSCALE
+#undef SPLIT_UNSCALE_CUT
+#undef SPLIT_PAIR
+#undef ITEMS
+namespace product {
+#include "wgmma_planes.inc"
+}
+
+struct Shape {
+    int n, in, out, h, w, stride, pad;
+};
+
+// Relative L2 error.
+static double run(const Shape& s) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    const int oh = (s.h + 2 * s.pad - KERNEL_H) / s.stride + 1;
+    const int ow = (s.w + 2 * s.pad - KERNEL_W) / s.stride + 1;
+    const int taps = KERNEL_H * KERNEL_W, plane = s.h * s.w, pixels = s.n * plane,
+              outputs = s.n * oh * ow;
+    std::vector<float> x(static_cast<std::size_t>(s.n * s.in * plane)),
+        w(static_cast<std::size_t>(s.out * s.in * taps));
+    for (float& v : x) v = normal(random);
+    for (float& v : w) v = normal(random);
+    std::vector<float> y(static_cast<std::size_t>(s.out * outputs), NAN);
+
+    const int blocks = (s.in + 63) / 64, steps = blocks * taps,
+              rows = (s.out + 64 * WM - 1) / (64 * WM) * 64 * WM;
+    constexpr int planes_each = PRODUCTS == 3 ? 2 : 1;
+    std::vector<uint4> planes(static_cast<std::size_t>(blocks * pixels * (8 * planes_each + 1)));
+    auto* const planes_at = reinterpret_cast<uchar*>(planes.data());
+    run_kernel((pixels + 31) / 32, blocks, 256,
+               [&] { images::wgmma_planes_pack(x.data(), 0, planes_at, 0, s.in, plane, pixels); });
+    const long table_at = rows * 4L, halves_at = table_at + steps * 64L * 8;
+    std::vector<uint4> packed(
+        static_cast<std::size_t>(halves_at / 16 + rows * steps * 8L * planes_each));
+    auto* const packed_at = reinterpret_cast<uchar*>(packed.data());
+    run_kernel(rows + (steps * 64 + 255) / 256, 1, 256, [&] {
+        weights::wgmma_split_pack(w.data(), 0, packed_at, 0, rows, s.out, s.in, steps * 64, 64,
+                                  steps, 64 * WM, KERNEL_H, KERNEL_W, KERNEL_W, 0, 1, 0, 1,
+                                  static_cast<long>(s.in) * taps, taps, plane, s.w, 1, 1, table_at,
+                                  halves_at);
+    });
+    const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
+    run_kernel(tiles_m * tiles_n, 1, 256, [&] {
+        product::wgmma_planes(planes_at, 0, packed_at, 0, nullptr, 0, y.data(), 0, 0, outputs,
+                              pixels, s.out, s.h, s.w, oh, ow, oh, ow, 0, 0, 1, 1, s.stride,
+                              s.stride, s.pad, s.pad, 1, 1, blocks, steps, steps, tiles_m, tiles_n,
+                              halves_at, 0);
+    });
+
+    double error = 0, size = 0;
+    for (int i = 0; i < s.n * s.out * oh * ow; ++i) {
+        const int ox = i % ow, oy = i / ow % oh, o = i / ow / oh % s.out, n = i / ow / oh / s.out;
+        double exact = 0;
+        for (int c = 0; c < s.in; ++c)
+            for (int k = 0; k < taps; ++k) {
+                const int iy = oy * s.stride - s.pad + k / KERNEL_W,
+                          ix = ox * s.stride - s.pad + k % KERNEL_W;
+                if (iy < 0 || ix < 0 || iy >= s.h || ix >= s.w) continue;
+                exact +=
+                    static_cast<double>(
+                        x[static_cast<std::size_t>((n * s.in + c) * plane + iy * s.w + ix)]) *
+                    static_cast<double>(w[static_cast<std::size_t>((o * s.in + c) * taps + k)]);
+            }
+        const double d = static_cast<double>(y[static_cast<std::size_t>(i)]) - exact;
+        error += d * d;
+        size += exact * exact;
+    }
+    return std::sqrt(error / size);
+}
+
+int main() {
+    const double bound = PRODUCTS == 3 ? 1e-6 : 1e-3;
+    int failed = 0;
+    // No tile is filled; several blocks of channels and tiles; a stride; a single pixel; planes of
+    // a multiple of four.
+    for (const Shape& s :
+         {Shape{2, 3, 4, 7, 5, 1, KERNEL_H / 2}, Shape{1, 130, 70, 12, 12, 1, KERNEL_H / 2},
+          Shape{3, 65, 5, 9, 7, 2, 1}, Shape{1, 1, 1, KERNEL_H, KERNEL_W, 1, 0},
+          Shape{2, 64, 130, 4, 8, 1, 1}}) {
+        const int oh = (s.h + 2 * s.pad - KERNEL_H) / s.stride + 1,
+                  ow = (s.w + 2 * s.pad - KERNEL_W) / s.stride + 1;
+        if (Y_QUADS && oh * ow % 4 != 0) continue;
+        const double error = run(s);
+        const bool bad = !(error <= bound);
+        std::printf("%s %d x %d x %d x %d, %d channels: relative error %.2g\n",
+                    bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, error);
+        failed += bad;
+    }
+    return failed == 0 ? 0 : 1;
+}
