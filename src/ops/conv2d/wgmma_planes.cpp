@@ -37,7 +37,7 @@ std::int64_t steps_of(const DenseJob& job) {
 }
 
 WgmmaSize size_of(const DenseJob& job, int products) {
-    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products, 0.75};
+    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products, 0.6};
 }
 
 /// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64.
