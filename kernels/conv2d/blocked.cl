@@ -5,17 +5,16 @@
 //
 //     acc[o][p] += w[o] * splat(x[p][lane])      over input blocks, kernel rows, kernel columns, lanes
 //
-// The piece of an input row that a tile needs (border zeros included) is copied to a private array first:
-// it is read once a kernel column, at constant distances. DIRECT (1x1, stride 1, no padding; the image is
-// one row) reads x in place. A work-item makes `tiles_per_item` consecutive tiles of one group of O
-// blocks, `chunk` input blocks at a time so that their weights stay in the second-level cache; between
-// chunks the partial sums lie in y. Tiles at the end of a row overlap their neighbour and store only what
-// is theirs.
+// The piece of an input row that a tile needs is read where it lies, or, where it reaches beyond the image, copied to a
+// private array with zeros at its ends. DIRECT (1x1, stride 1, no padding; the image is one row) has no such ends. A
+// work-item makes `tiles_per_item` consecutive tiles of one group of O blocks, `chunk` input blocks at a time so that
+// their weights stay in the second-level cache; between chunks the partial sums lie in y. Tiles at the end of a row
+// overlap their neighbour and store only what is theirs.
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
 // phase (row % s, column % s) of dx as a convolution of its own, written every y_row_step rows and y_column_step columns.
 //
-// Inputs: V, P, O; S (columns of x from one pixel to the next in the private array), DIRECT, XS (vectors of
+// Inputs: V, P, O; S (columns of x from one pixel to the next), DIRECT, XS (vectors of
 // the private array), and the epilogue (src/engine/epilogue.hpp).
 // Local memory: none. Weights: see blocked_pack.cl.
 #include "common/vectors.clh"
@@ -33,7 +32,7 @@
 #define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * V + l]); REPEAT_B(O, FMA_O, p) }
 #define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
-#define PREFETCH_P(p, _) PREFETCH(from + (p) * V);
+#define PREFETCH_P(p, at) PREFETCH((at) + (p) * S * V);
 #define STORE_O(o, p) if (block0 + o < out_blocks) AT(y + PLACE(o, p)) = acc_##o##_##p;
 #define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
 #define MASK(o) if ((block0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (block0 + o) * V);
@@ -57,7 +56,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
           int group_slabs, int group_out, int in_blocks, int chunk, int x_blocks, int x_h, int x_w,
           int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step, int y_column_step, int has_bias,
           int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w,
-          int dilate_h, int dilate_w, int span, int span_step EPILOGUE_PARAMETERS)
+          int dilate_h, int dilate_w, int span EPILOGUE_PARAMETERS)
 {
     const int id = get_global_id(0);
     const int slab = slab_inner ? id % slabs : id / items;  // group of O output blocks, over all groups
@@ -96,27 +95,35 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             for (int c = c0; c < c1; c++) {
                 global const float* xp = from;
                 from += (ulong)x_h * x_w * V;
-                REPEAT_A(P, PREFETCH_P, 0)
+                REPEAT_A(P, PREFETCH_P, from)
                 POSITION
             }
 #else
             float piece[XS * V] __attribute__((aligned(4 * V)));
+            const int at_w = column * stride_w - pad_w;
+            const int before = clamp(-at_w, 0, span), until = clamp(x_w - at_w, before, span);
             for (int c = c0; c < c1; c++)
                 for (int kh = 0; kh < kernel_h; kh++) {
                     const int h = oh * stride_h - pad_h + kh * dilate_h;
                     if (h < 0 || h >= x_h) continue;
-                    global const float* from = image + ((ulong)c * x_h + h) * x_w * V;
-                    int at_w = column * stride_w - pad_w;
-                    for (int i = 0; i < span; i++, at_w += span_step)
-                        *(VEC*)(piece + i * V) = at_w >= 0 && at_w < x_w ? READ(from + (long)at_w * V) : (VEC)(0.0f);
-                    if (kernel_h == 1) {
-                        global const float* next = from + ((ulong)x_h * x_w + column * stride_w) * V;
-                        for (int i = 0; i < span; i++) PREFETCH(next + i * span_step * V);
-                    }
+                    global const float* from = image + (((long)c * x_h + h) * x_w + at_w) * V;
                     global const float* wp = w + (ulong)(c * kernel_h + kh) * kernel_w * (V * O * V);
-                    for (int kw = 0; kw < kernel_w; kw++) {
-                        const float* xp = piece + kw * dilate_w * V;
-                        POSITION
+                    if (kernel_h == 1) {
+                        REPEAT_A(P, PREFETCH_P, from + (ulong)x_h * x_w * V)
+                    }
+                    if (before == 0 && until == span) {
+                        for (int kw = 0; kw < kernel_w; kw++) {
+                            global const float* xp = from + kw * dilate_w * V;
+                            POSITION
+                        }
+                    } else {
+                        for (int i = 0; i < before; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
+                        for (int i = before; i < until; i++) *(VEC*)(piece + i * V) = READ(from + i * V);
+                        for (int i = until; i < span; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
+                        for (int kw = 0; kw < kernel_w; kw++) {
+                            const float* xp = piece + kw * dilate_w * V;
+                            POSITION
+                        }
                     }
                 }
 #endif

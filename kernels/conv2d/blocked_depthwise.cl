@@ -4,6 +4,8 @@
 //
 //     acc[p] += w * x[p * S + kw]        over kernel rows and columns
 //
+// for columns inner0 to inner1 (none, or P at least), whose kernels reach no border of the image; others are made one by
+// one.
 // A work-item makes `rows_per_item` rows of one block of one image. Serves the gradient of the data as blocked.cl
 // does: weights flipped, a phase of the stride a launch, written every y_row_step rows and y_column_step columns. Weights:
 // [block, kernel row, kernel column, V].
@@ -12,17 +14,16 @@
 
 #define START_P(p, _) VEC acc_##p = start;
 #define FMA_P(p, _) acc_##p = fma(weight, READ(xp + (p) * S * V), acc_##p);
-#define EDGE_P(p, _) { const int c = at + (p) * S; \
-    if (c >= 0 && c < x_w) acc_##p = fma(weight, READ(from + (long)c * V), acc_##p); }
 #define MASK if ((block + 1) * V > channels) v = keep_lanes(v, channels - block * V);
 #define FINISH_P(p, _) if (p >= skip) { \
-    const ulong at = row_at + (ulong)((p) * y_column_step * V); VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
+    const ulong at = tile_at + (ulong)((p) * y_column_step * V); VEC v = acc_##p; EPILOGUE(v, at); MASK AT(y + at) = v; }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
                global const float* bias, ulong bias_offset, global float* y, ulong y_offset, int row_items,
                int rows_per_item, int channels, int blocks, int x_h, int x_w, int y_h, int y_w, int y_row0,
-               int y_column0, int y_row_step, int y_column_step, int has_bias, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h,
+               int y_column0, int y_row_step, int y_column_step, int has_bias, int out_h, int out_w,
+               int inner0, int inner1, int kernel_h, int kernel_w, int stride_h,
                int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w EPILOGUE_PARAMETERS)
 {
     const int id = get_global_id(0);
@@ -33,33 +34,39 @@ void depthwise(global const float* x, ulong x_offset, global const float* w, ulo
     y += y_offset;
     bias += bias_offset;
     const VEC start = has_bias ? read_lanes(bias, block, channels) : (VEC)(0.0f);
-    for (int row = row0; row < row1; row++)
-        for (int wanted = 0; wanted < out_w; wanted += P) {
-            const int column = min(wanted, out_w - P), skip = wanted - column;
-            const int first = column * stride_w - pad_w;
-            const int inside = first >= 0 && first + (P - 1) * S + (kernel_w - 1) * dilate_w < x_w;
+    for (int row = row0; row < row1; row++) {
+        const int h0 = row * stride_h - pad_h;
+        const ulong row_at = (((ulong)plane * y_h + y_row0 + row * y_row_step) * y_w + y_column0) * V;
+        for (int wanted = inner0; wanted < inner1; wanted += P) {
+            const int column = min(wanted, inner1 - P), skip = wanted - column;
             REPEAT_A(P, START_P, 0)
             for (int kh = 0; kh < kernel_h; kh++) {
-                const int h = row * stride_h - pad_h + kh * dilate_h;
+                const int h = h0 + kh * dilate_h;
                 if (h < 0 || h >= x_h) continue;
-                global const float* from = x + (ulong)h * x_w * V;
+                global const float* xp = x + ((ulong)h * x_w + column * stride_w - pad_w) * V;
                 global const float* wp = w + kh * kernel_w * V;
-                if (inside) {
-                    global const float* xp = from + (ulong)first * V;
-                    for (int kw = 0; kw < kernel_w; kw++, wp += V, xp += dilate_w * V) {
-                        const VEC weight = READ(wp);
-                        REPEAT_A(P, FMA_P, 0)
-                    }
-                } else {
-                    int at = first;
-                    for (int kw = 0; kw < kernel_w; kw++, wp += V, at += dilate_w) {
-                        const VEC weight = READ(wp);
-                        REPEAT_A(P, EDGE_P, 0)
-                    }
+                for (int kw = 0; kw < kernel_w; kw++, wp += V, xp += dilate_w * V) {
+                    const VEC weight = READ(wp);
+                    REPEAT_A(P, FMA_P, 0)
                 }
             }
-            const ulong row_at = (((ulong)plane * y_h + y_row0 + row * y_row_step) * y_w + y_column0 +
-                                  column * y_column_step) * V;
+            const ulong tile_at = row_at + (ulong)(column * y_column_step) * V;
             REPEAT_A(P, FINISH_P, 0)
         }
+        for (int column = inner0 > 0 ? 0 : inner1; column < out_w; column = column + 1 == inner0 ? inner1 : column + 1) {
+            const int skip = 0, w0 = column * stride_w - pad_w;
+            VEC acc_0 = start;
+            for (int kh = 0; kh < kernel_h; kh++) {
+                const int h = h0 + kh * dilate_h;
+                if (h < 0 || h >= x_h) continue;
+                for (int kw = 0; kw < kernel_w; kw++) {
+                    const int c = w0 + kw * dilate_w;
+                    if (c >= 0 && c < x_w)
+                        acc_0 = fma(READ(w + (kh * kernel_w + kw) * V), READ(x + ((ulong)h * x_w + c) * V), acc_0);
+                }
+            }
+            const ulong tile_at = row_at + (ulong)(column * y_column_step) * V;
+            FINISH_P(0, 0)
+        }
+    }
 }

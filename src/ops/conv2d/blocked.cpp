@@ -22,8 +22,8 @@ class Blocked : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_subsample.cl",
+                "common/vectors.clh", "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -48,6 +48,14 @@ class Blocked : public Engine {
         return {choice};
     }
 
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        if (!subsampled(g)) return 0;
+        return static_cast<std::uint64_t>(4 * g.n * ceil_div(g.in, device.vector_width) *
+                                          device.vector_width * g.oh * g.ow);
+    }
+
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
         const auto whole = [&](std::int64_t channels) {
@@ -64,9 +72,11 @@ class Blocked : public Engine {
         auto launch = std::make_unique<KernelLaunch>();
         const int bias = !backward_ && has_bias(problem) ? 2 : -1;
         std::uint64_t weight = 0;
+        const int y = static_cast<int>(problem.inputs.size());
+        const bool subsample = subsampled(Geometry::of(problem));
+        if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1);
         for (const DenseJob& job : jobs(problem)) {
-            add_job(*launch, context, problem, job, 0, 1, weight, bias,
-                    static_cast<int>(problem.inputs.size()));
+            add_job(*launch, context, problem, job, subsample ? y + 1 : 0, 1, weight, bias, y);
             weight += packed_bytes(context.traits(), job);
         }
         return launch;
@@ -81,7 +91,42 @@ class Blocked : public Engine {
     std::vector<DenseJob> jobs(const Problem& problem) const {
         const Geometry g = Geometry::of(problem);
         if (backward_) return backward_data_jobs(g);
-        return {forward_job(g)};
+        return {forward_job(subsampled(g) ? without_stride(g) : g)};
+    }
+
+    // A 1x1 kernel with a stride leaves out most of x. Copying what it reads takes less time than
+    // it costs to read rows with gaps once for each group of output channels, in tiles that waste
+    // the end of each short row.
+    bool subsampled(const Geometry& g) const {
+        return !backward_ && g.kh == 1 && g.kw == 1 && g.sh * g.sw > 1 && g.pt == 0 && g.pl == 0 &&
+               (g.oh - 1) * g.sh < g.h && (g.ow - 1) * g.sw < g.w && g.group_out() >= 64;
+    }
+
+    static Geometry without_stride(Geometry g) {
+        g.h = g.oh;
+        g.w = g.ow;
+        g.sh = g.sw = 1;
+        return g;
+    }
+
+    static void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g,
+                                int to) {
+        const Traits& device = context.traits();
+        const std::int64_t rows = g.n * ceil_div(g.in, device.vector_width) * g.oh;
+        const std::int64_t rows_per_item =
+            std::max<std::int64_t>(1, rows / (8 * std::max(1, device.compute_units)));
+        const auto program =
+            conv_program(context, "blocked_subsample.cl", define("V", device.vector_width));
+        KernelCall call(program, "subsample", single_items(ceil_div(rows, rows_per_item)));
+        call.tensor("x", 0).tensor("y", to);
+        const std::pair<const char*, std::int64_t> scalars[] = {
+            {"rows", rows},     {"rows_per_item", rows_per_item},
+            {"x_h", g.h},       {"x_w", g.w},
+            {"out_h", g.oh},    {"out_w", g.ow},
+            {"stride_h", g.sh}, {"stride_w", g.sw}};
+        for (const auto& [name, value] : scalars)
+            call.scalar(name, static_cast<std::int32_t>(value));
+        launch.add(std::move(call));
     }
 
     bool backward_;

@@ -8,6 +8,7 @@
 #include "ops/conv2d/engines.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace dlprim::conv2d {
 
@@ -116,10 +117,22 @@ class Depthwise : public Engine {
              const DenseJob& job, std::uint64_t weight) const {
         const Traits& device = context.traits();
         const int v = device.vector_width;
-        const std::int64_t most = device.vector_registers >= 32 ? 14 : 7;
-        std::int64_t pixels = 1;  // a size of a few, so that few programs are compiled
-        for (const std::int64_t size : {2, 4, 7, 10, 14})
-            if (size <= std::min(most, job.out_w)) pixels = size;
+        // Columns [first, last) of y whose kernels lie within x's columns.
+        const std::int64_t reach = (job.kernel_w - 1) * job.dilate_w;
+        std::int64_t first =
+            std::min(job.out_w, ceil_div(std::max<std::int64_t>(job.pad_w, 0), job.stride_w));
+        const std::int64_t room = job.x_w - 1 - reach + job.pad_w;
+        std::int64_t last = room < 0 ? 0 : std::min(job.out_w, room / job.stride_w + 1);
+        if (job.kernel_w < 1 || last <= first) first = last = 0;
+        // A size of a few, so that few programs are compiled; a tile costs some cycles of its own.
+        std::int64_t pixels = 1;
+        double best = std::numeric_limits<double>::infinity();
+        for (const std::int64_t size : {1, 2, 3, 5, 6, 9, 13}) {
+            if (size > std::max<std::int64_t>(last - first, 1)) continue;
+            const double cost =
+                static_cast<double>(ceil_div(last - first, size)) * (static_cast<double>(size) + 2);
+            if (cost < best) best = cost, pixels = size;
+        }
         const std::int64_t blocks = ceil_div(job.group_out, v);
         // Enough work-items for every core, of at least some thousand vectors where there are that
         // many.
@@ -128,8 +141,8 @@ class Depthwise : public Engine {
         const std::int64_t planes = job.n * blocks;
         const std::int64_t share = std::max<std::int64_t>(
             1, planes * job.out_h / (16 * std::max(1, device.compute_units)));
-        const std::int64_t rows_per_item = std::min({wanted, share, job.out_h});
-        const std::int64_t row_items = ceil_div(job.out_h, rows_per_item);
+        const std::int64_t row_items = ceil_div(job.out_h, std::min({wanted, share, job.out_h}));
+        const std::int64_t rows_per_item = ceil_div(job.out_h, row_items);  // items of one size
         const bool bias = !backward_ && has_bias(problem);
         const std::string options =
             define("V", v) + define("P", pixels) + define("S", job.stride_w);
@@ -154,6 +167,8 @@ class Depthwise : public Engine {
                                                                 {"has_bias", bias},
                                                                 {"out_h", job.out_h},
                                                                 {"out_w", job.out_w},
+                                                                {"inner0", first},
+                                                                {"inner1", last},
                                                                 {"kernel_h", job.kernel_h},
                                                                 {"kernel_w", job.kernel_w},
                                                                 {"stride_h", job.stride_h},

@@ -27,6 +27,7 @@ Plan plan_of(const Traits& device, const Geometry& g) {
     plan.row_items =
         std::max<std::int64_t>(1, plan.rows / (16 * std::max(1, device.compute_units)));
     plan.items = ceil_div(plan.rows, plan.row_items);
+    plan.row_items = ceil_div(plan.rows, plan.items);  // items of one size
     plan.row_length = (g.ow - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     return plan;
 }

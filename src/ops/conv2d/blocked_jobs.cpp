@@ -68,7 +68,7 @@ struct Sharing {
 Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
                   std::int64_t slabs, std::int64_t slab_bytes) {
     constexpr std::int64_t cache = 512 * 1024;
-    const std::int64_t wanted = 16 * std::max(1, device.compute_units);
+    const std::int64_t wanted = 8 * std::max(1, device.compute_units);
     const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
     const std::int64_t columns = job.kernel_w <= 1 ? 1 : job.stride_w;
     const std::int64_t tile_bytes = 4 * job.group_in * tile.pixels * columns *
@@ -84,7 +84,9 @@ Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, s
         x_bytes +
         weight_bytes *
             (weight_bytes <= cache ? 1 : static_cast<double>(ceil_div(tiles, inner_tiles)));
-    return inner <= outer ? Sharing{inner_tiles, true} : Sharing{share, false};
+    // Items of one size, lest one core gets the whole ones and another the remainders.
+    const auto even = [&](std::int64_t most) { return ceil_div(tiles, ceil_div(tiles, most)); };
+    return inner <= outer ? Sharing{even(inner_tiles), true} : Sharing{even(share), false};
 }
 
 Tile job_tile(const Traits& device, const DenseJob& job) {
@@ -172,8 +174,9 @@ Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out
     double best_cost = std::numeric_limits<double>::infinity();
     // Few sizes, so that few programs are compiled.
     const std::int64_t width = std::max<std::int64_t>(out_w, 1);
-    for (const int blocks : {1, 2, 4})
+    for (const int blocks : {1, 2, 3, 4})
         for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
+            if (blocks == 3 && registers >= 32) continue;  // gains where three fill the registers
             if (pixels > width || blocks * pixels > 28 ||
                 blocks * (pixels + 1) + 1 > registers + (registers >= 32 && pixels < 8))
                 continue;
@@ -306,8 +309,7 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     const std::int64_t chunk = std::clamp<std::int64_t>(
         (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1), 1, in_blocks);
 
-    const bool gather = job.kernel_w <= 1;
-    const std::int64_t step = gather ? 1 : job.stride_w;
+    const std::int64_t step = job.stride_w;
     const std::int64_t span =
         (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
     const std::int64_t room =
@@ -320,41 +322,39 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     call.tensor("x", x).tensor_at("w", w, weight_bytes).tensor("y", y);
     call.tensor("bias", bias >= 0 ? bias : x);
     bind_epilogue(call, problem.epilogue);
-    const std::pair<const char*, std::int64_t> scalars[] = {
-        {"rows", rows},
-        {"tile_columns", tile_columns},
-        {"tiles_per_item", tiles_per_item},
-        {"items", items},
-        {"slabs", slabs},
-        {"slab_inner", slab_inner},
-        {"group_slabs", group_slabs},
-        {"group_out", job.group_out},
-        {"in_blocks", in_blocks},
-        {"chunk", chunk},
-        {"x_blocks", job.groups * in_blocks},
-        {"x_h", job.x_h},
-        {"x_w", job.x_w},
-        {"out_blocks", out_blocks},
-        {"y_blocks", job.groups * out_blocks},
-        {"y_h", job.y_h},
-        {"y_w", job.y_w},
-        {"y_row0", job.row0},
-        {"y_column0", job.column0},
-        {"y_row_step", job.row_step},
-        {"y_column_step", job.column_step},
-        {"has_bias", bias >= 0},
-        {"out_h", job.out_h},
-        {"out_w", job.out_w},
-        {"kernel_h", job.kernel_h},
-        {"kernel_w", job.kernel_w},
-        {"stride_h", job.stride_h},
-        {"stride_w", job.stride_w},
-        {"pad_h", job.pad_h},
-        {"pad_w", job.pad_w},
-        {"dilate_h", job.dilate_h},
-        {"dilate_w", job.dilate_w},
-        {"span", span},
-        {"span_step", gather ? job.stride_w : 1}};
+    const std::pair<const char*, std::int64_t> scalars[] = {{"rows", rows},
+                                                            {"tile_columns", tile_columns},
+                                                            {"tiles_per_item", tiles_per_item},
+                                                            {"items", items},
+                                                            {"slabs", slabs},
+                                                            {"slab_inner", slab_inner},
+                                                            {"group_slabs", group_slabs},
+                                                            {"group_out", job.group_out},
+                                                            {"in_blocks", in_blocks},
+                                                            {"chunk", chunk},
+                                                            {"x_blocks", job.groups * in_blocks},
+                                                            {"x_h", job.x_h},
+                                                            {"x_w", job.x_w},
+                                                            {"out_blocks", out_blocks},
+                                                            {"y_blocks", job.groups * out_blocks},
+                                                            {"y_h", job.y_h},
+                                                            {"y_w", job.y_w},
+                                                            {"y_row0", job.row0},
+                                                            {"y_column0", job.column0},
+                                                            {"y_row_step", job.row_step},
+                                                            {"y_column_step", job.column_step},
+                                                            {"has_bias", bias >= 0},
+                                                            {"out_h", job.out_h},
+                                                            {"out_w", job.out_w},
+                                                            {"kernel_h", job.kernel_h},
+                                                            {"kernel_w", job.kernel_w},
+                                                            {"stride_h", job.stride_h},
+                                                            {"stride_w", job.stride_w},
+                                                            {"pad_h", job.pad_h},
+                                                            {"pad_w", job.pad_w},
+                                                            {"dilate_h", job.dilate_h},
+                                                            {"dilate_w", job.dilate_w},
+                                                            {"span", span}};
     for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
     call.check();
     launch.add(std::move(call));

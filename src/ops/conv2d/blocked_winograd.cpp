@@ -57,14 +57,17 @@ void settle(const Traits& device, Plan& plan) {
     const auto m_bytes = static_cast<double>(4 * frequencies * plan.m_row);
     const auto slabs_here = static_cast<double>(slabs);
     double task = lane * lanes * 4 * v / flops + transforms * 1500 * v / flops;
-    // What does not stay in the second-level cache comes from the third, or from memory.
-    constexpr double cache = 1 << 20, third = 4 << 20, beyond = 16 << 20;
+    // What does not stay in the second-level cache, which is small on processors without AVX-512,
+    // comes from the third, or from memory.
+    const double cache = v >= 16 ? 1 << 20 : 1 << 19;
+    const double third_rate = v >= 16 ? 5 : 2.6;
+    constexpr double third = 4 << 20, beyond = 16 << 20;
     const double all_weights = weights * static_cast<double>(plan.slabs);
     if (all_weights + v_bytes + m_bytes > cache)
         task += weights * slabs_here /
                 (bytes * (all_weights > beyond  ? 0.85
                           : all_weights > third ? 1.3
-                                                : 5));
+                                                : third_rate));
     if (v_bytes + m_bytes > cache) task += v_bytes * (slabs_here + 2) / (bytes * 2.6);
     plan.seconds = task * static_cast<double>(ceil_div(plan.tasks, cores));
 }
