@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace dlprim {
 
@@ -18,7 +19,8 @@ KernelCall::KernelCall(std::shared_ptr<Program> program, std::string_view kernel
     : program_(std::move(program)),
       kernel_(program_->kernel(kernel)),
       range_(range),
-      given_(static_cast<std::size_t>(kernel_->parameter_count()), false) {}
+      given_(static_cast<std::size_t>(kernel_->parameter_count()), false),
+      scalars_(given_.size(), 0) {}
 
 KernelCall& KernelCall::tensor(std::string_view name, int index, std::size_t element_bytes) {
     return tensor_at(name, index, 0, element_bytes);
@@ -38,25 +40,24 @@ KernelCall& KernelCall::tensor_at(std::string_view name, int index, std::uint64_
     return *this;
 }
 
-KernelCall& KernelCall::scalar(std::string_view name, std::int32_t value) {
+KernelCall& KernelCall::set(std::string_view name, const void* value, std::size_t bytes) {
     const int index = kernel_->index_of(name);
-    kernel_->set(index, &value, sizeof(value));
+    kernel_->set(index, value, bytes);
     given_[static_cast<std::size_t>(index)] = true;
+    std::memcpy(&scalars_[static_cast<std::size_t>(index)], value, bytes);
     return *this;
+}
+
+KernelCall& KernelCall::scalar(std::string_view name, std::int32_t value) {
+    return set(name, &value, sizeof(value));
 }
 
 KernelCall& KernelCall::scalar(std::string_view name, std::int64_t value) {
-    const int index = kernel_->index_of(name);
-    kernel_->set(index, &value, sizeof(value));
-    given_[static_cast<std::size_t>(index)] = true;
-    return *this;
+    return set(name, &value, sizeof(value));
 }
 
 KernelCall& KernelCall::scalar(std::string_view name, float value) {
-    const int index = kernel_->index_of(name);
-    kernel_->set(index, &value, sizeof(value));
-    given_[static_cast<std::size_t>(index)] = true;
-    return *this;
+    return set(name, &value, sizeof(value));
 }
 
 void KernelCall::check() const {

@@ -15,12 +15,16 @@
 
 namespace dlprim {
 
+class KernelCall;
+
 class Launch {
   public:
     virtual ~Launch() = default;
     /// `operands`: the problem's inputs, its outputs, then, when workspace_bytes() > 0, the
     /// workspace.
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
+    /// The kernel calls that enqueue() makes, in order, where that is all it does; else nothing.
+    virtual std::span<const KernelCall> calls() const { return {}; }
 };
 
 /// At least `count` work-items in work-groups of `group`, or of as many as the device takes.
@@ -50,7 +54,7 @@ class KernelCall {
 
     void enqueue(Queue& queue, std::span<const BufferRef> operands);
 
-  private:
+    /// Where a tensor's two parameters get their values.
     struct Binding {
         int buffer_index;
         int offset_index;
@@ -60,11 +64,22 @@ class KernelCall {
         std::uint64_t bound_id;  // of the buffer last bound, 0 before the first
         std::uint64_t bound_offset;
     };
+    const ProgramSource& source() const { return program_->source(); }
+    const std::string& kernel() const { return kernel_->name(); }
+    const NDRange& range() const { return range_; }
+    std::span<const Binding> bindings() const { return bindings_; }
+    /// Bits of the scalar parameter at `index`, in the lowest bytes.
+    std::uint64_t scalar_bits(int index) const { return scalars_[static_cast<std::size_t>(index)]; }
+
+  private:
+    KernelCall& set(std::string_view name, const void* value, std::size_t bytes);
+
     std::shared_ptr<Program> program_;
     std::shared_ptr<Kernel> kernel_;
     NDRange range_;
     std::vector<Binding> bindings_;
     std::vector<bool> given_;
+    std::vector<std::uint64_t> scalars_;  ///< by parameter
 };
 
 /// A sequence of kernel calls.
@@ -72,6 +87,7 @@ class KernelLaunch : public Launch {
   public:
     KernelLaunch& add(KernelCall call);
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
+    std::span<const KernelCall> calls() const override { return calls_; }
 
   private:
     std::vector<KernelCall> calls_;

@@ -6,6 +6,8 @@
 #include "engine/put_aside.hpp"
 #include "runtime/context_impl.hpp"
 
+#include <dlprim/log.hpp>
+
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -60,6 +62,34 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     find_states();
     has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(),
                                 [](const Step& step) { return step.part == Part::backward; });
+    if (!share_scratch) make_chains();  // an eager call is a step or two
+}
+
+void Executor::make_chains() {
+    const Traits& device = context_.impl().traits();
+    if (!device.wide_vectors || device.host || device.compute_units < 2) return;
+    const std::vector<Step>& steps = plan_->steps;
+    if (std::any_of(steps.begin(), steps.end(),
+                    [](const Step& step) { return step.part != Part::forward; }))
+        return;
+    for (std::size_t first = 0; first < steps.size();) {
+        std::vector<const Step*> linked;
+        double bound = 0;
+        std::size_t last = first;
+        for (; last < steps.size() && Chain::takes(steps[last]); ++last) {
+            linked.push_back(&steps[last]);
+            bound += steps[last].bound_seconds;
+        }
+        // Where layers take long, waking up for each costs little, and a chain a compilation.
+        if (linked.size() > 1 && bound < 1e-3 * static_cast<double>(linked.size())) {
+            try {
+                chains_.push_back({first, last, std::make_unique<Chain>(context_.impl(), linked)});
+            } catch (const Error& error) {
+                log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
+            }
+        }
+        first = last + 1;
+    }
 }
 
 void Executor::find_states() {
@@ -244,8 +274,17 @@ void Executor::run(Part part) {
 
 void Executor::run_steps(Part part) {
     prepare_run();
+    const auto find_memory = [this](const Place& place) { return resolve(place); };
+    std::size_t next = 0;  // chain
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         if (plan_->steps[i].part != part) continue;
+        if (next < chains_.size() && chains_[next].first == i) {
+            if (chains_[next].chain->enqueue(find_memory)) {
+                i = chains_[next++].last - 1;
+                continue;
+            }
+            chains_.clear();
+        }
         running_ = &plan_->steps[i];
         enqueue(plan_->steps[i], step_bound_[i]);
         states_changed_ = states_changed_ || part >= Part::accumulate;

@@ -3,6 +3,7 @@
 // enqueues.
 #pragma once
 
+#include "exec/chain.hpp"
 #include "plan/plan.hpp"
 
 #include <dlprim/tensor.hpp>
@@ -101,6 +102,7 @@ class Executor {
     std::byte* slot(const std::string& name);
     void enqueue(const Step& step, Bound& bound);
     void touch_written();
+    void make_chains();
 
     Context context_;
     std::unique_ptr<Plan> plan_;
@@ -118,6 +120,12 @@ class Executor {
     /// Memory that forward changes and the next run reads, and where a copy of it is kept.
     std::vector<std::pair<Place, std::uint64_t>> states_;
     std::shared_ptr<Buffer> kept_;
+    /// Steps [first, last) that run as one launch, in inference.
+    struct Link {
+        std::size_t first, last;
+        std::unique_ptr<Chain> chain;
+    };
+    std::vector<Link> chains_;
     const Step* running_ = nullptr;  ///< while run() is at it
     bool states_changed_ = false;    ///< by the accumulate or update part so far
     bool proven_[4] = {};            ///< by part: has run without failing

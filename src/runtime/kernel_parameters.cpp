@@ -73,34 +73,41 @@ std::size_t past_attributes(const Tokens& tokens, std::size_t i) {
     return i;
 }
 
-// Parameter names between the parentheses [open, close).
-Tokens names_in(const Tokens& tokens, std::size_t open, std::size_t close) {
-    Tokens names;
-    std::string last;
-    int depth = 0, words = 0;
+// Parameters between the parentheses [open, close).
+std::vector<KernelParameter> parameters_in(const Tokens& tokens, std::size_t open,
+                                           std::size_t close) {
+    std::vector<KernelParameter> parameters;
+    Tokens words;
+    int depth = 0;
+    const auto end_parameter = [&] {
+        if (words.empty()) return;
+        KernelParameter parameter;
+        parameter.name = std::move(words.back());
+        words.pop_back();
+        for (const std::string& word : words)
+            parameter.type += parameter.type.empty() ? word : ' ' + word;
+        parameters.push_back(std::move(parameter));
+        words.clear();
+    };
     for (std::size_t i = past_attributes(tokens, open + 1); i < close;
          i = past_attributes(tokens, i + 1)) {
         const std::string& token = tokens[i];
         if (token == "(" || token == "[" || token == "{") ++depth;
         if (token == ")" || token == "]" || token == "}") --depth;
-        if (depth == 0 && token == ",") {
-            names.push_back(last);
-            last.clear();
-        } else if (depth == 0 && is_word(token)) {
-            last = token;
-            ++words;
-        }
+        if (depth == 0 && token == ",")
+            end_parameter();
+        else if (depth == 0 && (is_word(token) || token == "*"))
+            words.push_back(token);
     }
-    const bool nothing = words == 0 || (words == 1 && last == "void");
-    if (!nothing) names.push_back(last);
-    return names;
+    const bool nothing = words.size() == 1 && words[0] == "void" && parameters.empty();
+    if (!nothing) end_parameter();
+    return parameters;
 }
 
-}  // namespace
+using Signatures = std::map<std::string, std::vector<KernelParameter>, std::less<>>;
 
-std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
-    std::string_view source) {
-    std::map<std::string, std::vector<std::string>, std::less<>> found;
+Signatures signatures_in(std::string_view source) {
+    Signatures found;
     const Tokens tokens = tokens_of(source);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (tokens[i] != "kernel" && tokens[i] != "__kernel") continue;
@@ -110,10 +117,67 @@ std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
         if (at + 1 >= tokens.size() || !is_word(tokens[at]) || tokens[at + 1] != "(") continue;
         const std::size_t end = past_group(tokens, at + 1);
         if (end > tokens.size() || tokens[end - 1] != ")") continue;
-        found.emplace(tokens[at], names_in(tokens, at + 1, end - 1));
+        found.emplace(tokens[at], parameters_in(tokens, at + 1, end - 1));
         i = end - 1;
     }
     return found;
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
+    std::string_view source) {
+    std::map<std::string, std::vector<std::string>, std::less<>> found;
+    for (const auto& [kernel, parameters] : signatures_in(source)) {
+        Tokens& names = found[kernel];
+        for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
+    }
+    return found;
+}
+
+std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel) {
+    const Signatures all = signatures_in(source);
+    const auto found = all.find(kernel);
+    return found == all.end() ? std::vector<KernelParameter>{} : found->second;
+}
+
+std::vector<std::string> declared_names(std::string_view source) {
+    std::vector<std::string> names;
+    const Tokens tokens = tokens_of(source);
+    std::string candidate;  // the last word that stands in no parenthesis
+    for (std::size_t i = 0; i < tokens.size();) {
+        i = past_attributes(tokens, i);
+        if (i >= tokens.size()) break;
+        const std::string& token = tokens[i];
+        if (token == ";" || token == "=" || token == "{") {
+            if (!candidate.empty()) names.push_back(candidate);
+            candidate.clear();
+            int depth = 0;
+            if (token == "=")  // the initialiser, up to its semicolon
+                while (i < tokens.size() && tokens[i] != ";") ++i;
+            for (; token == "{" && i < tokens.size(); ++i) {
+                if (tokens[i] == "{") ++depth;
+                if (tokens[i] == "}" && --depth == 0) break;
+            }
+            ++i;
+        } else if (token == "(") {
+            i = past_group(tokens, i);
+        } else if (token == "[") {
+            while (i < tokens.size() && tokens[i] != "]") ++i;
+            ++i;
+        } else {
+            if (is_word(token)) candidate = token;
+            ++i;
+        }
+    }
+    return names;
+}
+
+bool mentions(std::string_view source, const std::vector<std::string_view>& words) {
+    for (const std::string& token : tokens_of(source))
+        for (const std::string_view word : words)
+            if (token == word) return true;
+    return false;
 }
 
 }  // namespace dlprim

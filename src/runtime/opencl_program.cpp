@@ -33,7 +33,7 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
 }
 
 OpenCLProgram::OpenCLProgram(cl_program program, const ProgramSource& source)
-    : program_(program), name_(source.name), parameters_(kernel_parameters(source.source)) {}
+    : Program(source), program_(program), parameters_(kernel_parameters(source.source)) {}
 
 OpenCLProgram::~OpenCLProgram() {
     if (!opencl_gone()) clReleaseProgram(program_);
@@ -44,19 +44,19 @@ std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
     if (found == parameters_.end()) {
         std::vector<std::string> names;
         for (const auto& entry : parameters_) names.push_back(entry.first);
-        fail(ErrorKind::not_found, "program '", name_, "' has no kernel '", name,
+        fail(ErrorKind::not_found, "program '", source().name, "' has no kernel '", name,
              "' in its text, only ", join(names, ", "));
     }
     cl_int code = CL_SUCCESS;
     const cl_kernel handle = clCreateKernel(program_, found->first.c_str(), &code);
-    cl_check(code, "program '", name_, "': making kernel '", name, "'");
+    cl_check(code, "program '", source().name, "': making kernel '", name, "'");
     auto kernel =
         std::make_unique<OpenCLKernel>(handle, found->first, &found->second, shared_from_this());
     cl_uint count = 0;
     cl_check(clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr),
              "kernel '", name, "': counting its parameters");
-    require(count == found->second.size(), "kernel '", name, "' of '", name_, "' takes ", count,
-            " parameters, but its text names ", found->second.size(), ": ",
+    require(count == found->second.size(), "kernel '", name, "' of '", source().name, "' takes ",
+            count, " parameters, but its text names ", found->second.size(), ": ",
             join(found->second, ", "));
     return kernel;
 }

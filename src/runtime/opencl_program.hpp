@@ -49,7 +49,6 @@ class OpenCLProgram : public Program, public std::enable_shared_from_this<OpenCL
 
   private:
     cl_program program_;
-    std::string name_;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
 };
 

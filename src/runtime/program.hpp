@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -44,8 +45,14 @@ class Kernel {
 
 class Program {
   public:
+    explicit Program(ProgramSource source) : source_(std::move(source)) {}
     virtual ~Program() = default;
+    /// What it was compiled from.
+    const ProgramSource& source() const noexcept { return source_; }
     virtual std::unique_ptr<Kernel> kernel(std::string_view name) const = 0;
+
+  private:
+    ProgramSource source_;
 };
 
 /// The text of kernels/<path> as embedded in the library (or read from the folder that

@@ -95,6 +95,29 @@ TEST_CASE("signatures are read from text") {
     CHECK(kernel_parameters("").empty());
 }
 
+TEST_CASE("types of parameters and names that a text declares are read from it") {
+    const char* const text = R"(
+        #define VEC JOIN(float, 4)
+        typedef JOIN(float, 4) vec;
+        constant float table[2] = {1.0f, 2.0f};
+        inline JOIN(float, 4) twice(vec v) { int inner = 0; { inner++; } return v + v; }
+        int declared(int hidden);
+        kernel __attribute__((reqd_work_group_size(1, 1, 1))) void run(global const float* x, ulong x_offset, int n) {
+            local int shared[4]; // barrier
+        })";
+    CHECK(declared_names(text) ==
+          std::vector<std::string>{"vec", "table", "twice", "declared", "run"});
+    const std::vector<KernelParameter> parameters = kernel_signature(text, "run");
+    REQUIRE(parameters.size() == 3);
+    CHECK(parameters[0].type == "global const float *");
+    CHECK(parameters[0].name == "x");
+    CHECK(parameters[1].type == "ulong");
+    CHECK(parameters[2].type == "int");
+    CHECK(kernel_signature(text, "other").empty());
+    CHECK(mentions(text, {"local"}));
+    CHECK_FALSE(mentions(text, {"barrier", "VEC", "loc"}));
+}
+
 TEST_CASE("wrong names and kinds of arguments are told") {
     if (!has_opencl()) return;
     const Context context("opencl");

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// Chain: text of the joined program, table of calls, and the launch.
+#include "exec/chain.hpp"
+
+#include "base/text.hpp"
+#include "engine/launch.hpp"
+#include "runtime/kernel_parameters.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::size_t head_words = 6;  // of a row, before the arguments
+// Of a launch; the next one wakes work-items that left early.
+constexpr double seconds_a_launch = 3e-3;
+constexpr int tickets_a_core = 16;      // of a call: a drawn ticket costs some 0.1 us
+constexpr std::size_t most_slots = 96;  // parameters take 1024 bytes at least
+
+bool word_char(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// "-DV=8 -DFLAG" as lines of #define, and the names; false where there is anything else.
+bool defines_of(const std::string& options, std::string& lines, std::set<std::string>& names) {
+    for (const std::string& option : split(options, ' ')) {
+        if (option.empty()) continue;
+        if (option.rfind("-D", 0) != 0) return false;
+        const std::size_t equals = option.find('=');
+        const std::string name =
+            option.substr(2, equals == std::string::npos ? equals : equals - 2);
+        names.insert(name);
+        lines += cat("#define ", name, ' ',
+                     equals == std::string::npos ? "1" : option.substr(equals + 1), '\n');
+    }
+    return true;
+}
+
+// Macros that the text defines anywhere.
+void add_macros(const std::string& text, std::set<std::string>& names) {
+    for (std::size_t at = text.find("define"); at != std::string::npos;
+         at = text.find("define", at + 1)) {
+        std::size_t hash = at;
+        while (hash > 0 && (text[hash - 1] == ' ' || text[hash - 1] == '\t')) --hash;
+        if (hash == 0 || text[hash - 1] != '#') continue;
+        std::size_t begin = at + 6;
+        while (begin < text.size() && text[begin] == ' ') ++begin;
+        std::size_t end = begin;
+        while (end < text.size() && word_char(text[end])) ++end;
+        names.insert(text.substr(begin, end - begin));
+    }
+}
+
+std::size_t past_space(const std::string& text, std::size_t at) {
+    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at]))) ++at;
+    return at;
+}
+
+// Every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` becomes
+// `void NAME(int, int, int, `.
+std::string kernels_to_functions(const std::string& text) {
+    std::string result;
+    std::size_t done = 0;
+    for (std::size_t at = text.find("kernel"); at != std::string::npos;
+         at = text.find("kernel", at + 1)) {
+        std::size_t end = at + 6;
+        if ((at > 0 && word_char(text[at - 1])) || (end < text.size() && word_char(text[end])))
+            continue;
+        end = past_space(text, end);
+        const std::string attribute = "__attribute__((reqd_work_group_size(";
+        if (text.compare(end, attribute.size(), attribute) == 0)
+            end = past_space(text, text.find(")))", end) + 3);
+        if (text.compare(end, 5, "void ") != 0) continue;
+        const std::size_t open = text.find('(', end);
+        if (open == std::string::npos) break;
+        result += text.substr(done, at - done);
+        result += "__attribute__((noinline)) ";
+        result += text.substr(end, open + 1 - end);
+        result += "const int chain_i, const int chain_j, const int chain_k, ";
+        done = open + 1;
+    }
+    return result + text.substr(done);
+}
+
+// Ints that an argument of this type takes in the table; 0 where it cannot be there.
+std::size_t words_of(const std::string& type) {
+    if (type.find("constant") != std::string::npos) return 0;
+    if (type.find('*') != std::string::npos) return type.find("global") != std::string::npos;
+    if (type == "int" || type == "uint" || type == "float") return 1;
+    return type == "long" || type == "ulong" ? 2 : 0;
+}
+
+}  // namespace
+
+std::optional<std::string> kernel_as_function(const ProgramSource& source, int number) {
+    if (mentions(source.source, {"barrier", "local", "__local", "get_local_id", "get_group_id",
+                                 "get_local_size", "get_num_groups", "get_global_size"}))
+        return std::nullopt;
+    std::string head;
+    std::set<std::string> macros;
+    if (!defines_of(source.options, head, macros)) return std::nullopt;
+    add_macros(source.source, macros);
+    for (const std::string& name : declared_names(source.source)) {
+        if (!macros.insert(name).second) continue;
+        head += cat("#define ", name, ' ', name, '_', number, '\n');
+    }
+    std::string text = head + kernels_to_functions(source.source) + '\n';
+    for (const std::string& name : macros) text += cat("#undef ", name, '\n');
+    return text;
+}
+
+bool Chain::takes(const Step& step) {
+    if (step.launch->calls().empty()) return false;
+    for (const KernelCall& call : step.launch->calls()) {
+        const NDRange& range = call.range();
+        for (int d = 0; d < range.dims; ++d)
+            if (range.local[static_cast<std::size_t>(d)] != 1) return false;
+        if (!kernel_as_function(call.source(), 0)) return false;
+        for (const KernelParameter& parameter :
+             kernel_signature(call.source().source, call.kernel()))
+            if (words_of(parameter.type) == 0) return false;
+    }
+    return true;
+}
+
+int Chain::slot_of(const Place& place) {
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+        if (slots_[i].place.kind == place.kind && slots_[i].place.index == place.index)
+            return static_cast<int>(i);
+    Slot slot;
+    slot.place = place;
+    slot.place.offset = 0;
+    slots_.push_back(slot);
+    return static_cast<int>(slots_.size() - 1);
+}
+
+void Chain::add_call(const KernelCall& call, const Step& step) {
+    const NDRange& range = call.range();
+    const std::size_t items = range.global[0] * range.global[1] * range.global[2];
+    if (items == 0) return;
+    const std::string key =
+        cat(call.kernel(), '\n', call.source().options, '\n', call.source().source);
+    const auto known = std::find(known_.begin(), known_.end(), key);
+    const auto number = static_cast<int>(known - known_.begin());
+    const std::vector<KernelParameter> parameters =
+        kernel_signature(call.source().source, call.kernel());
+    if (known == known_.end()) {
+        known_.push_back(key);
+        functions_ += kernel_as_function(call.source(), number).value();
+        cases_ += cat("case ", number, ": ", call.kernel(), '_', number, "(i, j, k");
+        std::size_t at = 0;
+        for (const KernelParameter& parameter : parameters) {
+            const std::string& type = parameter.type;
+            if (type.find('*') != std::string::npos)
+                cases_ += cat(", (global void*)buffers[a[", at, "]]");
+            else if (words_of(type) == 2)
+                cases_ += cat(", (", type, ")chain_long(a + ", at, ')');
+            else
+                cases_ += cat(", as_", type, "(a[", at, "])");
+            at += words_of(type);
+        }
+        cases_ += "); break; ";
+    }
+    const int wanted = std::max(1, std::min(static_cast<int>(items), tickets_a_core * workers_));
+    std::vector<std::int32_t> row = {tickets_,
+                                     tickets_ + wanted,
+                                     static_cast<std::int32_t>(items),
+                                     static_cast<std::int32_t>(range.global[0]),
+                                     static_cast<std::int32_t>(range.global[1]),
+                                     number};
+    tickets_ += wanted;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const auto index = static_cast<int>(i);
+        const auto bound = std::find_if(
+            call.bindings().begin(), call.bindings().end(),
+            [&](const auto& b) { return b.buffer_index == index || b.offset_index == index; });
+        const std::uint64_t bits = bound == call.bindings().end() ? call.scalar_bits(index) : 0;
+        if (bound != call.bindings().end()) {
+            const Place& place = step.operands.at(static_cast<std::size_t>(bound->operand));
+            const int slot = slot_of(place);
+            if (bound->buffer_index == index) {
+                row.push_back(slot);
+                continue;
+            }
+            patches_.push_back({rows_.size() << 16 | row.size(), static_cast<std::size_t>(slot),
+                                place.offset + bound->extra_bytes, bound->element_bytes});
+        }
+        row.push_back(static_cast<std::int32_t>(bits & 0xffffffff));
+        if (words_of(parameters[i].type) == 2) row.push_back(static_cast<std::int32_t>(bits >> 32));
+    }
+    rows_.push_back(std::move(row));
+}
+
+Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
+    : context_(context), workers_(std::max(1, context.traits().compute_units)) {
+    double seconds = 0;
+    for (const Step* step : steps) {
+        for (const KernelCall& call : step->launch->calls()) add_call(call, *step);
+        seconds += step->bound_seconds;
+        if (seconds < seconds_a_launch && step != steps.back()) continue;
+        ends_.push_back(static_cast<std::int32_t>(rows_.size()));
+        seconds = 0;
+        tickets_ = 0;
+    }
+    require(slots_.size() <= most_slots, "a chain of ", slots_.size(), " buffers");
+    std::size_t row = head_words;
+    for (const auto& words : rows_) row = std::max(row, words.size());
+    words_.assign(row * rows_.size(), 0);
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+        std::copy(rows_[i].begin(), rows_[i].end(),
+                  words_.begin() + static_cast<std::ptrdiff_t>(i * row));
+    for (Patch& patch : patches_) patch.word = (patch.word >> 16) * row + (patch.word & 0xffff);
+
+    std::string parameters, list;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        parameters += cat(", global uchar* b", i);
+        list += cat(i > 0 ? ", " : "", "b", i);
+    }
+    std::string text = kernel_source("exec/chain.cl");
+    const auto put = [&](const std::string& word, const std::string& by) {
+        const std::size_t at = text.rfind(word);
+        text.replace(at, word.size(), by);
+    };
+    put("CHAIN_CASES", cases_);
+    put("CHAIN_LIST", list);
+    put("CHAIN_BUFFERS", parameters);
+    text = cat(
+        "#define get_global_id(d) ((size_t)((d) == 0 ? chain_i : (d) == 1 ? chain_j : chain_k))\n",
+        functions_, "#undef get_global_id\n#define ROW ", row, '\n', text);
+    program_ = context.build({"exec/chain.cl", text, ""});
+    kernel_ = program_->kernel("chain");
+    const std::uint32_t zero = 0;
+    state_ = context.allocate(1024);
+    context.queue().fill({state_.get(), 0}, 1024, &zero, sizeof(zero));
+    table_ = context.allocate(words_.size() * 4);
+    kernel_->set(kernel_->index_of("state"), *state_);
+    kernel_->set(kernel_->index_of("table"), *table_);
+    kernel_->set(kernel_->index_of("workers"), &workers_, sizeof(workers_));
+    functions_.clear();
+    cases_.clear();
+    known_.clear();
+    rows_.clear();
+}
+
+bool Chain::enqueue(const std::function<BufferRef(const Place&)>& resolve) {
+    bool moved = false;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        Slot& slot = slots_[i];
+        const BufferRef ref = resolve(slot.place);
+        require(ref.buffer != nullptr, "a chain's buffer ", i, " is not bound");
+        const bool first = slot.bound_id == 0;
+        if (slot.bound_id != ref.buffer->id()) {
+            kernel_->set(kernel_->index_of(cat("b", i)), *ref.buffer);
+            slot.bound_id = ref.buffer->id();
+        }
+        moved = moved || first || slot.offset != ref.byte_offset;
+        slot.offset = ref.byte_offset;
+    }
+    if (moved) {
+        for (const Patch& patch : patches_) {
+            const std::uint64_t offset =
+                (slots_[patch.slot].offset + patch.extra_bytes) / patch.element_bytes;
+            words_[patch.word] = static_cast<std::int32_t>(offset & 0xffffffff);
+            words_[patch.word + 1] = static_cast<std::int32_t>(offset >> 32);
+        }
+        context_.queue().write({table_.get(), 0}, words_.data(), words_.size() * 4, true);
+    }
+    NDRange range;
+    range.global[0] = static_cast<std::size_t>(workers_);
+    range.local = {1, 1, 1};
+    const int first = kernel_->index_of("call"), last = kernel_->index_of("end");
+    std::int32_t call = 0;
+    for (const std::int32_t end : ends_) {
+        kernel_->set(first, &call, sizeof(call));
+        kernel_->set(last, &end, sizeof(end));
+        try {
+            context_.queue().launch(*kernel_, range);
+        } catch (const Error& error) {
+            if (call > 0) throw;
+            log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
+            return false;
+        }
+        call = end;
+    }
+    return true;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Inference whose steps run as one launch (src/exec/chain.hpp) has the bits of its steps run one by
+// one, run after run, with inputs and parameters as they change.
+#include "net/support.hpp"
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+// First layer, depthwise, 1x1 with and without a stride, a 3x3 that may be done by Winograd, a sum
+// in an epilogue, pooling amid (which is no part of a chain), mean, inner product.
+const char* const many_small_layers = R"({
+  "inputs": [{"name": "data", "shape": [2, 3, 20, 20]}],
+  "outputs": ["scores"],
+  "operators": [
+    {"name": "c0", "type": "Convolution2D", "inputs": ["data"], "outputs": ["c0"],
+     "options": {"channels_out": 24, "kernel": 3, "pad": 1, "activation": "relu"}},
+    {"name": "c1", "type": "Convolution2D", "inputs": ["c0"], "outputs": ["c1"],
+     "options": {"channels_out": 24, "kernel": 3, "pad": 1, "groups": 24, "activation": "relu6"}},
+    {"name": "c2", "type": "Convolution2D", "inputs": ["c1"], "outputs": ["c2"],
+     "options": {"channels_out": 24, "kernel": 1}},
+    {"name": "sum", "type": "Elementwise", "inputs": ["c2", "c0"], "outputs": ["sum"],
+     "options": {"operation": "sum", "activation": "relu"}},
+    {"name": "c3", "type": "Convolution2D", "inputs": ["sum"], "outputs": ["c3"],
+     "options": {"channels_out": 72, "kernel": 1, "stride": 2}},
+    {"name": "pool", "type": "Pooling2D", "inputs": ["c3"], "outputs": ["pool"],
+     "options": {"kernel": 2, "stride": 1}},
+    {"name": "c4", "type": "Convolution2D", "inputs": ["pool"], "outputs": ["c4"],
+     "options": {"channels_out": 32, "kernel": 3, "pad": 1, "activation": "relu"}},
+    {"name": "c5", "type": "Convolution2D", "inputs": ["c4"], "outputs": ["c5"],
+     "options": {"channels_out": 40, "kernel": 3, "stride": 2, "pad": 1}},
+    {"name": "scores", "type": "InnerProduct", "inputs": ["c5"], "outputs": ["scores"],
+     "options": {"outputs": 10}}
+  ]
+})";
+
+void feed(Net& net, unsigned number) {
+    const auto shape = net.input_shape("data");
+    set_floats(net, "data", random_floats(static_cast<std::size_t>(shape.numel()), number));
+}
+
+}  // namespace
+
+TEST_CASE("steps that run as one launch compute what they compute alone", "[chain]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        for (unsigned number = 0; number < 3; ++number) {
+            feed(net, number);
+            // Profiling launches step by step.
+            net.profile(false);
+            const Bytes alone = bits(net.output("scores"));
+            for (int run = 0; run < 20; ++run) {
+                net.forward();
+                CHECK(bits(net.output("scores")) == alone);
+            }
+        }
+        feed(net, 7);
+        net.forward();
+        const Bytes before = bits(net.output("scores"));
+        Net other = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        copy_params(net, other);
+        feed(other, 7);
+        other.forward();
+        CHECK(bits(other.output("scores")) == before);
+        feed(other, 8);
+        other.forward();
+        CHECK(bits(other.output("scores")) != before);
+    }
+}
+
+TEST_CASE("a chain takes fewer launches than there are layers", "[chain]") {
+    ON_EVERY_DEVICE(device) {
+        const Traits& traits = device.traits();
+        if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
+        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        feed(net, 1);
+        net.forward();
+        device.finish();
+        const std::uint64_t start = device.counters().launches;
+        net.forward();
+        device.finish();
+        const std::uint64_t launches = device.counters().launches - start;
+        CHECK(launches >= 1);
+        CHECK(launches < net.nodes().size());
+    }
+}
