@@ -28,6 +28,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void chain(global int* state, global const int* table, int call, int end, int workers CHAIN_BUFFERS)
 {
     global uchar* const buffers[] = {CHAIN_LIST};
+    int seen = -1;
     for (;;) {
         const int ticket = NOW(DRAWN);
         while (call < end && ticket >= table[call * ROW + 1]) call++;
@@ -36,8 +37,12 @@ void chain(global int* state, global const int* table, int call, int end, int wo
         int waits = 0;
         while (NOW(DONE) < row[0] && waits < MOST_WAITS) waits++;
         if (waits == MOST_WAITS) break;
+        if (seen != call) {  // takes over what those who counted up have written
+            atomic_add(state + DONE, 0);
+            mem_fence(CLK_GLOBAL_MEM_FENCE);
+            seen = call;
+        }
         if (atomic_cmpxchg(state + DRAWN, ticket, ticket + 1) != ticket) continue;
-        mem_fence(CLK_GLOBAL_MEM_FENCE);
         const long items = row[2], part = ticket - row[0], parts = row[1] - row[0];
         const int last = (int)(items * (part + 1) / parts);
         for (int item = (int)(items * part / parts); item < last; item++) {
