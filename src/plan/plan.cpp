@@ -168,7 +168,10 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     }
     lower(graph);
     force_engines(graph, options.engines);
-    if (options.fuse) merge_pointwise(graph);
+    if (options.fuse) {
+        merge_pointwise(graph);
+        while (recompute_pointwise(graph, device.traits())) merge_pointwise(graph);
+    }
 
     const std::vector<char> constant = constant_values(graph);
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);

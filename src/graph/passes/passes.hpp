@@ -4,6 +4,8 @@
 
 #include "graph/graph.hpp"
 
+#include <dlprim/context.hpp>
+
 #include <functional>
 #include <string>
 #include <utility>
@@ -41,7 +43,12 @@ void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const N
 /// Operator::lower on every node that has it.
 void lower(Graph& graph);
 
-/// Merges chains and siblings of Pointwise nodes into one node, where that saves memory traffic.
+/// Merges chains of Pointwise nodes into one node, which saves memory traffic.
 void merge_pointwise(Graph& graph);
+
+/// Computes cheap elementwise values again in the Pointwise nodes that read them, where that takes
+/// the device less time than passing them through memory, and keeps no tensor for longer. Wants a
+/// graph without tombstones; returns whether it changed anything. What is left may merge.
+bool recompute_pointwise(Graph& graph, const Traits& device);
 
 }  // namespace dlprim

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// recompute_pointwise: cheap values are computed where they are read instead of passing through
+// memory.
+//
+// Two rules, both decided by the time that memory, arithmetic and launches are estimated to take:
+//
+//   dissolve   a node whose only readers are Pointwise nodes goes into all of them
+//   swap       a reader computes an input that stays for others, from tensors that it reads anyway
+//
+// They find their best together: the gradient of a ReLU behind a BatchNorm dissolves into the two
+// passes of the BatchNorm's gradient, which read the ReLU's result then, and swap that for x.
+#include "engine/pointwise/job.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+#include "graph/passes/pointwise_nodes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+using pointwise::Instruction;
+using pointwise::Op;
+
+/// Operations that an instruction counts as; 0: not to be done twice. Those that do count give the
+/// same bits in every kernel, whatever its vectors' width, so that decisions made of recomputed
+/// values are those made of stored ones.
+int operations(Op op) {
+    switch (op) {
+        case Op::div:
+            return 4;
+        case Op::min:
+        case Op::max:
+            return 3;
+        case Op::add:
+        case Op::sub:
+        case Op::mul:
+        case Op::neg:
+        case Op::less:
+        case Op::less_equal:
+        case Op::greater:
+        case Op::greater_equal:
+        case Op::equal:
+        case Op::not_equal:
+        case Op::logical_and:
+        case Op::logical_or:
+        case Op::logical_not:
+        case Op::select:
+        case Op::fma:
+        case Op::abs:
+        case Op::sign:
+        case Op::floor:
+        case Op::ceil:
+        case Op::round:
+        case Op::trunc:
+        case Op::isnan:
+        case Op::isinf:
+            return 1;
+        default:
+            return 0;
+    }
+}
+
+bool is_leaf(Op op) {
+    return op == Op::constant || op == Op::input || op == Op::scalar || op == Op::size;
+}
+
+class Recomputer {
+  public:
+    Recomputer(Graph& graph, const Traits& device)
+        : graph_(graph), device_(device), nodes_(graph) {}
+
+    bool run() {
+        bool any = false;
+        for (bool again = true; again;) {
+            again = false;
+            for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+                again = dissolve(static_cast<NodeId>(i)) || again;
+            for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+                again = swap(static_cast<NodeId>(i)) || again;
+            any = any || again;
+        }
+        return any;
+    }
+
+  private:
+    struct Reader {
+        NodeId id;
+        PointwiseDraft draft;
+    };
+
+    const Node& node(NodeId id) const { return graph_.nodes[static_cast<std::size_t>(id)]; }
+
+    /// By instruction: whether it is done for every element.
+    std::vector<bool> per_element(const pointwise::Tape& tape, const PointwiseDraft& draft,
+                                  const Shape& whole) const {
+        std::vector<bool> result;
+        for (const Instruction& in : tape.code) {
+            bool big = in.op == Op::index || in.op == Op::uniform;
+            if (in.op == Op::input)
+                big = nodes_.is_big(draft.inputs[static_cast<std::size_t>(in.number)], whole);
+            for (int arg : {in.a, in.b, in.c})
+                big = big || (arg >= 0 && result[static_cast<std::size_t>(arg)]);
+            result.push_back(big);
+        }
+        return result;
+    }
+
+    /// Whether an output is cheap to compute again.
+    bool is_cheap(NodeId id, ValueId value) const {
+        const Node& made = node(id);
+        const auto k = static_cast<std::size_t>(
+            std::find(made.outputs.begin(), made.outputs.end(), value) - made.outputs.begin());
+        const PointwiseDraft draft = nodes_.draft_of(id);
+        const pointwise::Output& output = draft.program.outputs[k];
+        if (output.kind != pointwise::Output::Kind::elementwise) return false;
+        const pointwise::Tape tape = pointwise::compile(std::span(&output.value, 1));
+        return std::all_of(tape.code.begin(), tape.code.end(), [](const Instruction& in) {
+            return is_leaf(in.op) || operations(in.op) > 0;
+        });
+    }
+
+    /// What node `id` would take with this draft.
+    double seconds(NodeId id, const PointwiseDraft& draft) const {
+        const Shape whole = nodes_.shape_of(node(id));
+        // As jobs are made: a pass for each set of axes, elementwise outputs with the last.
+        std::map<std::vector<int>, std::vector<pointwise::ExprPtr>> passes;
+        std::vector<pointwise::ExprPtr> elementwise;
+        for (const pointwise::Output& output : draft.program.outputs) {
+            if (output.kind == pointwise::Output::Kind::elementwise)
+                elementwise.push_back(output.value);
+            else
+                passes[pointwise::normal_axes(output, whole.rank())].push_back(output.value);
+        }
+        const double launches = passes.empty() ? 1.0 : 2.0 * static_cast<double>(passes.size());
+        if (passes.empty()) passes[{}];
+        auto& last = std::prev(passes.end())->second;
+        last.insert(last.end(), elementwise.begin(), elementwise.end());
+        double bytes = 0, work = 0;
+        for (ValueId output : node(id).outputs) bytes += nodes_.bytes_of(output);
+        for (const auto& pass : passes) {
+            const pointwise::Tape tape = pointwise::compile(pass.second);
+            const std::vector<bool> often = per_element(tape, draft, whole);
+            for (std::size_t i = 0; i < tape.code.size(); ++i) {
+                const Instruction& in = tape.code[i];
+                if (in.op == Op::input)
+                    bytes += nodes_.bytes_of(draft.inputs[static_cast<std::size_t>(in.number)]);
+                else if (often[i] && !is_leaf(in.op))
+                    work += std::max(1, operations(in.op)) * static_cast<double>(whole.numel());
+            }
+        }
+        // Peaks count a multiply-add as two. The host interprets: an operation takes it 2 ns, or a
+        // hundredth of what its peak promises (mobilenet_v2, one core).
+        const double share = device_.host ? 1.0 / 128 : 1.0 / 2;
+        return bytes / (0.8e9 * std::max(1.0, device_.gbytes_per_s)) +
+               work / (share * 1e9 * std::max(1.0, device_.gflops)) +
+               launches * 1e-6 * device_.launch_us;
+    }
+
+    /// The reader with every input swapped for its producer's expression where that gains.
+    void swap_inputs(Reader& reader) const {
+        const Shape whole = nodes_.shape_of(node(reader.id));
+        double best = seconds(reader.id, reader.draft);
+        for (bool again = true; again;) {
+            again = false;
+            const std::vector<ValueId> inputs = reader.draft.inputs;
+            for (ValueId value : inputs) {
+                const NodeId made_by = graph_.value(value).producer;
+                if (made_by < 0 || !nodes_.is_big(value, whole) || !nodes_.is_free(made_by))
+                    continue;
+                const auto& read = node(made_by).inputs;
+                const bool new_ones = std::any_of(read.begin(), read.end(), [&](ValueId id) {
+                    return nodes_.is_big(id, whole) &&
+                           std::find(inputs.begin(), inputs.end(), id) == inputs.end();
+                });
+                if (new_ones || !is_cheap(made_by, value)) continue;
+                auto draft = nodes_.taken_in(reader.id, reader.draft, value);
+                if (!draft) continue;
+                const double time = seconds(reader.id, *draft);
+                if (time >= best) continue;
+                best = time;
+                reader.draft = std::move(*draft);
+                again = true;
+                break;
+            }
+        }
+    }
+
+    bool swap(NodeId id) {
+        if (!nodes_.is_free(id)) return false;
+        Reader reader{id, nodes_.draft_of(id)};
+        const std::vector<ValueId> before = reader.draft.inputs;
+        swap_inputs(reader);
+        if (reader.draft.inputs == before) return false;
+        nodes_.change(id, std::move(reader.draft));
+        return true;
+    }
+
+    bool dissolve(NodeId id) {
+        if (!nodes_.is_free(id) || node(id).outputs.size() != 1) return false;
+        const ValueId value = node(id).outputs[0];
+        const std::set<NodeId>& readers = nodes_.readers(value);
+        if (readers.empty() || *readers.rbegin() == PointwiseNodes::outside) return false;
+        if (!std::all_of(readers.begin(), readers.end(),
+                         [&](NodeId reader) { return nodes_.is_free(reader); }))
+            return false;
+        if (!is_cheap(id, value)) return false;
+        double before = seconds(id, nodes_.draft_of(id)), after = 0;
+        std::vector<Reader> changed;
+        std::map<ValueId, NodeId> wanted;
+        for (NodeId reader : readers) {
+            const PointwiseDraft old = nodes_.draft_of(reader);
+            auto draft = nodes_.taken_in(reader, old, value);
+            if (!draft) return false;
+            changed.push_back({reader, std::move(*draft)});
+            swap_inputs(changed.back());
+            before += seconds(reader, old);
+            after += seconds(reader, changed.back().draft);
+            // Readers come in order: the last to want an input stays.
+            for (ValueId input : changed.back().draft.inputs) wanted[input] = reader;
+        }
+        if (after >= before || nodes_.keeps_more(id, wanted)) return false;
+        for (Reader& reader : changed) nodes_.change(reader.id, std::move(reader.draft), id);
+        nodes_.remove(id);
+        return true;
+    }
+
+    Graph& graph_;
+    const Traits& device_;
+    PointwiseNodes nodes_;
+};
+
+}  // namespace
+
+bool recompute_pointwise(Graph& graph, const Traits& device) {
+    const bool changed = Recomputer(graph, device).run();
+    graph.remove_dead();
+    return changed;
+}
+
+}  // namespace dlprim
