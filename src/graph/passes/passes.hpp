@@ -48,7 +48,8 @@ void merge_pointwise(Graph& graph);
 
 /// Computes cheap elementwise values again in the Pointwise nodes that read them, where that takes
 /// the device less time than passing them through memory, and keeps no tensor for longer. Wants a
-/// graph without tombstones; returns whether it changed anything. What is left may merge.
+/// graph without tombstones; returns whether it changed anything. Then more may merge, and more may
+/// be found by another call.
 bool recompute_pointwise(Graph& graph, const Traits& device);
 
 }  // namespace dlprim

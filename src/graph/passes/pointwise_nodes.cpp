@@ -64,7 +64,10 @@ bool is_float32(const Graph& graph, const std::vector<ValueId>& inputs) {
 }  // namespace
 
 PointwiseNodes::PointwiseNodes(Graph& graph)
-    : graph_(graph), readers_(graph.values.size()), fixed_(graph.values.size(), 0) {
+    : graph_(graph),
+      readers_(graph.values.size()),
+      fixed_(graph.values.size(), 0),
+      drafts_(graph.nodes.size()) {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
         for (ValueId input : graph_.nodes[i].inputs)
             readers_[at(input)].insert(static_cast<NodeId>(i));
@@ -99,13 +102,16 @@ Shape PointwiseNodes::shape_of(const Node& node) const {
     return pointwise::broadcast_shape(shapes_of(graph_, node.inputs), node.attrs.ints("shape"));
 }
 
-PointwiseDraft PointwiseNodes::draft_of(NodeId id) const {
+const PointwiseDraft& PointwiseNodes::draft_of(NodeId id) const {
+    std::optional<PointwiseDraft>& known = drafts_[at(id)];
+    if (known) return *known;
     const Node& node = graph_.nodes[at(id)];
     pointwise::Program program = pointwise::parse(node.attrs.text("code"));
     // A node may have inputs that only shape it.
     program.inputs = static_cast<int>(node.inputs.size());
     program = pointwise::bind_scalars(program, node.attrs.numbers("scalars"));
-    return {std::move(program), node.inputs, node.attrs};
+    known = PointwiseDraft{std::move(program), node.inputs, node.attrs};
+    return *known;
 }
 
 std::optional<PointwiseDraft> PointwiseNodes::taken_in(NodeId id, const PointwiseDraft& draft,
@@ -125,7 +131,7 @@ std::optional<PointwiseDraft> PointwiseNodes::taken_in(NodeId id, const Pointwis
     const auto place = std::find(inputs.begin(), inputs.end(), value) - inputs.begin();
     const auto output = std::find(producer.outputs.begin(), producer.outputs.end(), value) -
                         producer.outputs.begin();
-    const PointwiseDraft made = draft_of(made_by);
+    const PointwiseDraft& made = draft_of(made_by);
     if (!pointwise::can_merge(made.program, static_cast<int>(output), inner, program,
                               static_cast<int>(place), outer, shapes_of(graph_, made.inputs)))
         return std::nullopt;
@@ -212,8 +218,9 @@ bool PointwiseNodes::keeps_more(NodeId id, const std::map<ValueId, NodeId>& want
 void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
     Node& node = graph_.nodes[at(id)];
     for (ValueId input : node.inputs) readers_[at(input)].erase(id);
-    node.attrs = std::move(draft.attrs);
-    node.inputs = std::move(draft.inputs);
+    node.attrs = draft.attrs;
+    node.inputs = draft.inputs;
+    drafts_[at(id)] = std::move(draft);
     for (ValueId input : node.inputs) readers_[at(input)].insert(id);
     if (producer == outside) return;
     const Node& taken = graph_.nodes[at(producer)];

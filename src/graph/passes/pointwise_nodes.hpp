@@ -40,7 +40,8 @@ class PointwiseNodes {
     /// The broadcast shape that a node works over.
     Shape shape_of(const Node& node) const;
 
-    PointwiseDraft draft_of(NodeId id) const;
+    /// What the node computes now; valid until it changes.
+    const PointwiseDraft& draft_of(NodeId id) const;
     /// `draft`, which is to be computed by node `id`, with the expression of the free node that
     /// makes `value` instead of reading it; nothing where that cannot be, or grows too long.
     std::optional<PointwiseDraft> taken_in(NodeId id, const PointwiseDraft& draft,
@@ -66,6 +67,8 @@ class PointwiseNodes {
     Graph& graph_;
     std::vector<std::set<NodeId>> readers_;  ///< by ValueId
     std::vector<char> fixed_;                ///< by ValueId
+    mutable std::vector<std::optional<PointwiseDraft>>
+        drafts_;  ///< by NodeId; parsed when asked for
 };
 
 }  // namespace dlprim

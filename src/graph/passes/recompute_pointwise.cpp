@@ -75,14 +75,10 @@ class Recomputer {
 
     bool run() {
         bool any = false;
-        for (bool again = true; again;) {
-            again = false;
-            for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-                again = dissolve(static_cast<NodeId>(i)) || again;
-            for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
-                again = swap(static_cast<NodeId>(i)) || again;
-            any = any || again;
-        }
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+            any = dissolve(static_cast<NodeId>(i)) || any;
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i)
+            any = swap(static_cast<NodeId>(i)) || any;
         return any;
     }
 
@@ -114,7 +110,7 @@ class Recomputer {
         const Node& made = node(id);
         const auto k = static_cast<std::size_t>(
             std::find(made.outputs.begin(), made.outputs.end(), value) - made.outputs.begin());
-        const PointwiseDraft draft = nodes_.draft_of(id);
+        const PointwiseDraft& draft = nodes_.draft_of(id);
         const pointwise::Output& output = draft.program.outputs[k];
         if (output.kind != pointwise::Output::Kind::elementwise) return false;
         const pointwise::Tape tape = pointwise::compile(std::span(&output.value, 1));
@@ -212,7 +208,7 @@ class Recomputer {
         std::vector<Reader> changed;
         std::map<ValueId, NodeId> wanted;
         for (NodeId reader : readers) {
-            const PointwiseDraft old = nodes_.draft_of(reader);
+            const PointwiseDraft& old = nodes_.draft_of(reader);
             auto draft = nodes_.taken_in(reader, old, value);
             if (!draft) return false;
             changed.push_back({reader, std::move(*draft)});
