@@ -3,6 +3,8 @@
 //
 // A reducing work-group is kx kept positions by ry threads that share a position's elements,
 // numbered so that neighbours read neighbouring memory; their sums meet in a tree in local memory.
+// A thread with many elements sums runs of them, and then the runs: the error of a sum grows with
+// the root of its terms.
 // Where results are few, get_group_id(1) counts parts of the reduction.
 #include "engine/pointwise/kernels.hpp"
 
@@ -12,6 +14,8 @@
 
 namespace dlprim::pointwise {
 namespace {
+
+constexpr int run_steps = 32;  ///< of a run; a power of two
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -219,13 +223,22 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         }
         const auto base = [&](int c) { return cat("(long)b", c); };
         emit.instructions(os, "    ", levels, false, base, lane, false);
+        const bool many_steps = ceil_div(reduction, result.parts * ry) > 2 * run_steps;
+        const auto in_runs = [&](const JobOutput& out) {
+            return many_steps && out.kind == Output::Kind::sum && job.type != Compute::i64;
+        };
+        const bool long_sums =
+            std::any_of(job.outputs.begin(), job.outputs.end(),
+                        [&](const JobOutput& out) { return out.reduces() && in_runs(out); });
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
             os << "    " << V << " acc" << o << " = " << emit.splat(emit.neutral(out)) << ";\n";
             if (out.kind == Output::Kind::custom)
                 os << "    " << M << " has" << o << " = (" << M << ")(0);\n";
+            if (in_runs(out)) os << "    " << V << " run" << o << " = " << emit.splat("0") << ";\n";
         }
+        if (long_sums) os << "    int steps = 0;\n";
         os << "    const " << k.index << " stop = mine ? (" << k.index
            << ")((ulong)Nreduction * (part + 1) / Nparts) : 0;\n"
            << "    for (" << k.index << " step = (" << k.index
@@ -254,10 +267,25 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             }
             const std::string fresh =
                 cut ? cat("select(", emit.splat(emit.neutral(out)), ", ", v, ", live)") : v;
-            os << "        acc" << o << " = " << emit.combine(o, false) << "(acc" << o << ", "
+            const std::string into = cat(in_runs(out) ? "run" : "acc", o);
+            os << "        " << into << " = " << emit.combine(o, false) << "(" << into << ", "
                << fresh << ");\n";
         }
+        // Adds the runs to the totals.
+        const auto close_runs = [&](const std::string& indent, bool again) {
+            for (std::size_t o = 0; o < job.outputs.size(); ++o) {
+                if (!job.outputs[o].reduces() || !in_runs(job.outputs[o])) continue;
+                os << indent << "acc" << o << " += run" << o << ";\n";
+                if (again) os << indent << "run" << o << " = " << emit.splat("0") << ";\n";
+            }
+        };
+        if (long_sums) {
+            os << "        if (++steps % " << run_steps << " == 0) {\n";
+            close_runs("            ", true);
+            os << "        }\n";
+        }
         os << "    }\n";
+        if (long_sums) close_runs("    ", false);
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;

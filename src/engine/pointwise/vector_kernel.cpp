@@ -5,8 +5,8 @@
 // parts (ranges of rows); a work-item takes a contiguous share of units x parts. Inside a part,
 // rows advance like an odometer; a row is a segment of the main loop, over the last dimension
 // itself, or, where the last dimension is one vector (blocked layouts) or kept, over another one.
-// Sums of a row are added to the total by Kahan's method (W. Kahan 1965), which keeps long sums
-// accurate.
+// Sums of a few steps are added to the total by Kahan's method (W. Kahan 1965), which keeps long
+// sums accurate.
 #include "engine/pointwise/kernels.hpp"
 
 #include "base/text.hpp"
@@ -17,6 +17,8 @@ namespace dlprim::pointwise {
 namespace {
 
 constexpr int max_vectors = 16;  ///< kept vectors that a work-item sums side by side
+/// Steps of the main loop that are summed plainly. The error of a sum grows with the root of it.
+constexpr int plain_steps = 32;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -237,17 +239,26 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     if (nv_row) os << nv_pad_row;
     const auto row_offset = [&](int c) { return cat("r", c); };
     emit.instructions(os, "            ", levels, false, row_offset, lane, false);
+    std::string indent = "            ";
+    const bool sums = std::any_of(job.outputs.begin(), job.outputs.end(),
+                                  [&](const JobOutput& out) { return compensated(out, job); });
+    if (sums) {
+        os << indent
+           << "for (long from = begin; from < stop; from += " << plain_steps * stride_of_loop
+           << ") {\n";
+        indent += "    ";
+        os << indent << "const long to = min(from + " << plain_steps * stride_of_loop
+           << ", stop);\n";
+    }
     for (std::size_t o = 0; o < job.outputs.size(); ++o)
         if (compensated(job.outputs[o], job)) {
-            os << "            " << V << " " << acc_decl("sum", o) << ";\n";
-            if (k.multi)
-                os << "            for (int v = 0; v < vectors; ++v) sum" << o
-                   << "[v] = " << emit.splat("0") << ";\n";
-            else
-                os << "            sum" << o << " = " << emit.splat("0") << ";\n";
+            os << indent << V << " " << acc_decl("sum", o) << ";\n" << indent;
+            if (k.multi) os << "for (int v = 0; v < vectors; ++v) ";
+            os << "sum" << o << at << " = " << emit.splat("0") << ";\n";
         }
-    std::string indent = "            ";
-    os << indent << "for (long i = begin; i < stop; i += " << stride_of_loop << ") {\n";
+    const std::string outer = indent;
+    os << indent << "for (long i = " << (sums ? "from; i < to" : "begin; i < stop")
+       << "; i += " << stride_of_loop << ") {\n";
     indent += "    ";
     if (k.multi) {
         os << indent << "for (int v = 0; v < vectors; ++v) {\n";
@@ -305,17 +316,18 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         os << indent << into << o << at << " = " << emit.combine(o, false) << "(" << into << o << at
            << ", " << fresh << ");\n";
     }
-    if (k.multi) os << "                }\n";
-    os << "            }\n";
+    if (k.multi) os << outer << "    }\n";
+    os << outer << "}\n";
     for (std::size_t o = 0; o < job.outputs.size(); ++o) {
         if (!compensated(job.outputs[o], job)) continue;
-        os << "            ";
+        os << outer;
         if (k.multi) os << "for (int v = 0; v < vectors; ++v) ";
         os << "{ const " << V << " add = sum" << o << at << " - low" << o << at << ", all = acc"
            << o << at << " + add; low" << o << at << " = select((all - acc" << o << at
            << ") - add, " << emit.splat("0") << ", isinf(all) | isnan(all)); acc" << o << at
            << " = all; }\n";
     }
+    if (sums) os << "            }\n";
     // The odometer.
     std::string closing;
     os << "            if (++piece == segments) {\n                piece = 0;\n";
