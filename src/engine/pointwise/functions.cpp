@@ -118,7 +118,7 @@ double apply(Op op, double a, double b, double c) {
         case Op::max:
             return a > b || a != a ? a : b;
         case Op::fma:
-            return a * b + c;
+            return std::fma(a, b, c);
         case Op::pow:
             return std::pow(a, b);
         case Op::exp:
