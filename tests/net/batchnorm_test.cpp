@@ -133,3 +133,43 @@ TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[b
         CHECK(net.changed_by_forward().empty());
     }
 }
+
+TEST_CASE("a BatchNorm leaves nothing along its input to the scale before it", "[batchnorm]") {
+    // The second norm takes the first one's scale away but for eps: the gradient of that scale is
+    // rounding. Elements that round independently leave a few units in the last place of the
+    // terms' root sum of squares; elements of a channel that round alike leave many more.
+    const char* const two_norms = R"json({
+      "inputs": [{"name": "data", "shape": [4, 8, 64, 64]},
+                 {"name": "slope", "shape": [4, 8, 64, 64]}],
+      "outputs": ["loss"],
+      "operators": [
+        {"name": "first", "type": "BatchNorm", "inputs": ["data"], "outputs": ["first"],
+         "options": {"eps": 1e-12}},
+        {"name": "relu", "type": "Activation", "inputs": ["first"], "outputs": ["relu"],
+         "options": {"activation": "relu"}},
+        {"name": "second", "type": "BatchNorm", "inputs": ["relu"], "outputs": ["second"],
+         "options": {"eps": 1e-12}},
+        {"name": "loss", "type": "Pointwise", "inputs": ["second", "slope"], "outputs": ["loss"],
+         "options": {"code": "y0 = sum[](x0 * x1)", "keep_dim": false}}]})json";
+    constexpr std::size_t maps = 8, plane = 64 * 64, count = 4 * maps * plane;
+    const std::vector<float> slope = random_floats(count, 4);
+    std::vector<double> squares(maps, 0);
+    for (std::size_t i = 0; i < count; ++i)
+        squares[i / plane % maps] += static_cast<double>(slope[i]) * static_cast<double>(slope[i]);
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, two_norms, training());
+        set_floats(net, "data", random_floats(count, 3));
+        set_floats(net, "slope", slope);
+        net.forward();
+        net.backward();
+        const std::vector<float> scale = net.gradient("first.2").to_floats();
+        double sum = 0;
+        for (std::size_t c = 0; c < maps; ++c) {
+            const double units = std::ldexp(static_cast<double>(scale[c]), 24);
+            sum += units * units / squares[c];
+        }
+        const double units = std::sqrt(sum / static_cast<double>(maps));
+        INFO("units in the last place: " << units);
+        CHECK(units < 6);
+    }
+}

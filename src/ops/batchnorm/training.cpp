@@ -5,6 +5,8 @@
 #include "graph/lowering.hpp"
 #include "ops/batchnorm/operator.hpp"
 
+#include <cmath>
+
 namespace dlprim::batchnorm {
 
 namespace {
@@ -26,6 +28,42 @@ ValueId make_shift(Graph& graph, const std::string& name, ValueId x) {
                          per_channel);
 }
 
+/// Elements a channel, and numbers made of that.
+struct Count {
+    double elements;
+    double power;  ///< of two, not less than that: scales by it are exact
+    double share;  ///< power / elements
+    double lost;   ///< what the share loses when it becomes a float, as a share of it
+
+    explicit Count(const TensorSpec& x)
+        : elements(static_cast<double>(x.shape.numel()) / static_cast<double>(x.shape[1])),
+          power(std::exp2(std::ceil(std::log2(elements)))),
+          share(power / elements),
+          lost(x.dtype == DType::f64 ? 0
+                                     : share / static_cast<double>(static_cast<float>(share)) - 1) {
+    }
+};
+
+/// From x0 and x1, the means of x less the shift and of its square: y0 = r, y1 the variance, y2 the
+/// gradient's weight. p0: eps; p1, p2: Count's share and lost.
+///
+/// This is a few instructions a channel, and its rounding the same for all of a channel, so that
+/// nothing averages it out: what rounding took off goes along in names that end in l. (The mean of
+/// squares is a sum by the reciprocal of the count, which kernels round to float.) Devices'
+/// rsqrt may err by two units in the last place; a step of Newton's method corrects that. Where
+/// the root is 0 or infinite there is nothing to correct.
+constexpr const char* deviation =
+    "b = x0 * x0; bl = fma(x0, x0, -b); "
+    "d = x1 - b; dl = (x1 - d) - b + (x1 * p2 - bl); "
+    "v = d < 0 ? 0 : d; vl = d < 0 ? 0 : dl; "
+    "s = v + p0; t = s - v; sl = (v - (s - t)) + (p0 - t) + vl; "
+    "g = rsqrt(s); h = s * g; "
+    "n = fma(0.5 * g, fma(-h, g, 1) - (fma(s, g, -h) + sl * g) * g, g); "
+    "r = isnan(n) ? g : n; q = s * r; "
+    "e = fma(-q, r, 1) - (fma(s, r, -q) + sl * r) * r; "  // 1 / (s + sl) is r * r * (1 + e)
+    "w = fma(r, p1, r * p1 * (e + p2)); "
+    "y0 = r; y1 = v; y2 = isnan(w) ? r * p1 : w";
+
 }  // namespace
 
 const Schema& BatchNormTraining::schema() const {
@@ -37,7 +75,7 @@ std::vector<TensorSpec> BatchNormTraining::infer(const Attrs&,
                                                  std::span<const TensorSpec> inputs) const {
     const Shape& shape = inputs[0].shape;
     const TensorSpec statistic{channel_shape(shape[1], shape.rank()), inputs[0].dtype};
-    return {inputs[0], statistic, statistic, statistic, statistic};
+    return {inputs[0], statistic, statistic, statistic, statistic, statistic};
 }
 
 void BatchNormTraining::gradient(GradientContext& context) const {
@@ -46,7 +84,8 @@ void BatchNormTraining::gradient(GradientContext& context) const {
     const bool affine = node.inputs.size() == 3;
     const ValueId dy = context.output_gradients[0], x = node.inputs[0];
     if (dy == no_value) return;
-    const ValueId shift = node.outputs[1], rest = node.outputs[2], rstd = node.outputs[3];
+    const ValueId shift = node.outputs[1], rest = node.outputs[2], rstd = node.outputs[3],
+                  weight = node.outputs[5];
     const Shape shape = graph.shape(x);
     const Shape per_channel = channel_shape(shape[1], shape.rank());
     const std::string at = node.name + "/backward", over = axes_text(axes_but(shape.rank(), 1));
@@ -58,20 +97,25 @@ void BatchNormTraining::gradient(GradientContext& context) const {
         context.input_gradients[2] = graph.reshape(at + "/offset", sums[1], Shape{shape[1]});
     }
     if (!context.wanted[0]) return;
-    const double share = static_cast<double>(shape[1]) / static_cast<double>(shape.numel());
+    const Count count(graph.spec(x));
     std::vector<ValueId> inputs{dy,
                                 x,
                                 shift,
                                 rest,
-                                rstd,
+                                weight,
                                 graph.reshape(at + "/with_x", sums[0], per_channel),
                                 graph.reshape(at + "/alone", sums[1], per_channel)};
-    std::string code = "y0 = (x0 - x6 * p0 - (x1 - x2 - x3) * (x4 * x5 * p0)) * x4";
+    // What is taken from dy is added up first. Were the mean, which is small, taken from it alone,
+    // the rounding would be the same for all dy of a sign and power of two, and leave a share of dy
+    // along x and along 1, which a norm further down takes for a gradient of its scale.
+    std::string code = "y0 = (x0 - (x6 * p0 + (x1 - x2 - x3) * (x4 * x5 * p1))) * (x4 * p2";
     if (affine) {
         inputs.push_back(graph.reshape(at + "/factor", node.inputs[1], per_channel));
         code += " * x7";
     }
-    context.input_gradients[0] = graph.pointwise1(at, code, inputs, {share});
+    code += ")";
+    context.input_gradients[0] = graph.pointwise1(
+        at, code, inputs, {1 / count.elements, 1 / count.power, count.elements / count.power});
 }
 
 bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
@@ -85,9 +129,9 @@ bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueI
         "d = x0 - x1; y0 = mean" + over + "(d); y1 = mean" + over + "(d * d)", {x, shift});
     const ValueId rest = graph.reshape(node.name + "/rest", means[0], per_channel);
     const ValueId square = graph.reshape(node.name + "/square", means[1], per_channel);
-    const auto spread = graph.pointwise(
-        node.name + "/deviation", "v = x1 - x0 * x0; c = v < 0 ? 0 : v; y0 = rsqrt(c + p0); y1 = c",
-        {rest, square}, {node.attrs.number("eps")});
+    const Count count(graph.spec(x));
+    const auto spread = graph.pointwise(node.name + "/deviation", deviation, {rest, square},
+                                        {node.attrs.number("eps"), count.share, count.lost});
     std::vector<ValueId> inputs{x, shift, rest, spread[0]};
     std::string code = "y0 = (x0 - x1 - x2) * x3";
     if (node.inputs.size() == 3) {
@@ -95,7 +139,8 @@ bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueI
         inputs.push_back(graph.reshape(node.name + "/offset", node.inputs[2], per_channel));
         code = "y0 = (x0 - x1 - x2) * (x3 * x4) + x5";
     }
-    outputs = {graph.pointwise1(node.name, code, inputs), shift, rest, spread[0], spread[1]};
+    outputs = {
+        graph.pointwise1(node.name, code, inputs), shift, rest, spread[0], spread[1], spread[2]};
     return true;
 }
 
