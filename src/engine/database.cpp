@@ -143,7 +143,8 @@ class Knowledge {
                 !is_fresh(row))
                 continue;
             const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
-                return other.engine == row.row.engine;
+                return other.engine == row.row.engine &&
+                       layout_of(other.tuning) == layout_of(row.row.tuning);
             });
             if (same != rows.end()) {  // hints of several drivers: the fastest
                 if (row.row.seconds < same->seconds) *same = row.row;
@@ -170,6 +171,11 @@ bool is_as_itself() {
 }
 
 }  // namespace
+
+std::int64_t layout_of(const Tuning& tuning) {
+    const auto found = tuning.find("layout");
+    return found == tuning.end() ? 0 : found->second;
+}
 
 std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem) {
     if (!is_as_itself()) return {};

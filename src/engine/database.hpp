@@ -24,8 +24,11 @@ struct TuningRow {
     bool hint = false;   ///< measured with another driver
 };
 
+/// The choice among Engine::layouts() that a row was measured with: "layout" of its tuning.
+std::int64_t layout_of(const Tuning& tuning);
+
 /// What is known of the problem (without layouts) on the context's device: the rows of all engines
-/// that were measured, the fastest first.
+/// that were measured, one a layout of theirs, the fastest first.
 std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem);
 /// Adds rows to the user's database in place of what it held on the problem, and writes it at once,
 /// whole or not at all. Where it cannot be written the log says so, and this process knows the

@@ -192,9 +192,7 @@ class Chooser {
             candidate.layouts = choices[l];
             const Problem laid = with_layouts(problems_[i], choices[l]);
             if (row) {
-                const auto layout = row->tuning.find("layout");
-                if (layout != row->tuning.end() && layout->second != static_cast<std::int64_t>(l))
-                    continue;
+                if (layout_of(row->tuning) != static_cast<std::int64_t>(l)) continue;
                 if (!offers(engine, device_, laid, row->tuning)) continue;
                 candidate.tuning = row->tuning;
                 candidate.seconds = row->seconds;

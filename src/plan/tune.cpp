@@ -222,7 +222,7 @@ std::vector<Candidate> candidates_of(ContextImpl& context, const Problem& proble
     return all;
 }
 
-/// The fastest row of each engine.
+/// The fastest row of each engine and layout: which layout serves best, its neighbours decide.
 std::vector<TuningRow> tune_problem(ContextImpl& context, const Problem& problem,
                                     const std::vector<Candidate>& candidates) {
     Bench bench(context, problem);
@@ -248,7 +248,8 @@ std::vector<TuningRow> tune_problem(ContextImpl& context, const Problem& problem
         if (std::isinf(seconds)) continue;
         best = std::min(best, seconds);
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& r) {
-            return r.engine == candidate.engine->name();
+            return r.engine == candidate.engine->name() &&
+                   layout_of(r.tuning) == layout_of(candidate.tuning);
         });
         if (row == rows.end())
             rows.push_back(

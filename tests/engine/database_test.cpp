@@ -98,7 +98,16 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     REQUIRE(found.size() == 1);
     CHECK_FALSE(found[0].hint);
     CHECK(found[0].tuning == Tuning{{"tile", 8}});
-    CHECK(load_database(path).size() == 4);
+
+    // Each layout of an engine has its own row.
+    store_tunings(context.impl(), hinted,
+                  {{std::string(engine.name()), {{"layout", 0}}, 0.5, false},
+                   {std::string(engine.name()), {{"layout", 1}}, 0.25, false}});
+    const std::vector<TuningRow> both = lookup_tunings(context.impl(), hinted);
+    REQUIRE(both.size() == 2);
+    CHECK(layout_of(both[0].tuning) == 1);
+    CHECK(layout_of(both[1].tuning) == 0);
+    CHECK(load_database(path).size() == 5);
 }
 
 TEST_CASE("Rows shipped with the library are of today's sources") {
