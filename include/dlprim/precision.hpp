@@ -11,8 +11,8 @@ namespace dlprim {
 /// in. Everything else is float in either.
 enum class Precision : std::uint8_t {
     fp32,  ///< float throughout
-    /// Factors may be rounded to 11 significant bits, an error of 2^-12 of each; sums are float.
-    /// Leave, not duty: engines that have no such way compute as for fp32.
+    /// Factors may be rounded to 11 significant bits, an error of up to 2^-11 of each; sums are
+    /// float. Leave, not duty: engines that have no such way compute as for fp32.
     tf32,
 };
 

@@ -15,6 +15,15 @@ NDRange line_range(const Traits& device, std::int64_t count, std::size_t group) 
     return {1, {groups * group, 1, 1}, {group, 1, 1}};
 }
 
+NDRange group_range(std::int64_t groups, std::int64_t items) {
+    const auto group = static_cast<std::size_t>(items);
+    return {1, {static_cast<std::size_t>(groups) * group, 1, 1}, {group, 1, 1}};
+}
+
+const char* count_type(std::uint64_t count) {
+    return count < std::uint64_t(1) << 31 ? "uint" : "ulong";
+}
+
 KernelCall::KernelCall(std::shared_ptr<Program> program, std::string_view kernel, NDRange range)
     : program_(std::move(program)),
       kernel_(program_->kernel(kernel)),

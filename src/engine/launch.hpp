@@ -82,6 +82,11 @@ class KernelCall {
     std::vector<std::uint64_t> scalars_;  ///< by parameter
 };
 
+/// `groups` work-groups of `items` work-items.
+NDRange group_range(std::int64_t groups, std::int64_t items);
+/// The OpenCL C type that counts to `count`: divisions by 32 bits take a fraction of those by 64.
+const char* count_type(std::uint64_t count);
+
 /// A sequence of kernel calls.
 class KernelLaunch : public Launch {
   public:

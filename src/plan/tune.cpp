@@ -186,7 +186,7 @@ class Bench {
             return values;
         }
         for (std::uint64_t i = 0; i < runs; ++i)
-            context_.queue().read({&buffer, (count - run) / (runs - 1) * i * sizeof(float)},
+            context_.queue().read({&buffer, (count - run) * i / (runs - 1) * sizeof(float)},
                                   values.data() + i * run, run * sizeof(float), true);
         return values;
     }

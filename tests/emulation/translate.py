@@ -49,6 +49,8 @@ def translate(text):
     text = re.sub(r"\b(global|local)\b", "", text)
     text = re.sub(r"\((u?int[24]|float[24])\)\(([^;]*)\);", r"\1{\2};", text)
     text = re.sub(r"\(uint\)(tiles|unscale)\b", r"local_address(\1)", text)
+    # Several kernels go into one program.
+    text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
     if "asm" in re.sub(r"//.*", "", text):
         sys.exit("some inline assembly is left: name its macro or function in translate.py and define it in work_group.hpp")
     return text

@@ -11,23 +11,9 @@
 namespace images {
 #include "wgmma_planes_pack.inc"
 }
-#undef PLANES
-#undef SPLIT_EXPONENT
-#undef SPLIT_SCALE
-#undef SPLIT_UNSCALE
-#undef SPLIT_UNSCALE_CUT
-#undef SPLIT_PAIR
-#undef PIXELS
 namespace weights {
 #include "wgmma_split_pack.inc"
 }
-#undef PLANES
-#undef SPLIT_EXPONENT
-#undef SPLIT_SCALE
-#undef SPLIT_UNSCALE
-#undef SPLIT_UNSCALE_CUT
-#undef SPLIT_PAIR
-#undef ITEMS
 namespace product {
 #include "wgmma_planes.inc"
 }

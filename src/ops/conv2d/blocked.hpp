@@ -37,6 +37,10 @@ struct Tile {
 DenseJob forward_job(const Geometry& g);
 /// The data gradient, a job for each phase; jobs without a kernel position write zeros.
 std::vector<DenseJob> backward_data_jobs(const Geometry& g);
+/// Those of a convolution's or a data gradient's problem, as it stands.
+std::vector<DenseJob> jobs_of(const Problem& problem);
+/// Whether the job writes all of y, without gaps.
+bool fills_y(const DenseJob& job);
 
 /// The tile that wastes least, of those that fit the device's registers.
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w);

@@ -166,6 +166,17 @@ std::vector<DenseJob> backward_data_jobs(const Geometry& g) {
     return jobs;
 }
 
+std::vector<DenseJob> jobs_of(const Problem& problem) {
+    const Geometry g = Geometry::of(problem);
+    if (problem.op == backward_data_type) return backward_data_jobs(g);
+    return {forward_job(g)};
+}
+
+bool fills_y(const DenseJob& job) {
+    return job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
+           job.out_w == job.y_w;
+}
+
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
     // Registers hold blocks*pixels accumulators, a weight vector a block and a splat, which AVX-512
     // can take from memory.
@@ -221,11 +232,7 @@ std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
 }
 
 NDRange single_items(std::int64_t items) {
-    NDRange range;
-    range.global[0] = static_cast<std::size_t>(items);
-    range.local[0] = 1;
-    range.local[1] = range.local[2] = 1;
-    return range;
+    return group_range(items, 1);
 }
 
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {

@@ -73,7 +73,7 @@ class Depthwise : public Engine {
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return direct_seconds(device, problem,
-                              in_one(problem) ? 1 : static_cast<int>(jobs(problem).size()));
+                              in_one(problem) ? 1 : static_cast<int>(jobs_of(problem).size()));
     }
 
     TuneSpace tune_space(const Traits&, const Problem& problem) const override {
@@ -82,7 +82,7 @@ class Depthwise : public Engine {
         return space;
     }
     Tuning default_tuning(const Traits&, const Problem& problem) const override {
-        const DenseJob job = jobs(problem).front();
+        const DenseJob job = jobs_of(problem).front();
         return {{"outputs", 1}, {"rows", job.dilate_h == 1 && job.out_h >= 4 ? 4 : 1}};
     }
 
@@ -93,18 +93,12 @@ class Depthwise : public Engine {
             add_strided_call(*launch, context, problem);
             return launch;
         }
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             add_job_call(*launch, context, problem, job, tuning.at("outputs"), tuning.at("rows"));
         return launch;
     }
 
   private:
-    std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        if (backward_) return backward_data_jobs(g);
-        return {forward_job(g)};
-    }
-
     // Columns of dx that a work-item makes where one launch does all phases of the stride.
     static std::int64_t strip(const Geometry& g) { return g.sw * ceil_div(4, g.sw); }
 
@@ -120,12 +114,12 @@ class Depthwise : public Engine {
         const Geometry g = Geometry::of(problem);
         const Reach reach(g, strip(g));
         const std::int64_t count = g.n * g.in * g.h * ceil_div(g.w, strip(g));
-        const std::string options =
-            define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) + define("STRIDE_H", g.sh) +
-            define("STRIDE_W", g.sw) + define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
-            define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
-            define("SPAN", reach.span) +
-            " -DCOUNT_T=" + (count < std::int64_t(1) << 31 ? "uint" : "ulong");
+        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) +
+                                    define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
+                                    define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
+                                    define("SPAN", reach.span) +
+                                    " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
         const auto program = context.build(
             {strided_path, with_epilogue(kernel_source(strided_path), problem.epilogue), options});
         KernelCall call(program, "depthwise_strided", rounded_range(context.traits(), count, 128));
@@ -160,7 +154,7 @@ class Depthwise : public Engine {
             define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
             define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
             define("DILATE_W", job.dilate_w) + define("ROWS", rows) + define("OUTPUTS", outputs) +
-            " -DCOUNT_T=" + (count < std::int64_t(1) << 31 ? "uint" : "ulong");
+            " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
         const auto program = context.build(
             {source_path, with_epilogue(kernel_source(source_path), problem.epilogue), options});
         KernelCall call(program, "depthwise", rounded_range(context.traits(), count, 128));

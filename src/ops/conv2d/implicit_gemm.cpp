@@ -65,7 +65,7 @@ class ImplicitGemm : public Engine {
         choice.outputs.assign(1, Layout::plain());
         std::string tag = "conv2d.implicit_gemm:";
         std::int64_t elements = 0;
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             elements += depth_of(job).elements(job);
             tag += cat(job.groups, 'g', job.group_in, 'i', job.group_out, 'o', job.weight_out, 'h',
                        job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0,
@@ -88,13 +88,10 @@ class ImplicitGemm : public Engine {
                     const Tuning& tuning) const override {
         const GemmTile& tile = gemm_tile(tuning.at("tile"));
         double seconds = 0;
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
                        device.launch_us * 1e-6;
-        if (tuning.at("splits") > 1)
-            seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
-                           (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
-                       device.launch_us * 1e-6;
+        seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
         // Its reads and writes of small tiles reach so much of the bandwidth.
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.35));
     }
@@ -103,7 +100,7 @@ class ImplicitGemm : public Engine {
         // The job with most work decides.
         GemmSize size{1, 1, 1, 1};
         double most = -1;
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             const GemmSize s = size_of(job);
             const double work =
                 static_cast<double>(s.rows * s.columns) * static_cast<double>(s.depth * s.batches);
@@ -123,9 +120,9 @@ class ImplicitGemm : public Engine {
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
         std::int64_t weight = 0;
-        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs_of(problem));
         if (fill) add_phase_fill(*launch, context, problem);
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             if (!fill || !is_empty(job))
                 add_job_call(*launch, context, problem, tuning, job,
                              static_cast<std::uint64_t>(weight) * 4);
@@ -140,7 +137,7 @@ class ImplicitGemm : public Engine {
         auto launch = std::make_unique<KernelLaunch>();
         std::int64_t at = 0;
         const auto program = context.build({pack_path, kernel_source(pack_path), ""});
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             const Depth d = depth_of(job);
             const std::int64_t count = d.elements(job);
             if (count == 0) continue;
@@ -170,12 +167,6 @@ class ImplicitGemm : public Engine {
     }
 
   private:
-    std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        if (backward_) return backward_data_jobs(g);
-        return {forward_job(g)};
-    }
-
     static GemmSize size_of(const DenseJob& job) {
         return {job.group_out, job.n * job.out_h * job.out_w, depth_of(job).steps * gemm_depth,
                 job.groups};
@@ -187,8 +178,7 @@ class ImplicitGemm : public Engine {
         const std::int64_t splits = tuning.at("splits");
         const Depth d = depth_of(job);
         const bool split = splits > 1;
-        const bool dense = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
-                           job.out_w == job.y_w;
+        const bool dense = fills_y(job);
         const bool quads = job.out_h * job.out_w % 4 == 0;
         const bool direct = d.taps == 1 && !d.flat && job.stride_h == 1 && job.stride_w == 1 &&
                             job.pad_h == 0 && job.pad_w == 0 && job.out_h == job.x_h &&
@@ -207,12 +197,8 @@ class ImplicitGemm : public Engine {
         const std::int64_t pixels = job.n * job.out_h * job.out_w;
         const std::int64_t tiles_m = ceil_div(job.group_out, tile.bm());
         const std::int64_t tiles_n = ceil_div(pixels, tile.bn());
-        NDRange range;
-        range.global[0] =
-            static_cast<std::size_t>(tiles_m * tiles_n * job.groups * splits * tile.threads());
-        range.local[0] = static_cast<std::size_t>(tile.threads());
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "implicit_gemm", range);
+        KernelCall call(program, "implicit_gemm",
+                        group_range(tiles_m * tiles_n * job.groups * splits, tile.threads()));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor("x", 0).tensor_at("w", 1, weight_bytes).tensor("bias", bias ? 2 : 1);

@@ -46,6 +46,8 @@ double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& 
 /// `part_bytes` each are written and read again, to `limit_bytes` in all where that is possible.
 Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,
                    std::int64_t most_depth, double part_bytes, double limit_bytes);
+/// Seconds of writing so many parts and adding them (add_split_sum); 0 for one.
+double split_sum_seconds(const Traits& device, double part_bytes, std::int64_t splits);
 /// Seconds with writing and adding the parts.
 double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
                           std::int64_t splits, double part_bytes);

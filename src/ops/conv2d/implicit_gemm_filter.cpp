@@ -71,12 +71,8 @@ class ImplicitGemmFilter : public Engine {
         const GemmSize size = size_of(problem);
         const std::int64_t tiles_m = ceil_div(size.rows, tile.bm());
         const std::int64_t tiles_n = ceil_div(size.columns, tile.bn());
-        NDRange range;
-        range.global[0] =
-            static_cast<std::size_t>(tiles_m * tiles_n * g.groups * part.count * tile.threads());
-        range.local[0] = static_cast<std::size_t>(tile.threads());
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "implicit_gemm_filter", range);
+        KernelCall call(program, "implicit_gemm_filter",
+                        group_range(tiles_m * tiles_n * g.groups * part.count, tile.threads()));
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
         const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", size.depth},

@@ -73,12 +73,14 @@ double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& 
 
 double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
                           std::int64_t splits, double part_bytes) {
-    double seconds = gemm_seconds(device, tile, size, splits);
-    if (splits > 1)
-        seconds += 2.0 * part_bytes * static_cast<double>(splits) /
-                       (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
-                   device.launch_us * 1e-6;
-    return seconds;
+    return gemm_seconds(device, tile, size, splits) + split_sum_seconds(device, part_bytes, splits);
+}
+
+double split_sum_seconds(const Traits& device, double part_bytes, std::int64_t splits) {
+    if (splits <= 1) return 0;
+    return 2.0 * part_bytes * static_cast<double>(splits) /
+               (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
+           device.launch_us * 1e-6;
 }
 
 Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,

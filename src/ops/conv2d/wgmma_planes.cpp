@@ -64,7 +64,7 @@ class WgmmaPlanes : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (const Verdict verdict = wgmma_split_verdict(device, problem); !verdict) return verdict;
-        const Planes planes(jobs(problem).at(0), split_products(problem));
+        const Planes planes(jobs_of(problem).at(0), split_products(problem));
         if (planes.blocks * planes.pixels >= std::int64_t(1) << 31)
             return Verdict::no("it counts pixels of blocks of channels in 32 bits");
         return Verdict::yes();
@@ -83,7 +83,7 @@ class WgmmaPlanes : public Engine {
                                   const Tuning& tuning) const override {
         const std::int64_t splits = tuning.at("splits");
         return static_cast<std::uint64_t>(
-            Planes(jobs(problem).at(0), split_products(problem)).bytes +
+            Planes(jobs_of(problem).at(0), split_products(problem)).bytes +
             (splits <= 1 ? 0 : problem.outputs[0].shape.numel() * splits * 4));
     }
 
@@ -92,19 +92,16 @@ class WgmmaPlanes : public Engine {
         const std::int64_t wm = wgmma_weight_rows(problem);
         const int products = split_products(problem);
         const double bytes_per_s = std::max(device.gbytes_per_s, 1.0) * 0.7e9;
-        const Planes planes(jobs(problem).at(0), products);
+        const Planes planes(jobs_of(problem).at(0), products);
         const double image_bytes = 4.0 * static_cast<double>(problem.inputs[0].shape.numel());
         double seconds = (image_bytes + static_cast<double>(planes.bytes)) / bytes_per_s +
                          device.launch_us * 1e-6;
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             seconds +=
                 std::max(wgmma_seconds(device, size_of(job, products), wm, tuning.at("splits")),
                          static_cast<double>(planes.bytes) / bytes_per_s) +
                 device.launch_us * 1e-6;
-        if (tuning.at("splits") > 1)
-            seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
-                           bytes_per_s +
-                       device.launch_us * 1e-6;
+        seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
@@ -121,11 +118,11 @@ class WgmmaPlanes : public Engine {
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t wm = wgmma_weight_rows(problem);
-        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs_of(problem));
         if (fill) add_phase_fill(*launch, context, problem);
         add_split(*launch, context, problem);
         std::int64_t at = 0;
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             const WgmmaWeights weights(job, wm, split_products(problem), true);
             if (!fill || !is_empty(job))
                 add_product(*launch, context, problem, tuning.at("splits"), weights, at);
@@ -134,7 +131,7 @@ class WgmmaPlanes : public Engine {
         if (tuning.at("splits") > 1)
             add_split_sum(*launch, context, problem, tuning.at("splits"),
                           static_cast<std::uint64_t>(
-                              Planes(jobs(problem).at(0), split_products(problem)).bytes));
+                              Planes(jobs_of(problem).at(0), split_products(problem)).bytes));
         return launch;
     }
 
@@ -144,31 +141,22 @@ class WgmmaPlanes : public Engine {
     }
 
   private:
-    std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        if (backward_) return backward_data_jobs(g);
-        return {forward_job(g)};
-    }
-
     std::vector<WgmmaWeights> all_weights(const Problem& problem, std::int64_t wm) const {
         std::vector<WgmmaWeights> all;
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             all.emplace_back(job, wm, split_products(problem), true);
         return all;
     }
 
-    WgmmaSize largest(const Problem& problem) const {
-        const auto work = [](const WgmmaSize& s) { return s.rows * s.columns * s.steps; };
-        WgmmaSize most{1, 1, 1, 3};
-        for (const DenseJob& job : jobs(problem)) {
-            const WgmmaSize size = size_of(job, split_products(problem));
-            if (work(size) > work(most)) most = size;
-        }
-        return most;
+    static WgmmaSize largest(const Problem& problem) {
+        std::vector<WgmmaSize> sizes;
+        for (const DenseJob& job : jobs_of(problem))
+            sizes.push_back(size_of(job, split_products(problem)));
+        return most_work(sizes);
     }
 
     void add_split(KernelLaunch& launch, ContextImpl& context, const Problem& problem) const {
-        const DenseJob job = jobs(problem).at(0);
+        const DenseJob job = jobs_of(problem).at(0);
         const Planes planes(job, split_products(problem));
         const auto program = context.build(
             {split_path, kernel_source(split_path), define("PRODUCTS", split_products(problem))});
@@ -194,8 +182,7 @@ class WgmmaPlanes : public Engine {
         const Planes planes(job, products);
         const WgmmaSize size = size_of(job, products);
         const bool split = splits > 1;
-        const bool quads = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
-                           job.out_w == job.y_w && job.out_h * job.out_w % 4 == 0;
+        const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
         const std::string options = define("WM", weights.wm) + define("PRODUCTS", products) +
                                     define("STAGES", stages_of(weights.wm, products)) +
                                     define("Y_QUADS", quads) +
@@ -205,12 +192,9 @@ class WgmmaPlanes : public Engine {
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
              options});
-        NDRange range;
-        range.global[0] = static_cast<std::size_t>(size.tiles_m(weights.wm) * size.tiles_n() *
-                                                   splits * wgmma_items);
-        range.local[0] = static_cast<std::size_t>(wgmma_items);
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "wgmma_planes", range);
+        KernelCall call(
+            program, "wgmma_planes",
+            group_range(size.tiles_m(weights.wm) * size.tiles_n() * splits, wgmma_items));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor_at("x", result + 1, 0, 1)

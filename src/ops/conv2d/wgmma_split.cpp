@@ -75,14 +75,11 @@ class WgmmaSplit : public Engine {
                     const Tuning& tuning) const override {
         const std::int64_t wm = wgmma_weight_rows(problem);
         double seconds = 0;
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             seconds += wgmma_seconds(device, size_of(job, split_products(problem)), wm,
                                      tuning.at("splits")) +
                        device.launch_us * 1e-6;
-        if (tuning.at("splits") > 1)
-            seconds += 2.0 * output_bytes(problem) * static_cast<double>(tuning.at("splits")) /
-                           (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
-                       device.launch_us * 1e-6;
+        seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
@@ -101,9 +98,9 @@ class WgmmaSplit : public Engine {
         auto launch = std::make_unique<KernelLaunch>();
         const std::int64_t wm = wgmma_weight_rows(problem);
         std::int64_t at = 0;
-        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs(problem));
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs_of(problem));
         if (fill) add_phase_fill(*launch, context, problem);
-        for (const DenseJob& job : jobs(problem)) {
+        for (const DenseJob& job : jobs_of(problem)) {
             if (!fill || !is_empty(job))
                 add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
             at += WgmmaWeights(job, wm, split_products(problem), blocked(job)).bytes;
@@ -118,30 +115,16 @@ class WgmmaSplit : public Engine {
     }
 
   private:
-    std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        if (backward_) return backward_data_jobs(g);
-        return {forward_job(g)};
-    }
-
-    WgmmaSize largest(const Problem& problem) const {
-        WgmmaSize size{1, 1, 1, 3};
-        double most = -1;
-        for (const DenseJob& job : jobs(problem)) {
-            const WgmmaSize s = size_of(job, split_products(problem));
-            const double work =
-                static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
-            if (work > most) {
-                most = work;
-                size = s;
-            }
-        }
-        return size;
+    static WgmmaSize largest(const Problem& problem) {
+        std::vector<WgmmaSize> sizes;
+        for (const DenseJob& job : jobs_of(problem))
+            sizes.push_back(size_of(job, split_products(problem)));
+        return most_work(sizes);
     }
 
     std::vector<WgmmaWeights> all_weights(const Problem& problem, std::int64_t wm) const {
         std::vector<WgmmaWeights> all;
-        for (const DenseJob& job : jobs(problem))
+        for (const DenseJob& job : jobs_of(problem))
             all.emplace_back(job, wm, split_products(problem), blocked(job));
         return all;
     }
@@ -156,8 +139,7 @@ class WgmmaSplit : public Engine {
         const WgmmaWeights packed(job, wm, products, blocked(job));
         const WgmmaSize size = size_of(job, products);
         const bool split = splits > 1;
-        const bool quads = job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
-                           job.out_w == job.y_w && job.out_h * job.out_w % 4 == 0;
+        const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
         const std::string options = define("WM", wm) + define("PRODUCTS", products) +
                                     define("Y_QUADS", quads) +
                                     define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
@@ -169,12 +151,8 @@ class WgmmaSplit : public Engine {
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
              options});
-        NDRange range;
-        range.global[0] =
-            static_cast<std::size_t>(size.tiles_m(wm) * size.tiles_n() * splits * wgmma_items);
-        range.local[0] = static_cast<std::size_t>(wgmma_items);
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "wgmma_split", range);
+        KernelCall call(program, "wgmma_split",
+                        group_range(size.tiles_m(wm) * size.tiles_n() * splits, wgmma_items));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor("x", 0).tensor_at("w", 1, static_cast<std::uint64_t>(weight_bytes), 1);
@@ -210,6 +188,14 @@ std::int64_t WgmmaSize::tiles_n() const {
     return ceil_div(columns, wgmma_columns);
 }
 
+WgmmaSize most_work(const std::vector<WgmmaSize>& sizes) {
+    const auto work = [](const WgmmaSize& s) {
+        return static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
+    };
+    return *std::max_element(sizes.begin(), sizes.end(),
+                             [&](const auto& a, const auto& b) { return work(a) < work(b); });
+}
+
 Verdict wgmma_split_verdict(const Traits& device, const Problem& problem) {
     if (!device.wgmma)
         return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
@@ -238,12 +224,7 @@ double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t w
 
 double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                            std::int64_t splits, double part_bytes) {
-    double seconds = wgmma_seconds(device, size, wm, splits);
-    if (splits > 1)
-        seconds += 2.0 * part_bytes * static_cast<double>(splits) /
-                       (std::max(device.gbytes_per_s, 1.0) * 0.7e9) +
-                   device.launch_us * 1e-6;
-    return seconds;
+    return wgmma_seconds(device, size, wm, splits) + split_sum_seconds(device, part_bytes, splits);
 }
 
 Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,

@@ -7,6 +7,8 @@
 
 #include "engine/engine.hpp"
 
+#include <vector>
+
 namespace dlprim::conv2d {
 
 /// Columns of a work-group's tile, work-items of a work-group, K of a step.
@@ -24,6 +26,8 @@ struct WgmmaSize {
     std::int64_t tiles_m(std::int64_t wm) const;
     std::int64_t tiles_n() const;
 };
+/// The one with most work; `sizes` is not empty.
+WgmmaSize most_work(const std::vector<WgmmaSize>& sizes);
 /// Seconds of the multiplication, with 64 * wm rows a tile and K in so many parts.
 double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                      std::int64_t splits);

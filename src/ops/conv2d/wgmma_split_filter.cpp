@@ -86,12 +86,8 @@ class WgmmaSplitFilter : public Engine {
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
              options});
-        NDRange range;
-        range.global[0] =
-            static_cast<std::size_t>(size.tiles_m(wm) * size.tiles_n() * part.count * wgmma_items);
-        range.local[0] = static_cast<std::size_t>(wgmma_items);
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "wgmma_split_filter", range);
+        KernelCall call(program, "wgmma_split_filter",
+                        group_range(size.tiles_m(wm) * size.tiles_n() * part.count, wgmma_items));
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
         const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},

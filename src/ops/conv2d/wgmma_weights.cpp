@@ -64,12 +64,9 @@ std::unique_ptr<Launch> pack_wgmma_weights(ContextImpl& context,
     std::int64_t at = 0;
     for (const WgmmaWeights& weights : jobs) {
         const DenseJob& job = weights.job;
-        NDRange range;
-        range.global[0] = static_cast<std::size_t>(
-            (weights.rows + ceil_div(weights.steps * wgmma_depth, items)) * items);
-        range.local[0] = static_cast<std::size_t>(items);
-        range.local[1] = range.local[2] = 1;
-        KernelCall call(program, "wgmma_split_pack", range);
+        KernelCall call(
+            program, "wgmma_split_pack",
+            group_range(weights.rows + ceil_div(weights.steps * wgmma_depth, items), items));
         call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at), 1);
         const std::pair<const char*, std::int64_t> sizes[] = {
             {"rows", weights.rows},

@@ -36,10 +36,8 @@ std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& proble
     defines +=
         split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n" : epilogue_defines(problem, g);
     defines += batch_defines(batch_offsets(g));
-    NDRange range;
-    range.global = {static_cast<std::size_t>(cut.groups(g)) * items, 1, 1};
-    range.local = {items, 1, 1};
-    KernelCall call(context.build({path, defines + kernel_source(path), ""}), kernel, range);
+    KernelCall call(context.build({path, defines + kernel_source(path), ""}), kernel,
+                    group_range(cut.groups(g), static_cast<std::int64_t>(items)));
     call.tensor("a", g.a).tensor("b", g.b);
     if (split)
         call.tensor("bias", g.workspace)

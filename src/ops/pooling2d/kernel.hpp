@@ -36,8 +36,7 @@ struct KernelShape {
         std::string defines =
             cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DAVERAGE=", options.average ? 1 : 0,
                 " -DINCLUDE=", options.count_include_pad ? 1 : 0,
-                " -DINDEX_T=", bytes ? "uchar" : "int",
-                " -DCOUNT_T=", count < (std::size_t(1) << 31) ? "uint" : "ulong",
+                " -DINDEX_T=", bytes ? "uchar" : "int", " -DCOUNT_T=", count_type(count),
                 " -DSIZED=", rows ? 0 : 1);
         // A row is long enough not to mind divisions; compiling for every size takes CPUs longer.
         if (!rows)
