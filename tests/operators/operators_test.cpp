@@ -3,11 +3,12 @@
 // problems, by the planner's choice and by engines forced in turn.
 //
 //   operators_test [--cases] [--no-cases] [--random N] [--type TYPE] [--case NAME]
-//                  [--precision fp32|tf32] [--sample] [-v]
+//                  [--precision fp32|tf32] [--sample] [--part I/N] [-v]
 //
 // --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
 // operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 1 on OpenCL devices.
 // --sample: three small cases an operator, for simulators of devices.
+// --part: every Nth of these, from the Ith (0 to N - 1), to share them among processes.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 #include "base/hash.hpp"
 #include "support/cases.hpp"
@@ -28,9 +29,16 @@ namespace {
 struct Arguments {
     bool cases = true, sample = false, verbose = false;
     int random = -1;  ///< negative: by device
+    std::size_t part = 0, parts = 1;
     std::string type, name;
     Precision precision = Precision::fp32;
 };
+
+[[noreturn]] void usage() {
+    std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
+                 "[--case NAME] [--precision fp32|tf32] [--sample] [--part I/N] [-v]\n";
+    std::exit(2);
+}
 
 Arguments read_arguments(int count, char** words) {
     Arguments arguments;
@@ -52,13 +60,17 @@ Arguments read_arguments(int count, char** words) {
             arguments.precision = parse_precision(next());
         else if (word == "--sample")
             arguments.sample = true;
-        else if (word == "-v")
+        else if (word == "--part") {
+            const std::string text = next();
+            const auto slash = text.find('/');
+            arguments.part = std::strtoul(text.c_str(), nullptr, 10);
+            arguments.parts =
+                slash == std::string::npos ? 0 : std::strtoul(&text[slash + 1], nullptr, 10);
+            if (arguments.part >= arguments.parts) usage();
+        } else if (word == "-v")
             arguments.verbose = true;
-        else {
-            std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
-                         "[--case NAME] [--precision fp32|tf32] [--sample] [-v]\n";
-            std::exit(2);
-        }
+        else
+            usage();
     }
     return arguments;
 }
@@ -107,6 +119,12 @@ std::vector<Case> collect(const Arguments& arguments, bool host,
         all.erase(std::remove_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                                  [&](const Case& one) { return one.name != arguments.name; }),
                   all.end());
+    }
+    if (arguments.parts > 1) {
+        std::vector<Case> kept;
+        for (std::size_t i = arguments.part; i < all.size(); i += arguments.parts)
+            kept.push_back(all[i]);
+        all = std::move(kept);
     }
     return all;
 }
@@ -170,7 +188,7 @@ int main(int count, char** words) {
                     }() << std::endl;
         }
         const bool whole = arguments.cases && !arguments.sample && arguments.type.empty() &&
-                           arguments.name.empty();
+                           arguments.name.empty() && arguments.parts == 1;
         const auto failed = tally.failures.size();
         if (whole) report_unused(device, tally);
         for (std::size_t k = failed; k < tally.failures.size(); ++k)
