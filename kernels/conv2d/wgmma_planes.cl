@@ -150,44 +150,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     // `places`, where no step was.
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    y += y_offset + (ulong)part * part_stride;
-    bias += bias_offset;
-#if Y_QUADS
-    const int aligned = (((ulong)part * part_stride + y_offset) & 3) == 0;
-#endif
-#pragma unroll
-    for (int half_ = 0; half_ < 2; ++half_) {
-        const int m = m0 + (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + half_ * 8;
-        if (m < channels_out) {
-            const float factor = ((global const float*)w)[m], offset = has_bias ? bias[m] : 0.0f;
-            global float* result = y + (ulong)m * y_plane;
-#pragma unroll
-            for (int quad = 0; quad < SUMS / 8; ++quad) {
-                local const int* place = places + (WM == 2 ? 0 : warpgroup * 64) + quad * 16 + (lane & 3) * 4;
-                float v[4];
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    v[j] = sum[8 * quad + 4 * (j >> 1) + 2 * half_ + (j & 1)] * factor + offset;
-#if Y_QUADS
-                    const int p = place[0] + j;
-                    if (place[0] >= 0) {
-#else
-                    const int p = place[j];
-                    if (p >= 0) {
-#endif
-                        const ulong at = (ulong)m * y_plane + p;
-                        EPILOGUE(v[j], at);
-#if Y_QUADS
-                        if (!aligned)
-#endif
-                            result[p] = v[j];
-                    }
-                }
-#if Y_QUADS
-                if (aligned && place[0] >= 0)
-                    *(global float4*)(result + place[0]) = (float4)(v[0], v[1], v[2], v[3]);
-#endif
-            }
-        }
-    }
+#define SUM_AT(q, half_, j) (8 * (q) + 4 * ((j) >> 1) + 2 * (half_) + ((j)&1))
+#define PLACE_AT(q, j) ((WM == 2 ? 0 : warpgroup * 64) + (q)*16 + (lane & 3) * 4 + (j))
+#include "common/wgmma_finish.clh"
 }

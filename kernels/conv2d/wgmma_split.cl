@@ -186,47 +186,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         stage = 1 - stage;
     }
 
-    y += y_offset + (ulong)part * part_stride;
-    bias += bias_offset;
-#if Y_QUADS
-    const int aligned = (((ulong)part * part_stride + y_offset) & 3) == 0;
-#endif
-#pragma unroll
-    for (int half_ = 0; half_ < 2; ++half_) {
-        const int m = m0 + (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2) + half_ * 8;
-        if (m < channels_out) {
-            const float factor = ((global const float*)w)[m], offset = has_bias ? bias[m] : 0.0f;
-            global float* to = y + (ulong)m * y_plane;
-#pragma unroll
-            for (int quad = 0; quad < SUMS / 8; ++quad) {
-                const int b = quad >> 2, e = quad >> 1 & 1, i = b * 8 + (quad & 1) * 4;
-                local const int* place = places + (WM == 2 ? b : warpgroup) * 64 + e * 32;
-#if Y_QUADS
-                const int p0 = place[(lane & 3) * 8 + (quad & 1) * 4];
-#endif
-                float v[4];
-#pragma unroll
-                for (int j = 0; j < 4; ++j) {
-                    v[j] = sum[4 * (i + j) + 2 * half_ + e] * factor + offset;
-#if Y_QUADS
-                    const int p = p0 + j;
-                    if (p0 >= 0) {
-#else
-                    const int p = place[PIXEL(4 * ((quad & 1) * 4 + j) + (lane & 3))];
-                    if (p >= 0) {
-#endif
-                        const ulong at = (ulong)m * y_plane + p;
-                        EPILOGUE(v[j], at);
-#if Y_QUADS
-                        if (!aligned)
-#endif
-                            to[p] = v[j];
-                    }
-                }
-#if Y_QUADS
-                if (aligned && p0 >= 0) *(global float4*)(to + p0) = (float4)(v[0], v[1], v[2], v[3]);
-#endif
-            }
-        }
-    }
+    // Sums 32 b + 4 i + e of a work-item are of block b of 64 columns (WM 1: its warpgroup's), i of 8, e of the pair.
+#define SUM_AT(q, half_, j) (4 * (((q) >> 2) * 8 + ((q)&1) * 4 + (j)) + 2 * (half_) + ((q) >> 1 & 1))
+#define PLACE_AT(q, j) \
+    ((WM == 2 ? (q) >> 2 : warpgroup) * 64 + ((q) >> 1 & 1) * 32 + PIXEL(4 * (((q)&1) * 4 + (j)) + (lane & 3)))
+#include "common/wgmma_finish.clh"
 }

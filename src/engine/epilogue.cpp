@@ -19,33 +19,49 @@ std::string float_literal(double value) {
     return out.str();
 }
 
-}  // namespace
-
-std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
+/// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls.
+void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
+                     int lanes) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
-    std::ostringstream functions, body, parameters;
+    std::ostringstream body;
     int adds = 0, number = 0;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
-            parameters << ", global const float* e" << adds << ", ulong e" << adds << "_offset";
             body << " (v) += *(global const " << type << "*)(e" << adds << " + e" << adds
                  << "_offset + (at));";
             ++adds;
         } else {
-            functions << "#define ALPHA " << float_literal(stage.alpha) << "\n#define BETA "
-                      << float_literal(stage.beta) << "\n"
-                      << type << " epilogue_activation_" << number << "(" << type << " v) { return "
-                      << find_activation(stage.activation).opencl
-                      << "; }\n#undef ALPHA\n#undef BETA\n";
-            body << " (v) = epilogue_activation_" << number << "(v);";
-            ++number;
+            const std::string function = cat(name, "_activation_", number++);
+            os << "#define ALPHA " << float_literal(stage.alpha) << "\n#define BETA "
+               << float_literal(stage.beta) << "\n"
+               << type << " " << function << "(" << type << " v) { return "
+               << find_activation(stage.activation).opencl << "; }\n#undef ALPHA\n#undef BETA\n";
+            body << " (v) = " << function << "(v);";
         }
+    }
+    os << "#define " << name << "(v, at) do {" << body.str() << " } while (0)\n";
+}
+
+}  // namespace
+
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
+    std::ostringstream head, parameters, aligned;
+    int adds = 0;
+    for (const EpilogueStage& stage : epilogue) {
+        if (stage.kind != EpilogueStage::Kind::add) continue;
+        parameters << ", global const float* e" << adds << ", ulong e" << adds << "_offset";
+        aligned << " && (e" << adds << "_offset & 3) == 0";
+        ++adds;
     }
     const std::string word = "EPILOGUE_PARAMETERS";
     for (std::size_t at = source.find(word); at != std::string::npos; at = source.find(word))
         source.replace(at, word.size(), parameters.str());
-    return cat(functions.str(), "#define EPILOGUE(v, at) do {", body.str(), " } while (0)\n",
-               source);
+    define_epilogue(head, "EPILOGUE", epilogue, lanes);
+    if (source.find("EPILOGUE4") != std::string::npos) {
+        define_epilogue(head, "EPILOGUE4", epilogue, 4);
+        head << "#define EPILOGUE_ALIGNED (1" << aligned.str() << ")\n";
+    }
+    return cat(head.str(), source);
 }
 
 void bind_epilogue(KernelCall& call, const Epilogue& epilogue) {

@@ -3,7 +3,9 @@
 //
 // A kernel source that wants one holds, once, at the end of its parameter list the word
 // EPILOGUE_PARAMETERS, and calls EPILOGUE(v, at) where v is a float lvalue and `at` the element of
-// the (plain) output it goes to. with_epilogue() puts the parameters and the macro in.
+// the (plain) output it goes to. with_epilogue() puts the parameters and the macro in. Where the
+// source says EPILOGUE4, EPILOGUE4(v, at) does the same to a float4 whose `at` is a multiple of 4,
+// if EPILOGUE_ALIGNED: all operands begin at such a place.
 #pragma once
 
 #include "engine/launch.hpp"

@@ -7,7 +7,16 @@
 #include <cstdio>
 #include <random>
 
-#define EPILOGUE(v, at)
+// A residual is added, then negative values become 0, as the library's macros would.
+static std::vector<float> residual;
+static float relu(float v) {
+    return v < 0 ? 0.0f : v;
+}
+#define EPILOGUE(v, at) v = relu(v + residual[at])
+#define EPILOGUE4(v, at)                                                                           \
+    v = {relu(v.x + residual[at]), relu(v.y + residual[(at) + 1]), relu(v.z + residual[(at) + 2]), \
+         relu(v.w + residual[(at) + 3])}
+#define EPILOGUE_ALIGNED 1
 namespace images {
 #include "wgmma_planes_pack.inc"
 }
@@ -34,7 +43,11 @@ static double run(const Shape& s) {
         w(static_cast<std::size_t>(s.out * s.in * taps));
     for (float& v : x) v = normal(random);
     for (float& v : w) v = normal(random);
-    std::vector<float> y(static_cast<std::size_t>(s.out * outputs), NAN);
+    std::vector<float> y(static_cast<std::size_t>(s.out * outputs), NAN),
+        bias(static_cast<std::size_t>(s.out));
+    residual.resize(y.size());
+    for (float& v : bias) v = normal(random);
+    for (float& v : residual) v = normal(random);
 
     const int blocks = (s.in + 63) / 64, steps = blocks * taps,
               rows = (s.out + 64 * WM - 1) / (64 * WM) * 64 * WM;
@@ -55,7 +68,7 @@ static double run(const Shape& s) {
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
     run_kernel(tiles_m * tiles_n, 1, 256, [&] {
-        product::wgmma_planes(planes_at, 0, packed_at, 0, nullptr, 0, y.data(), 0, 0, outputs,
+        product::wgmma_planes(planes_at, 0, packed_at, 0, bias.data(), 0, y.data(), 0, 1, outputs,
                               pixels, s.out, s.h, s.w, oh, ow, oh, ow, 0, 0, 1, 1, s.stride,
                               s.stride, s.pad, s.pad, 1, 1, blocks, steps, steps, tiles_m, tiles_n,
                               halves_at, 0);
@@ -64,7 +77,8 @@ static double run(const Shape& s) {
     double error = 0, size = 0;
     for (int i = 0; i < s.n * s.out * oh * ow; ++i) {
         const int ox = i % ow, oy = i / ow % oh, o = i / ow / oh % s.out, n = i / ow / oh / s.out;
-        double exact = 0;
+        double exact = static_cast<double>(bias[static_cast<std::size_t>(o)]) +
+                       static_cast<double>(residual[static_cast<std::size_t>(i)]);
         for (int c = 0; c < s.in; ++c)
             for (int k = 0; k < taps; ++k) {
                 const int iy = oy * s.stride - s.pad + k / KERNEL_W,
@@ -75,6 +89,7 @@ static double run(const Shape& s) {
                         x[static_cast<std::size_t>((n * s.in + c) * plane + iy * s.w + ix)]) *
                     static_cast<double>(w[static_cast<std::size_t>((o * s.in + c) * taps + k)]);
             }
+        exact = std::max(exact, 0.0);
         const double d = static_cast<double>(y[static_cast<std::size_t>(i)]) - exact;
         error += d * d;
         size += exact * exact;
@@ -89,7 +104,7 @@ int main() {
     // a multiple of four.
     for (const Shape& s :
          {Shape{2, 3, 4, 7, 5, 1, KERNEL_H / 2}, Shape{1, 130, 70, 12, 12, 1, KERNEL_H / 2},
-          Shape{3, 65, 5, 9, 7, 2, 1}, Shape{1, 1, 1, KERNEL_H, KERNEL_W, 1, 0},
+          Shape{3, 65, 5, 9, 7, 2, 1}, Shape{1, 1, 9, KERNEL_H, KERNEL_W, 1, 0},
           Shape{2, 64, 130, 4, 8, 1, 1}}) {
         const int oh = (s.h + 2 * s.pad - KERNEL_H) / s.stride + 1,
                   ow = (s.w + 2 * s.pad - KERNEL_W) / s.stride + 1;

@@ -86,6 +86,9 @@ inline float as_float(uint bits) {
 inline uint max(uint a, uint b) {
     return std::max(a, b);
 }
+inline int max(int a, int b) {
+    return std::max(a, b);
+}
 inline int min(int a, int b) {
     return std::min(a, b);
 }
