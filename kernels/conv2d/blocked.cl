@@ -8,8 +8,9 @@
 // The piece of an input row that a tile needs is read where it lies, or, where it reaches beyond the image, copied to a
 // private array with zeros at its ends. DIRECT (1x1, stride 1, no padding; the image is one row) has no such ends. A
 // work-item makes `tiles_per_item` consecutive tiles of one group of O blocks, `chunk` input blocks at a time so that
-// their weights stay in the second-level cache; between chunks the partial sums lie in y. Tiles at the end of a row
-// overlap their neighbour and store only what is theirs.
+// their weights stay in the second-level cache; between chunks the partial sums lie in y. A chunk is summed by itself, since
+// the rounding error of a sum grows with its length. Tiles at the end of a row overlap their neighbour and store only what
+// is theirs.
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
 // phase (row % s, column % s) of dx as a convolution of its own, written every y_row_step rows and y_column_step columns.
@@ -26,8 +27,8 @@
 #define BIAS_READ(o) (has_bias && block0 + o < out_blocks ? read_lanes(bias + group * group_out, block0 + o, group_out) : (VEC)(0.0f))
 #define BIAS_O(o, _) const VEC bias_##o = BIAS_READ(o);
 #define PLACE(o, p) (tile_at + (ulong)(o) * y_plane + (ulong)((p) * y_column_step * V))
-#define RESUME_O(o, p) acc_##o##_##p = block0 + o < out_blocks ? READ(y + PLACE(o, p)) : (VEC)(0.0f);
-#define RESUME_P(p, _) REPEAT_B(O, RESUME_O, p)
+#define ZERO_O(o, p) acc_##o##_##p = (VEC)(0.0f);
+#define ZERO_P(p, _) REPEAT_B(O, ZERO_O, p)
 #define WEIGHT_O(o, l) const VEC w_##o = READ(wp + ((l) * O + o) * V);
 #define FMA_O(o, p) acc_##o##_##p = fma(w_##o, s, acc_##o##_##p);
 #define FMA_P(p, l) { const VEC s = (VEC)(xp[(p) * S * V + l]); REPEAT_B(O, FMA_O, p) }
@@ -35,6 +36,8 @@
 #define PREFETCH_P(p, at) PREFETCH((at) + (p) * S * V);
 #define STORE_O(o, p) if (block0 + o < out_blocks) AT(y + PLACE(o, p)) = acc_##o##_##p;
 #define STORE_P(p, _) if (p >= skip) { REPEAT_B(O, STORE_O, p) }
+#define ADD_O(o, p) if (block0 + o < out_blocks) acc_##o##_##p += READ(y + PLACE(o, p));
+#define ADD_P(p, _) if (p >= skip) { REPEAT_B(O, ADD_O, p) }
 #define MASK(o) if ((block0 + o + 1) * V > group_out) v = keep_lanes(v, group_out - (block0 + o) * V);
 #define FINISH_O(o, p) if (block0 + o < out_blocks) { \
     const ulong at = PLACE(o, p); VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
@@ -86,7 +89,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             if (c0 == 0) {
                 REPEAT_A(P, START_P, 0)
             } else {
-                REPEAT_A(P, RESUME_P, 0)
+                REPEAT_A(P, ZERO_P, 0)
             }
             global const float* image = x + ((ulong)n * x_blocks + (ulong)group * in_blocks) * x_h * x_w * V;
 #if DIRECT
@@ -127,6 +130,9 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                     }
                 }
 #endif
+            if (c0 != 0) {
+                REPEAT_A(P, ADD_P, 0)
+            }
             if (c1 < in_blocks) {
                 REPEAT_A(P, STORE_P, 0)
             } else {

@@ -30,7 +30,12 @@
 #define LANE(l, _) { REPEAT_C(O, WEIGHT_O, l) REPEAT_A(P, FMA_P, l) }
 #define STORE_O(o, p) AT(to + ((ulong)(o) * group_tiles + p) * V) = acc_##o##_##p;
 #define STORE_P(p, _) REPEAT_B(O, STORE_O, p)
+#define ADD_O(o, p) acc_##o##_##p += READ(to + ((ulong)(o) * group_tiles + p) * V);
+#define ADD_P(p, _) REPEAT_B(O, ADD_O, p)
 #define LANE_STEP 4
+// Blocks of input channels that are summed by themselves: the error of a sum grows with its length, and here it would be
+// most of the error, twice what the transformations bring.
+#define RUN (128 / V)
 
 // Six inputs of a row or column to six frequencies: rows of the transformation's matrix.
 #define INPUT_TRANSFORM(d0, d1, d2, d3, d4, d5) \
@@ -113,17 +118,23 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                 for (int panel = 0; panel < panels; panel++) {
                     global const float* xp = v + (ulong)f * v_row + (ulong)panel * in_blocks * (P * V);
                     global const float* wp = weights;
-                    REPEAT_A(P, DECLARE_P, 0)
-                    for (int c = 0; c < in_blocks; c++) {
-                        for (int lane = 0; lane < V; lane += LANE_STEP) {
-                            REPEAT_D(LANE_STEP, LANE, 0)
-                            xp += LANE_STEP;
-                            wp += LANE_STEP * O * V;
-                        }
-                        xp += (P - 1) * V;
-                    }
                     global float* const to = m + (ulong)f * m_row + panel * (P * V);
-                    REPEAT_A(P, STORE_P, 0)
+                    for (int c0 = 0; c0 < in_blocks; c0 += RUN) {
+                        const int c1 = min(c0 + RUN, in_blocks);
+                        REPEAT_A(P, DECLARE_P, 0)
+                        for (int c = c0; c < c1; c++) {
+                            for (int lane = 0; lane < V; lane += LANE_STEP) {
+                                REPEAT_D(LANE_STEP, LANE, 0)
+                                xp += LANE_STEP;
+                                wp += LANE_STEP * O * V;
+                            }
+                            xp += (P - 1) * V;
+                        }
+                        if (c0 != 0) {
+                            REPEAT_A(P, ADD_P, 0)
+                        }
+                        REPEAT_A(P, STORE_P, 0)
+                    }
                 }
             }
             for (int o = 0; o < O; o++) {

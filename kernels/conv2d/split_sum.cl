@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The end of a product whose sums were split: y = the parts [splits][count] added in order, with bias and
-// epilogue. One work-item an element; channel of element `at`: at / plane % channels. No local memory.
+// epilogue. One work-item an element from `begin` on, the start of an image, of which only pixels from `pixel` on count;
+// channel of element `at`: at / plane % channels. No local memory.
 
 kernel void split_sum(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,
-                      global float* y, ulong y_offset, long count, int splits, int has_bias, int channels,
-                      long plane EPILOGUE_PARAMETERS) {
-    const long at = get_global_id(0);
-    if (at >= count) return;
+                      global float* y, ulong y_offset, long count, long begin, int splits, int has_bias, int channels,
+                      long plane, long pixel EPILOGUE_PARAMETERS) {
+    const long at = begin + get_global_id(0);
+    if (at >= count || (at - begin < channels * plane && at % plane < pixel)) return;
     parts += parts_offset + at;
     float sum = 0;
     int i = 0;

@@ -5,7 +5,7 @@
 // float (upper and lower halves, three products); PRODUCTS 1: the upper halves alone.
 //
 //   rows: output channels, BM = 64 * WM;  columns: 128 output pixels of all images, in the order COLUMN_PIXEL, which
-//   leaves a work-item quads of pixels that follow each other;  K: blocks of 64 input channels, within them taps.
+//   leaves a work-item quads of pixels that follow each other, `tiles_n` tiles of them from `tile0` on;  K: blocks of 64 input channels, within them taps.
 //   Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
 //
 // Two warpgroups, beside each other in rows (WM 2) or in columns (WM 1). STAGES steps are in local memory: one that
@@ -44,14 +44,14 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     ulong bias_offset, global float* y, ulong y_offset, int has_bias, int pixels, int x_pixels, int channels_out,
     int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
     int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int blocks, int steps,
-    int steps_part, int tiles_m, int tiles_n, long planes_at, long part_stride EPILOGUE_PARAMETERS) {
+    int steps_part, int tiles_m, int tiles_n, int tile0, long planes_at, long part_stride EPILOGUE_PARAMETERS) {
     local uchar tiles[STAGES * STAGE] __attribute__((aligned(1024)));
     local float unscale[STAGES * BN] __attribute__((aligned(16)));
     local int places[BN];
     const uint tiles_at = (uint)tiles, unscale_at = (uint)unscale;
     const int id = get_local_id(0), warp = id >> 5, lane = id & 31, warpgroup = id >> 7;
     const int tile_m = (int)get_group_id(0) % tiles_m, m0 = tile_m * BM;
-    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
+    const int n0 = (tile0 + (int)get_group_id(0) / tiles_m % tiles_n) * BN;
     const int part = (int)get_group_id(0) / tiles_m / tiles_n;
     const int first = part * steps_part, last = min(steps, first + steps_part);
     const int out_plane = out_h * out_w, y_plane = y_h * y_w;

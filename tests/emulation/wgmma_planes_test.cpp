@@ -67,12 +67,18 @@ static double run(const Shape& s) {
                                   halves_at);
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
-    run_kernel(tiles_m * tiles_n, 1, 256, [&] {
-        product::wgmma_planes(planes_at, 0, packed_at, 0, bias.data(), 0, y.data(), 0, 1, outputs,
-                              pixels, s.out, s.h, s.w, oh, ow, oh, ow, 0, 0, 1, 1, s.stride,
-                              s.stride, s.pad, s.pad, 1, 1, blocks, steps, steps, tiles_m, tiles_n,
-                              halves_at, 0);
-    });
+    // In two launches where there are several columns of tiles.
+    const int ends[] = {0, tiles_n / 2, tiles_n};
+    for (int launch = 0; launch < 2; ++launch) {
+        const int tile0 = ends[launch], columns = ends[launch + 1] - tile0;
+        if (columns > 0)
+            run_kernel(tiles_m * columns, 1, 256, [&] {
+                product::wgmma_planes(planes_at, 0, packed_at, 0, bias.data(), 0, y.data(), 0, 1,
+                                      outputs, pixels, s.out, s.h, s.w, oh, ow, oh, ow, 0, 0, 1, 1,
+                                      s.stride, s.stride, s.pad, s.pad, 1, 1, blocks, steps, steps,
+                                      tiles_m, columns, tile0, halves_at, 0);
+            });
+    }
 
     double error = 0, size = 0;
     for (int i = 0; i < s.n * s.out * oh * ow; ++i) {

@@ -61,9 +61,10 @@ Verdict index_verdict(const Problem& problem);
 Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
 
 /// Adds the call that makes the problem's output from `splits` parts in the workspace, from byte
-/// `parts_at` of it on, with bias and epilogue (kernels/conv2d/split_sum.cl).
+/// `parts_at` of it on, with bias and epilogue (kernels/conv2d/split_sum.cl): from pixel
+/// `first_pixel` of all images on.
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                   std::int64_t splits, std::uint64_t parts_at = 0);
+                   std::int64_t splits, std::uint64_t parts_at = 0, std::int64_t first_pixel = 0);
 constexpr const char* split_sum_source = "conv2d/split_sum.cl";
 
 /// Whether no tap reaches the outputs of a job: a phase of a data gradient whose stride exceeds the

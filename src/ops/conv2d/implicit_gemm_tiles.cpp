@@ -176,19 +176,22 @@ Verdict index_verdict(const Problem& problem) {
 }
 
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                   std::int64_t splits, std::uint64_t parts_at) {
+                   std::int64_t splits, std::uint64_t parts_at, std::int64_t first_pixel) {
     const Shape& shape = problem.outputs[0].shape;
+    const std::int64_t plane = shape[2] * shape[3];
+    const std::int64_t begin = first_pixel == 0 ? 0 : first_pixel / plane * shape[1] * plane;
     const auto program = context.build(
         {split_sum_source, with_epilogue(kernel_source(split_sum_source), problem.epilogue), ""});
-    KernelCall call(program, "split_sum", rounded_range(context.traits(), shape.numel()));
+    KernelCall call(program, "split_sum", rounded_range(context.traits(), shape.numel() - begin));
     const int result = static_cast<int>(problem.inputs.size());
     const bool bias = problem.op == forward_type && has_bias(problem);
     call.tensor_at("parts", result + 1, parts_at);
     call.tensor("bias", bias ? 2 : result + 1).tensor("y", result);
-    call.scalar("count", shape.numel()).scalar("splits", static_cast<std::int32_t>(splits));
+    call.scalar("count", shape.numel()).scalar("begin", begin);
+    call.scalar("splits", static_cast<std::int32_t>(splits));
     call.scalar("has_bias", std::int32_t(bias));
     call.scalar("channels", static_cast<std::int32_t>(shape[1]));
-    call.scalar("plane", shape[2] * shape[3]);
+    call.scalar("plane", plane).scalar("pixel", first_pixel == 0 ? 0 : first_pixel % plane);
     bind_epilogue(call, problem.epilogue);
     call.check();
     launch.add(std::move(call));

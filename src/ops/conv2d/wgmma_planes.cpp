@@ -46,6 +46,41 @@ int stages_of(std::int64_t wm, int products) {
     return wm == 2 ? 3 : 2;
 }
 
+/// How the tiles of a product are shared out. Work-groups come in rounds of as many as the device
+/// holds; what is left for the last one would leave most of it idle. So the first `whole` columns
+/// of tiles are made whole, which fills rounds, and the rest in `splits` parts of K.
+struct Shares {
+    std::int64_t wm, splits, whole;
+
+    explicit Shares(const Tuning& tuning)
+        : wm(tuning.at("wm")), splits(tuning.at("splits")), whole(tuning.at("whole")) {}
+    Shares(std::int64_t rows, std::int64_t parts, std::int64_t columns)
+        : wm(rows), splits(parts), whole(columns) {}
+    Tuning tuning() const { return {{"wm", wm}, {"splits", splits}, {"whole", whole}}; }
+
+    double seconds(const Traits& device, const WgmmaSize& size, double output_bytes) const {
+        const std::int64_t rest = size.tiles_n() - whole;
+        const double part_bytes = output_bytes * static_cast<double>(rest) /
+                                  static_cast<double>(std::max<std::int64_t>(size.tiles_n(), 1));
+        WgmmaSize first = size, last = size;
+        first.columns = whole * wgmma_columns;
+        last.columns = size.columns - first.columns;
+        double sum = 0;
+        if (whole > 0) sum += wgmma_seconds(device, first, wm, 1) + device.launch_us * 1e-6;
+        return sum + wgmma_split_seconds(device, last, wm, splits, part_bytes);
+    }
+};
+
+/// Columns of tiles that fill all rounds but the last; 0 where they are none, or all.
+std::int64_t filling_columns(const Traits& device, const WgmmaSize& size, std::int64_t wm) {
+    const std::int64_t slots = std::max(device.compute_units, 1) * (wm == 2 ? 1 : 2);
+    const std::int64_t rows = std::max<std::int64_t>(size.tiles_m(wm), 1);
+    const std::int64_t whole = rows * size.tiles_n() / slots * slots / rows;
+    return whole < size.tiles_n() ? whole : 0;
+}
+
+constexpr double most_part_bytes = 64e6;
+
 class WgmmaPlanes : public Engine {
   public:
     explicit WgmmaPlanes(bool backward) : backward_(backward) {}
@@ -74,7 +109,7 @@ class WgmmaPlanes : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
         const std::int64_t best =
-            choose_wgmma(device, largest(problem), output_bytes(problem), 64e6).at("wm");
+            choose_wgmma(device, largest(problem), output_bytes(problem), most_part_bytes).at("wm");
         return {wgmma_weights_choice(problem, all_weights(problem, best)),
                 wgmma_weights_choice(problem, all_weights(problem, 3 - best))};
     }
@@ -89,49 +124,80 @@ class WgmmaPlanes : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        const std::int64_t wm = wgmma_weight_rows(problem);
+        const Shares shares(tuning);
         const int products = split_products(problem);
         const double bytes_per_s = std::max(device.gbytes_per_s, 1.0) * 0.7e9;
         const Planes planes(jobs_of(problem).at(0), products);
         const double image_bytes = 4.0 * static_cast<double>(problem.inputs[0].shape.numel());
         double seconds = (image_bytes + static_cast<double>(planes.bytes)) / bytes_per_s +
                          device.launch_us * 1e-6;
-        for (const DenseJob& job : jobs_of(problem))
-            seconds +=
-                std::max(wgmma_seconds(device, size_of(job, products), wm, tuning.at("splits")),
-                         static_cast<double>(planes.bytes) / bytes_per_s) +
-                device.launch_us * 1e-6;
-        seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
+        if (shares.whole > 0) {
+            seconds += std::max(shares.seconds(device, size_of(jobs_of(problem).at(0), products),
+                                               output_bytes(problem)),
+                                static_cast<double>(planes.bytes) / bytes_per_s);
+        } else {
+            for (const DenseJob& job : jobs_of(problem))
+                seconds += std::max(wgmma_seconds(device, size_of(job, products), shares.wm,
+                                                  shares.splits),
+                                    static_cast<double>(planes.bytes) / bytes_per_s) +
+                           device.launch_us * 1e-6;
+            seconds += split_sum_seconds(device, output_bytes(problem), shares.splits);
+        }
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const std::int64_t wm = wgmma_weight_rows(problem);
-        return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6, wm);
+        const WgmmaSize size = largest(problem);
+        const double bytes = output_bytes(problem);
+        const Tuning even = choose_wgmma(device, size, bytes, most_part_bytes, wm);
+        Shares best(wm, even.at("splits"), 0);
+        for (const std::int64_t splits : tail_splits(device, problem)) {
+            const Shares shares(wm, splits, filling_columns(device, size, wm));
+            if (shares.seconds(device, size, bytes) < best.seconds(device, size, bytes))
+                best = shares;
+        }
+        return best.tuning();
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return wgmma_tune_space(default_tuning(device, problem));
+        const std::int64_t wm = wgmma_weight_rows(problem);
+        const WgmmaSize size = largest(problem);
+        const std::int64_t even =
+            choose_wgmma(device, size, output_bytes(problem), most_part_bytes, wm).at("splits");
+        TuneSpace space{{"wm", {wm}}, {"splits", {even, even * 2}}, {"whole", {0}}};
+        if (even > 1) space["splits"].push_back(ceil_div(even, 2));
+        const std::vector<std::int64_t> parts = tail_splits(device, problem);
+        if (parts.empty()) return space;
+        space["whole"].push_back(filling_columns(device, size, wm));
+        for (const std::int64_t splits : parts)
+            if (splits != even && splits != even * 2) space["splits"].push_back(splits);
+        return space;
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         auto launch = std::make_unique<KernelLaunch>();
-        const std::int64_t wm = wgmma_weight_rows(problem);
-        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs_of(problem));
+        const Shares shares(tuning);
+        const bool fill = shares.splits == 1 && has_empty_phase(jobs_of(problem));
         if (fill) add_phase_fill(*launch, context, problem);
         add_split(*launch, context, problem);
         std::int64_t at = 0;
         for (const DenseJob& job : jobs_of(problem)) {
-            const WgmmaWeights weights(job, wm, split_products(problem), true);
+            const WgmmaWeights weights(job, shares.wm, split_products(problem), true);
+            const std::int64_t columns = size_of(job, split_products(problem)).tiles_n();
+            if (shares.whole > 0)
+                add_product(*launch, context, problem, {1, 0, shares.whole}, weights, at);
             if (!fill || !is_empty(job))
-                add_product(*launch, context, problem, tuning.at("splits"), weights, at);
+                add_product(*launch, context, problem,
+                            {shares.splits, shares.whole, columns - shares.whole}, weights, at);
             at += weights.bytes;
         }
-        if (tuning.at("splits") > 1)
-            add_split_sum(*launch, context, problem, tuning.at("splits"),
+        if (shares.splits > 1)
+            add_split_sum(*launch, context, problem, shares.splits,
                           static_cast<std::uint64_t>(
-                              Planes(jobs_of(problem).at(0), split_products(problem)).bytes));
+                              Planes(jobs_of(problem).at(0), split_products(problem)).bytes),
+                          shares.whole * wgmma_columns);
         return launch;
     }
 
@@ -141,6 +207,27 @@ class WgmmaPlanes : public Engine {
     }
 
   private:
+    /// The tiles of one launch: columns of them, in so many parts of K.
+    struct Tiles {
+        std::int64_t splits, first, columns;
+    };
+
+    /// In how many parts what filling_columns() leaves may be made; none where nothing is left, or
+    /// where outputs do not follow each other as columns do.
+    static std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) {
+        const std::vector<DenseJob> jobs = jobs_of(problem);
+        if (jobs.size() != 1 || !fills_y(jobs[0])) return {};
+        const WgmmaSize size = size_of(jobs[0], split_products(problem));
+        const std::int64_t wm = wgmma_weight_rows(problem);
+        if (filling_columns(device, size, wm) == 0) return {};
+        std::vector<std::int64_t> result;
+        for (std::int64_t splits = 2; splits <= 6; ++splits)
+            if (size.steps / splits >= 2 &&
+                output_bytes(problem) * static_cast<double>(splits) <= most_part_bytes)
+                result.push_back(splits);
+        return result;
+    }
+
     std::vector<WgmmaWeights> all_weights(const Problem& problem, std::int64_t wm) const {
         std::vector<WgmmaWeights> all;
         for (const DenseJob& job : jobs_of(problem))
@@ -175,13 +262,13 @@ class WgmmaPlanes : public Engine {
     }
 
     void add_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                     std::int64_t splits, const WgmmaWeights& weights,
+                     const Tiles& tiles, const WgmmaWeights& weights,
                      std::int64_t weights_at) const {
         const DenseJob& job = weights.job;
         const int products = split_products(problem);
         const Planes planes(job, products);
         const WgmmaSize size = size_of(job, products);
-        const bool split = splits > 1;
+        const bool split = tiles.splits > 1;
         const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
         const std::string options = define("WM", weights.wm) + define("PRODUCTS", products) +
                                     define("STAGES", stages_of(weights.wm, products)) +
@@ -194,7 +281,7 @@ class WgmmaPlanes : public Engine {
              options});
         KernelCall call(
             program, "wgmma_planes",
-            group_range(size.tiles_m(weights.wm) * size.tiles_n() * splits, wgmma_items));
+            group_range(size.tiles_m(weights.wm) * tiles.columns * tiles.splits, wgmma_items));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor_at("x", result + 1, 0, 1)
@@ -211,9 +298,10 @@ class WgmmaPlanes : public Engine {
             {"channels_out", job.group_out},
             {"blocks", planes.blocks},
             {"steps", size.steps},
-            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
+            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, tiles.splits))},
             {"tiles_m", size.tiles_m(weights.wm)},
-            {"tiles_n", size.tiles_n()}};
+            {"tiles_n", tiles.columns},
+            {"tile0", tiles.first}};
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         bind_images(call, job);
