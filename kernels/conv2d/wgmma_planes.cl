@@ -11,8 +11,12 @@
 // Two warpgroups, beside each other in rows (WM 2) or in columns (WM 1). STAGES steps are in local memory: one that
 // the tensor cores work on, the others on their way. Weights come packed (wgmma_split_pack.cl).
 //
+// Images of at most four channels come otherwise (wgmma_narrow_pack.cl): four channels a pixel, borders of zeros in
+// memory, a power of two for a whole image. A step is then NARROW rows of the kernel, of 16 / NARROW pixels each, that
+// lie in memory as K wants them; windows of neighbours overlap. To the kernel that is a column of KERNEL_H steps.
+//
 // Defines: WM; PRODUCTS; STAGES; KERNEL_H, KERNEL_W; Y_QUADS: y is written without gaps and its planes are multiples
-// of four pixels.
+// of four pixels; NARROW: 0, or rows a step.
 #include "common/wgmma_tile.clh"
 
 #define A_TILE(at) WGMMA_ROWS(at)
@@ -38,6 +42,22 @@
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
 #define COPY_4_OF(to, from, size) \
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+
+// Through the first-level cache, for what neighbours read again.
+#define COPY_16_SHARED_OF(to, from, size) \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(size) : "memory");
+
+#if NARROW
+#define PIXEL_BYTES 8
+#define CHUNK_AT(chunk) ((chunk) / (8 / NARROW) * x_w * 8 + (chunk) % (8 / NARROW) * 16)
+#define COPY_PIXELS COPY_16_SHARED_OF
+#define FACTOR_BYTES 0
+#else
+#define PIXEL_BYTES 128
+#define CHUNK_AT(chunk) ((chunk)*16)
+#define COPY_PIXELS COPY_16_OF
+#define FACTOR_BYTES 4
+#endif
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     global const uchar* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
@@ -79,11 +99,14 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     for (int i = 0; i < 4; ++i) {
         int base;
         LOCATE(row + 32 * i, base, mask[i])
-        from[i] = x + (long)base * 128 + chunk * 16;
+        from[i] = x + (long)base * PIXEL_BYTES + CHUNK_AT(chunk);
     }
     int factor_base;
     LOCATE(id & 127, factor_base, factor_mask)
-    global const uchar* factors = x + (long)blocks * x_pixels * (128 * PLANES) + (long)factor_base * 4;
+#if NARROW
+    factor_base = min(n0 + COLUMN_PIXEL(id & 127), pixels - 1) / out_plane;
+#endif
+    global const uchar* factors = x + (long)blocks * x_pixels * (PIXEL_BYTES * PLANES) + (long)factor_base * 4;
     if (id < BN) {
         const int pixel = n0 + id, image = pixel / out_plane, inside = pixel - image * out_plane, r = inside / out_w;
         places[id] = pixel < pixels ? image * channels_out * y_plane + (row0 + r * row_step) * y_w + column0 +
@@ -91,7 +114,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
                                     : -1;
     }
     const uint to = tiles_at + PLANES * A_PLANE + WGMMA_AT(row, chunk);
-    const long lower = (long)blocks * x_pixels * 128;
+    const long lower = (long)blocks * x_pixels * PIXEL_BYTES;
     global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
 #define COPY(t, stage)                                                                                            \
     {                                                                                                             \
@@ -104,12 +127,13 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
                     weights + (long)step_ * (PLANES * A_PLANE) + i_ * 4096)                                       \
         _Pragma("unroll") for (int i_ = 0; i_ < 4; ++i_) {                                                        \
             const uint size = (mask[i_] >> ky & mask[i_] >> (16 + kx) & 1) << 4;                                  \
-            COPY_16_OF(to + tile_at + i_ * 4096, from[i_] + far * 128, size)                                      \
-            if (PLANES == 2) COPY_16_OF(to + tile_at + B_PLANE + i_ * 4096, from[i_] + lower + far * 128, size)   \
+            COPY_PIXELS(to + tile_at + i_ * 4096, from[i_] + far * PIXEL_BYTES, size)                             \
+            if (PLANES == 2)                                                                                      \
+                COPY_PIXELS(to + tile_at + B_PLANE + i_ * 4096, from[i_] + lower + far * PIXEL_BYTES, size)       \
         }                                                                                                         \
         if (id < BN) {                                                                                            \
             const uint size = (factor_mask >> ky & factor_mask >> (16 + kx) & 1) << 2;                            \
-            COPY_4_OF(factor_at, factors + far * 4, size)                                                         \
+            COPY_4_OF(factor_at, factors + far * FACTOR_BYTES, size)                                              \
         }                                                                                                         \
     }
 

@@ -5,7 +5,7 @@
 //             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
 //   planes    for each tile and step the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves, swizzled
 //             (wgmma.clh)
-// A work-group a row, and one for each 256 entries of the table behind them. Local memory: 1 KiB.
+// Weights of taps beyond live_h, live_w are zeros. A work-group a row, and one for each 256 entries of the table behind them. Local memory: 1 KiB.
 //
 // Defines: PRODUCTS.
 #include "common/split_half.clh"
@@ -14,7 +14,8 @@
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_split_pack(
     global const float* weight, ulong weight_offset, global uchar* packed, ulong packed_offset, int rows,
-    int group_out, int group_in, int depth, int block, int steps, int tile, int kernel_h, int kernel_w, int weight_w, int h0, int h_step,
+    int group_out, int group_in, int depth, int block, int steps, int tile, int kernel_h, int kernel_w, int live_h,
+    int live_w, int weight_w, int h0, int h_step,
     int w0, int w_step, long weight_out, long weight_in, int plane, int row_pitch, int dilate_h, int dilate_w,
     long table_at, long planes_at) {
     local uint largest[ITEMS];
@@ -42,7 +43,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_split_pack(
     if (live && (k) < depth) {                                                                    \
         PLACE(k)                                                                                  \
         const int ky = tap / kernel_w, kx = tap - ky * kernel_w;                                  \
-        if (c < group_in) v = weight[c * weight_in + (h0 + ky * h_step) * weight_w + w0 + kx * w_step]; \
+        if (c < group_in && ky < live_h && kx < live_w)                                           \
+            v = weight[c * weight_in + (h0 + ky * h_step) * weight_w + w0 + kx * w_step]; \
     }
     for (int k = id; k < depth; k += ITEMS) {
         WEIGHT(k, v)

@@ -62,9 +62,9 @@ static double run(const Shape& s) {
     auto* const packed_at = reinterpret_cast<uchar*>(packed.data());
     run_kernel(rows + (steps * 64 + 255) / 256, 1, 256, [&] {
         weights::wgmma_split_pack(w.data(), 0, packed_at, 0, rows, s.out, s.in, steps * 64, 64,
-                                  steps, 64 * WM, KERNEL_H, KERNEL_W, KERNEL_W, 0, 1, 0, 1,
-                                  static_cast<long>(s.in) * taps, taps, plane, s.w, 1, 1, table_at,
-                                  halves_at);
+                                  steps, 64 * WM, KERNEL_H, KERNEL_W, KERNEL_H, KERNEL_W, KERNEL_W,
+                                  0, 1, 0, 1, static_cast<long>(s.in) * taps, taps, plane, s.w, 1,
+                                  1, table_at, halves_at);
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
     // In two launches where there are several columns of tiles.

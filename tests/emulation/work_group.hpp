@@ -21,6 +21,9 @@
 using uchar = unsigned char;
 using uint = unsigned int;
 using ulong = unsigned long;
+struct uint2 {
+    uint x, y;
+};
 struct uint4 {
     uint x, y, z, w;
 };
@@ -127,12 +130,15 @@ inline uint exchanged(uint v, int with) {
 }
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
+/// Devices refuse an address that is no multiple of the size, whatever of it is read.
 inline void copy_part(uint to, const void* from, uint bytes, uint read) {
+    if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0 || to % bytes != 0) std::abort();
     std::memset(work_group.local + to, 0, bytes);
     if (read > 0) std::memcpy(work_group.local + to, from, read);
 }
 #define COPY_16(to, from) copy_part(to, from, 16, 16);
 #define COPY_16_OF(to, from, size) copy_part(to, from, 16, size);
+#define COPY_16_SHARED_OF(to, from, size) copy_part(to, from, 16, size);
 #define COPY_4_OF(to, from, size) copy_part(to, from, 4, size);
 #define COPY_COMMIT
 #define COPY_WAIT

@@ -3,14 +3,13 @@
 // exact float, or in tf32, on tensor cores over images that a kernel splits into halves beforehand
 // (kernels/conv2d/wgmma_planes_pack.cl, wgmma_planes.cl). What is split once is read for every tap
 // and every tile of output channels; wgmma_split splits each time and saves the pass.
+#include "ops/conv2d/wgmma_planes.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/split_products.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/implicit_gemm.hpp"
-#include "ops/conv2d/wgmma_split.hpp"
-#include "ops/conv2d/wgmma_weights.hpp"
 
 #include <algorithm>
 
@@ -37,13 +36,7 @@ std::int64_t steps_of(const DenseJob& job) {
 }
 
 WgmmaSize size_of(const DenseJob& job, int products) {
-    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products, 0.6};
-}
-
-/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64.
-int stages_of(std::int64_t wm, int products) {
-    if (products == 1) return 4;
-    return wm == 2 ? 3 : 2;
+    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products, planes_pace};
 }
 
 /// How the tiles of a product are shared out. Work-groups come in rounds of as many as the device
@@ -91,10 +84,11 @@ class WgmmaPlanes : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,          split_path,
-                wgmma_weights_source, split_sum_source,
-                phase_fill_source,    "common/wgmma_tile.clh",
-                "common/wgmma.clh",   "common/split_half.clh"};
+        std::vector<std::string> all = planes_product_sources();
+        for (const char* path :
+             {split_path, wgmma_weights_source, split_sum_source, phase_fill_source})
+            all.emplace_back(path);
+        return all;
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -264,58 +258,79 @@ class WgmmaPlanes : public Engine {
     void add_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                      const Tiles& tiles, const WgmmaWeights& weights,
                      std::int64_t weights_at) const {
-        const DenseJob& job = weights.job;
         const int products = split_products(problem);
-        const Planes planes(job, products);
-        const WgmmaSize size = size_of(job, products);
-        const bool split = tiles.splits > 1;
-        const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
-        const std::string options = define("WM", weights.wm) + define("PRODUCTS", products) +
-                                    define("STAGES", stages_of(weights.wm, products)) +
-                                    define("Y_QUADS", quads) +
-                                    define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
-                                    define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1));
-        const auto program = context.build(
-            {source_path,
-             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
-             options});
-        KernelCall call(
-            program, "wgmma_planes",
-            group_range(size.tiles_m(weights.wm) * tiles.columns * tiles.splits, wgmma_items));
-        const int result = static_cast<int>(problem.inputs.size());
-        const bool bias = !backward_ && !split && has_bias(problem);
-        call.tensor_at("x", result + 1, 0, 1)
-            .tensor_at("w", 1, static_cast<std::uint64_t>(weights_at), 1)
-            .tensor("bias", bias ? 2 : 1);
-        if (split)
-            call.tensor_at("y", result + 1, static_cast<std::uint64_t>(planes.bytes), 4);
-        else
-            call.tensor("y", result);
-        const std::pair<const char*, std::int64_t> sizes[] = {
-            {"has_bias", bias},
-            {"pixels", size.columns},
-            {"x_pixels", planes.pixels},
-            {"channels_out", job.group_out},
-            {"blocks", planes.blocks},
-            {"steps", size.steps},
-            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, tiles.splits))},
-            {"tiles_m", size.tiles_m(weights.wm)},
-            {"tiles_n", tiles.columns},
-            {"tile0", tiles.first}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        bind_images(call, job);
-        call.scalar("planes_at", weights.planes_at);
-        call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
-        if (!split) bind_epilogue(call, problem.epilogue);
-        call.check();
-        launch.add(std::move(call));
+        const Planes planes(weights.job, products);
+        PlanesProduct product{weights.job, size_of(weights.job, products), planes.blocks,
+                              planes.pixels, planes.bytes};
+        product.splits = tiles.splits;
+        product.column = tiles.first;
+        product.columns = tiles.columns;
+        add_planes_product(launch, context, problem, product, weights, weights_at);
     }
 
     bool backward_;
 };
 
+/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64.
+int stages_of(std::int64_t wm, int products) {
+    if (products == 1) return 4;
+    return wm == 2 ? 3 : 2;
+}
+
 }  // namespace
+
+std::vector<std::string> planes_product_sources() {
+    return {source_path, "common/wgmma_tile.clh", "common/wgmma_finish.clh", "common/wgmma.clh",
+            "common/split_half.clh"};
+}
+
+void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                        const PlanesProduct& product, const WgmmaWeights& weights,
+                        std::int64_t weights_at) {
+    const DenseJob& job = product.job;
+    const bool split = product.splits > 1;
+    const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
+    const std::string options = define("WM", weights.wm) + define("PRODUCTS", weights.products) +
+                                define("STAGES", stages_of(weights.wm, weights.products)) +
+                                define("Y_QUADS", quads) + define("NARROW", product.rows_a_step) +
+                                define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+                                define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1));
+    const auto program = context.build(
+        {source_path,
+         with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+         options});
+    KernelCall call(program, "wgmma_planes",
+                    group_range(product.size.tiles_m(weights.wm) * product.columns * product.splits,
+                                wgmma_items));
+    const int result = static_cast<int>(problem.inputs.size());
+    const bool bias = problem.op == forward_type && !split && has_bias(problem);
+    call.tensor_at("x", result + 1, 0, 1)
+        .tensor_at("w", 1, static_cast<std::uint64_t>(weights_at), 1)
+        .tensor("bias", bias ? 2 : 1);
+    if (split)
+        call.tensor_at("y", result + 1, static_cast<std::uint64_t>(product.planes_bytes), 4);
+    else
+        call.tensor("y", result);
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"has_bias", bias},
+        {"pixels", product.size.columns},
+        {"x_pixels", product.pixels},
+        {"channels_out", job.group_out},
+        {"blocks", product.blocks},
+        {"steps", product.size.steps},
+        {"steps_part", std::max<std::int64_t>(1, ceil_div(product.size.steps, product.splits))},
+        {"tiles_m", product.size.tiles_m(weights.wm)},
+        {"tiles_n", product.columns},
+        {"tile0", product.column}};
+    for (const auto& [parameter, value] : sizes)
+        call.scalar(parameter, static_cast<std::int32_t>(value));
+    bind_images(call, job);
+    call.scalar("planes_at", weights.planes_at);
+    call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+    if (!split) bind_epilogue(call, problem.epilogue);
+    call.check();
+    launch.add(std::move(call));
+}
 
 void add_wgmma_planes_engines(EngineRegistry& registry) {
     registry.add(std::make_unique<WgmmaPlanes>(false));

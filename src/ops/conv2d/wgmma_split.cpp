@@ -22,14 +22,16 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split.cl";
 
-WgmmaSize size_of(const DenseJob& job, int products) {
-    return {job.group_out, job.n * job.out_h * job.out_w,
-            ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth), products};
-}
-
 // Whether a step of K has one tap: channels fill it, or there is but one.
 bool blocked(const DenseJob& job) {
     return job.group_in % wgmma_depth == 0 || job.kernel_h * job.kernel_w == 1;
+}
+
+// Where a step has many taps, each element has a table's entry, which takes twice as long.
+WgmmaSize size_of(const DenseJob& job, int products) {
+    return {job.group_out, job.n * job.out_h * job.out_w,
+            ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth), products,
+            blocked(job) ? 1.0 : 2.0};
 }
 
 class WgmmaSplit : public Engine {

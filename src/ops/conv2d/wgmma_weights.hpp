@@ -18,13 +18,22 @@ struct WgmmaWeights {
     /// by blocks of 64 input channels, filled up with zeros, within them by taps; else by input
     /// channels, within them by taps.
     WgmmaWeights(const DenseJob& job, std::int64_t wm, int products, bool blocks);
+    /// For images of at most four channels: K goes by `rows_a_step` rows of the kernel, filled up
+    /// with zeros to 16 / rows_a_step pixels each, within them by pixels and four channels.
+    static WgmmaWeights narrow(const DenseJob& job, std::int64_t wm, int products,
+                               std::int64_t rows_a_step);
 
     DenseJob job;
     std::int64_t wm;
     int products;
-    bool blocks;
+    std::int64_t block;               ///< channels in sequence, within them taps: 64, 4 or 1
+    std::int64_t kernel_h, kernel_w;  ///< with what fills them up
     std::int64_t depth, steps, rows;
     std::int64_t table_at, planes_at, bytes;
+
+  private:
+    WgmmaWeights(const DenseJob& job, std::int64_t wm, int products, std::int64_t block,
+                 std::int64_t kernel_h, std::int64_t kernel_w);
 };
 
 /// All operands plain but the weights (operand 1), which are packed for the jobs, one after the
