@@ -35,7 +35,7 @@
 #define LANE_STEP 4
 // Blocks of input channels that are summed by themselves: the error of a sum grows with its length, and here it would be
 // most of the error, twice what the transformations bring.
-#define RUN (128 / V)
+#define RUN (64 / V)
 
 // Six inputs of a row or column to six frequencies: rows of the transformation's matrix.
 #define INPUT_TRANSFORM(d0, d1, d2, d3, d4, d5) \

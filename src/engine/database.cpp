@@ -139,9 +139,9 @@ class Knowledge {
         const auto found = index.find(key(device.name, problem));
         if (found == index.end()) return rows;
         for (const DatabaseRow& row : found->second) {
-            if ((row.driver == device.driver) == hint || row.platform != device.platform ||
-                !is_fresh(row))
-                continue;
+            if ((row.driver == device.driver) == hint || row.platform != device.platform) continue;
+            // The engine that was best may be the one whose row no longer counts.
+            if (!is_fresh(row)) return {};
             const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
                 return other.engine == row.row.engine &&
                        layout_of(other.tuning) == layout_of(row.row.tuning);

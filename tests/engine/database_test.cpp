@@ -85,10 +85,18 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     hinted.epilogue.resize(1);
     DatabaseRow hint = by_other("another driver", context.info().name, source_hash(engine));
     hint.problem = hinted.key(false);
-    update_database(path,
-                    {by_other(context.info().driver, context.info().name, "another source"),
-                     by_other(context.info().driver, "another device", source_hash(engine)), hint});
+    // Of a problem with a row that is out of date nothing counts.
+    Problem partly = problem;
+    partly.phase = Phase::training;
+    DatabaseRow fresh = by_other(context.info().driver, context.info().name, source_hash(engine));
+    DatabaseRow stale = by_other(context.info().driver, context.info().name, "another source");
+    fresh.problem = stale.problem = partly.key(false);
+    stale.row.tuning = {{"layout", 1}};
+    update_database(path, {by_other(context.info().driver, context.info().name, "another source"),
+                           by_other(context.info().driver, "another device", source_hash(engine)),
+                           hint, fresh, stale});
     CHECK(lookup_tunings(context.impl(), problem).empty());
+    CHECK(lookup_tunings(context.impl(), partly).empty());
     REQUIRE(lookup_tunings(context.impl(), hinted).size() == 1);
     CHECK(lookup_tunings(context.impl(), hinted)[0].hint);
 
@@ -107,7 +115,7 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     REQUIRE(both.size() == 2);
     CHECK(layout_of(both[0].tuning) == 1);
     CHECK(layout_of(both[1].tuning) == 0);
-    CHECK(load_database(path).size() == 5);
+    CHECK(load_database(path).size() == 7);
 }
 
 TEST_CASE("Rows shipped with the library are of today's sources") {

@@ -313,12 +313,12 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         share_out(device, job, tile, tiles, slabs, block_bytes * in_blocks);
     const std::int64_t items = ceil_div(tiles, tiles_per_item);
     // Weights of a chunk and the pixels of an item share the second-level cache. And the error of a
-    // sum grows with its length: of 4608 terms added in one go it is three times that of 1024.
+    // sum grows with its length: of 4608 terms added in one go it is four times that of 256.
     const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
     const std::int64_t cached =
         (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
     const std::int64_t most =
-        std::clamp<std::int64_t>(std::min(cached, 1024 / (v * taps)), 1, in_blocks);
+        std::clamp<std::int64_t>(std::min(cached, 256 / (v * taps)), 1, in_blocks);
     const std::int64_t chunk = ceil_div(in_blocks, ceil_div(in_blocks, most));
 
     const std::int64_t step = job.stride_w;
