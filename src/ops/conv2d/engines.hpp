@@ -18,6 +18,7 @@ void add_wgmma_split_engines(EngineRegistry& registry);          ///< wgmma_spli
 void add_wgmma_narrow_engine(EngineRegistry& registry);          ///< wgmma_narrow.cpp
 void add_wgmma_planes_engines(EngineRegistry& registry);         ///< wgmma_planes.cpp
 void add_wgmma_split_filter_engine(EngineRegistry& registry);    ///< wgmma_split_filter.cpp
+void add_inner_product_engine(EngineRegistry& registry);         ///< inner_product.cpp
 void add_depthwise_engines(EngineRegistry& registry);            ///< depthwise.cpp
 void add_reference_engines(EngineRegistry& registry);            ///< reference.cpp
 

@@ -22,6 +22,7 @@ void register_conv2d() {
     conv2d::add_depthwise_engines(engines);
     conv2d::add_wgmma_narrow_engine(engines);
     conv2d::add_wgmma_planes_engines(engines);
+    conv2d::add_inner_product_engine(engines);
     conv2d::add_wgmma_split_engines(engines);
     conv2d::add_wgmma_split_filter_engine(engines);
     conv2d::add_implicit_gemm_engines(engines);
