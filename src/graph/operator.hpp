@@ -103,6 +103,9 @@ class Operator {
 
     /// The output is the input's memory under another shape (Reshape, Flatten, Squeeze).
     virtual bool is_view() const { return false; }
+    /// The output is how the memory of the input begins, where both have the same layout: the
+    /// planner lets them share it, without a launch.
+    virtual bool is_beginning(const Node&, const Shape& /*input*/) const { return false; }
     /// Inputs whose memory an output may take over (pointwise): pairs (output, input).
     virtual std::vector<std::pair<int, int>> in_place(const Node&) const { return {}; }
 

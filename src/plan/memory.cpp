@@ -175,11 +175,16 @@ class MemoryPlanner {
                                    stored(item.reads[static_cast<std::size_t>(input)]).layout ==
                                        stored(made).layout;
                 if (kept[static_cast<std::size_t>(from)]) continue;
+                // An operand that is a part of that memory is read elsewhere than where results go.
+                const bool in_part =
+                    std::any_of(item.reads.begin(), item.reads.end(), [&](int read) {
+                        return schedule_.root(read) == from && stored(read).bytes != source.bytes;
+                    });
                 const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
                 // An input that setup makes is kept for the next run.
                 const bool made_once =
                     i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
-                if (!free || !alike || twice || made_once || stored(made).alias >= 0 ||
+                if (!free || !alike || twice || in_part || made_once || stored(made).alias >= 0 ||
                     schedule_.root(made) == from)
                     continue;
                 taken.push_back(from);

@@ -146,6 +146,13 @@ class Scheduler {
             return;
         }
         const Choice& choice = choices_[index];
+        if (is_beginning(node, choice)) {
+            const Layout& layout = choice.problem.outputs[0].layout;
+            const int from = in_layout(node.inputs[0], layout, node.part, nullptr);
+            const int to = add_home(node.outputs[0], layout);
+            schedule_.stored[static_cast<std::size_t>(to)].alias = from;
+            return;
+        }
         Item item;
         item.choice = static_cast<int>(index);
         item.name = node.name;
@@ -162,6 +169,13 @@ class Scheduler {
             choice.engine->workspace_bytes(device_, choice.problem, choice.tuning);
         if (workspace > 0) item.workspace = add_stored(no_value, Layout::plain(), workspace);
         list_for(node.outputs[0]).push_back(std::move(item));
+    }
+
+    /// Whether the node's result lies where its input begins. A forced engine runs all the same.
+    bool is_beginning(const Node& node, const Choice& choice) const {
+        return node.engine.empty() && node.epilogue.empty() && node.inputs.size() == 1 &&
+               choice.problem.inputs[0].layout == choice.problem.outputs[0].layout &&
+               node.op->is_beginning(node, graph_.shape(node.inputs[0]));
     }
 
     const Traits& device_;

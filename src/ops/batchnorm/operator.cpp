@@ -99,24 +99,15 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     require(count > 1, "[BatchNorm '", node.name,
             "'] training needs more than one value a channel, the input is ", shape.str(),
             "; a larger batch or frozen: true helps");
-    std::vector<ValueId> inputs{node.inputs[0]};
+    std::vector<ValueId> inputs{node.inputs[0], latest(graph, node.inputs[1]),
+                                latest(graph, node.inputs[2])};
     inputs.insert(inputs.end(), node.inputs.begin() + 3, node.inputs.end());
     const std::vector<ValueId> made =
-        graph.add("BatchNormTraining", node.name, inputs, Attrs{{"eps", options.eps}});
+        graph.add("BatchNormTraining", node.name, inputs,
+                  Attrs{{"eps", options.eps}, {"momentum", options.momentum}});
     graph.nodes.back().name = node.name;
-
-    auto flat = [&](int i, const char* what) {
-        return graph.reshape(cat(node.name, "/", what), made[static_cast<std::size_t>(i)],
-                             Shape{channels});
-    };
-    const ValueId shift = flat(1, "shift"), rest = flat(2, "rest"), variance = flat(4, "variance");
-    const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
-    const auto running = graph.pointwise(
-        node.name + "/running", "y0 = x0 + p0 * ((x2 + x3) - x0); y1 = x1 + p0 * (x4 * p1 - x1)",
-        {latest(graph, node.inputs[1]), latest(graph, node.inputs[2]), shift, rest, variance},
-        {options.momentum, unbiased});
-    assign(graph, node.inputs[1], running[0]);
-    assign(graph, node.inputs[2], running[1]);
+    assign(graph, node.inputs[1], made[5]);
+    assign(graph, node.inputs[2], made[6]);
     outputs = {made[0]};
     return true;
 }

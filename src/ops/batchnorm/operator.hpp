@@ -26,18 +26,19 @@ class BatchNorm : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-/// Inputs: x, then scale [C] and offset [C] when affine. Outputs: y and, each [1, C, 1, ...], a
-/// shift near the mean, the mean less the shift, r = 1 / sqrt(variance + eps), the (biased)
-/// variance, and a weight for the gradient: 1 / (variance + eps) / r, with r as rounded, by the
-/// number of elements a channel as a share of the next power of two. Differences from the mean are
-/// taken as (x - shift) - rest, which loses nothing where the mean is large against the deviation.
+/// Inputs: x, the running mean and variance [C], then scale [C] and offset [C] when affine.
+/// Outputs: y; each [1, C, 1, ...], a shift near the mean, the mean less the shift, r = 1 /
+/// sqrt(variance + eps), and a weight for the gradient: 1 / (variance + eps) / r, with r as
+/// rounded, by the number of elements a channel as a share of the next power of two; each [C], the
+/// running mean and variance after this batch. Differences from the mean are taken as (x - shift) -
+/// rest, which loses nothing where the mean is large against the deviation.
 class BatchNormTraining : public Operator {
   public:
     std::string_view type() const override { return "BatchNormTraining"; }
     bool internal() const override { return true; }
     const Schema& schema() const override;
-    int max_inputs() const override { return 3; }
-    int outputs(const Attrs&) const override { return 6; }
+    int max_inputs() const override { return 5; }
+    int outputs(const Attrs&) const override { return 7; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }

@@ -44,8 +44,9 @@ struct Count {
     }
 };
 
-/// From x0 and x1, the means of x less the shift and of its square: y0 = r, y1 the variance, y2 the
-/// gradient's weight. p0: eps; p1, p2: Count's share and lost.
+/// From x0 and x1, the means of x less the shift and of its square: y0 = r, y1 the gradient's
+/// weight; y2 and y3 the running mean and variance, which were x3 and x4, x2 being the shift. p0:
+/// eps; p1, p2: Count's share and lost; p3: momentum; p4: what makes the variance unbiased.
 ///
 /// This is a few instructions a channel, and its rounding the same for all of a channel, so that
 /// nothing averages it out: what rounding took off goes along in names that end in l. (The mean of
@@ -62,12 +63,15 @@ constexpr const char* deviation =
     "r = isnan(n) ? g : n; q = s * r; "
     "e = fma(-q, r, 1) - (fma(s, r, -q) + sl * r) * r; "  // 1 / (s + sl) is r * r * (1 + e)
     "w = fma(r, p1, r * p1 * (e + p2)); "
-    "y0 = r; y1 = v; y2 = isnan(w) ? r * p1 : w";
+    "y0 = r; y1 = isnan(w) ? r * p1 : w; "
+    "y2 = x3 + p3 * ((x2 + x0) - x3); y3 = x4 + p3 * (v * p4 - x4)";
 
 }  // namespace
 
 const Schema& BatchNormTraining::schema() const {
-    static const Schema schema{{"eps", OptionKind::number, 1e-5, "added to the variance"}};
+    static const Schema schema{
+        {"eps", OptionKind::number, 1e-5, "added to the variance"},
+        {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"}};
     return schema;
 }
 
@@ -75,17 +79,17 @@ std::vector<TensorSpec> BatchNormTraining::infer(const Attrs&,
                                                  std::span<const TensorSpec> inputs) const {
     const Shape& shape = inputs[0].shape;
     const TensorSpec statistic{channel_shape(shape[1], shape.rank()), inputs[0].dtype};
-    return {inputs[0], statistic, statistic, statistic, statistic, statistic};
+    return {inputs[0], statistic, statistic, statistic, statistic, inputs[1], inputs[2]};
 }
 
 void BatchNormTraining::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const Node& node = context.node;
-    const bool affine = node.inputs.size() == 3;
+    const bool affine = node.inputs.size() == 5;
     const ValueId dy = context.output_gradients[0], x = node.inputs[0];
     if (dy == no_value) return;
     const ValueId shift = node.outputs[1], rest = node.outputs[2], rstd = node.outputs[3],
-                  weight = node.outputs[5];
+                  weight = node.outputs[4];
     const Shape shape = graph.shape(x);
     const Shape per_channel = channel_shape(shape[1], shape.rank());
     const std::string at = node.name + "/backward", over = axes_text(axes_but(shape.rank(), 1));
@@ -93,8 +97,8 @@ void BatchNormTraining::gradient(GradientContext& context) const {
         at + "/sums", "y0 = sum" + over + "(x0 * (x1 - x2 - x3) * x4); y1 = sum" + over + "(x0)",
         {dy, x, shift, rest, rstd});
     if (affine) {
-        context.input_gradients[1] = graph.reshape(at + "/scale", sums[0], Shape{shape[1]});
-        context.input_gradients[2] = graph.reshape(at + "/offset", sums[1], Shape{shape[1]});
+        context.input_gradients[3] = graph.reshape(at + "/scale", sums[0], Shape{shape[1]});
+        context.input_gradients[4] = graph.reshape(at + "/offset", sums[1], Shape{shape[1]});
     }
     if (!context.wanted[0]) return;
     const Count count(graph.spec(x));
@@ -110,7 +114,7 @@ void BatchNormTraining::gradient(GradientContext& context) const {
     // along x and along 1, which a norm further down takes for a gradient of its scale.
     std::string code = "y0 = (x0 - (x6 * p0 + (x1 - x2 - x3) * (x4 * x5 * p1))) * (x4 * p2";
     if (affine) {
-        inputs.push_back(graph.reshape(at + "/factor", node.inputs[1], per_channel));
+        inputs.push_back(graph.reshape(at + "/factor", node.inputs[3], per_channel));
         code += " * x7";
     }
     code += ")";
@@ -128,19 +132,27 @@ bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueI
         node.name + "/statistics",
         "d = x0 - x1; y0 = mean" + over + "(d); y1 = mean" + over + "(d * d)", {x, shift});
     const ValueId rest = graph.reshape(node.name + "/rest", means[0], per_channel);
-    const ValueId square = graph.reshape(node.name + "/square", means[1], per_channel);
+    const auto flat = [&](const char* what, ValueId value) {
+        return graph.reshape(cat(node.name, "/", what), value, Shape{shape[1]});
+    };
     const Count count(graph.spec(x));
-    const auto spread = graph.pointwise(node.name + "/deviation", deviation, {rest, square},
-                                        {node.attrs.number("eps"), count.share, count.lost});
-    std::vector<ValueId> inputs{x, shift, rest, spread[0]};
+    const auto spread =
+        graph.pointwise(node.name + "/deviation", deviation,
+                        {flat("flat_rest", means[0]), flat("square", means[1]),
+                         flat("flat_shift", shift), node.inputs[1], node.inputs[2]},
+                        {node.attrs.number("eps"), count.share, count.lost,
+                         node.attrs.number("momentum"), count.elements / (count.elements - 1)});
+    const ValueId r = graph.reshape(node.name + "/r", spread[0], per_channel);
+    const ValueId weight = graph.reshape(node.name + "/weight", spread[1], per_channel);
+    std::vector<ValueId> inputs{x, shift, rest, r};
     std::string code = "y0 = (x0 - x1 - x2) * x3";
-    if (node.inputs.size() == 3) {
-        inputs.push_back(graph.reshape(node.name + "/scale", node.inputs[1], per_channel));
-        inputs.push_back(graph.reshape(node.name + "/offset", node.inputs[2], per_channel));
+    if (node.inputs.size() == 5) {
+        inputs.push_back(graph.reshape(node.name + "/scale", node.inputs[3], per_channel));
+        inputs.push_back(graph.reshape(node.name + "/offset", node.inputs[4], per_channel));
         code = "y0 = (x0 - x1 - x2) * (x3 * x4) + x5";
     }
     outputs = {
-        graph.pointwise1(node.name, code, inputs), shift, rest, spread[0], spread[1], spread[2]};
+        graph.pointwise1(node.name, code, inputs), shift, rest, r, weight, spread[2], spread[3]};
     return true;
 }
 

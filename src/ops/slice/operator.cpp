@@ -40,6 +40,12 @@ class Slice : public Operator {
         return {{x.with(options.dim, options.end - options.begin), inputs[0].dtype}};
     }
 
+    bool is_beginning(const Node& node, const Shape& input) const override {
+        const slice::Options options(node.attrs, input);
+        // The first samples, whatever the order of what is within a sample.
+        return options.dim == 0 && options.begin == 0;
+    }
+
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];

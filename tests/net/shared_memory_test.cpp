@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// The first samples of a value are its memory: no launch copies them, and nobody who reads them
+// sees what is written in the place of the whole.
+#include "formats/json_net.hpp"
+#include "graph/description.hpp"
+#include "net/support.hpp"
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+constexpr std::size_t batch = 4, sample = 3 * 5 * 7;
+
+/// The difference is the last to read x, and may be made in its place.
+const char* const network = R"({
+  "inputs": [{"name": "data", "shape": [4, 3, 5, 7]}],
+  "outputs": ["y"],
+  "operators": [
+    {"name": "x", "type": "Activation", "inputs": ["data"], "outputs": ["x"],
+     "options": {"activation": "tanh"}},
+    {"name": "first", "type": "Slice", "inputs": ["x"], "outputs": ["first"],
+     "options": {"dim": 0, "begin": 0, "end": 1}},
+    {"name": "y", "type": "Pointwise", "inputs": ["x", "first"], "outputs": ["y"],
+     "options": {"code": "y0 = x0 - x1"}}]})";
+
+}  // namespace
+
+TEST_CASE("first samples cost no launch", "[shared_memory]") {
+    ON_EVERY_DEVICE(device) {
+        PlanOptions options;
+        options.build = false;
+        Graph graph = build_graph(parse_net_json(network, "test"), {}, 0, false);
+        const std::unique_ptr<Plan> plan = make_plan(device, std::move(graph), options);
+        CHECK(std::none_of(plan->steps.begin(), plan->steps.end(),
+                           [](const Step& step) { return step.type == "Slice"; }));
+        CHECK(plan->steps.size() == 2);
+    }
+}
+
+TEST_CASE("first samples are not overwritten while they are read", "[shared_memory]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, network, with_mode(Mode::inference));
+        const std::vector<float> data = random_floats(batch * sample, 3);
+        set_floats(net, "data", data);
+        net.forward();
+        std::vector<double> expected;
+        for (std::size_t i = 0; i < data.size(); ++i)
+            expected.push_back(std::tanh(static_cast<double>(data[i])) -
+                               std::tanh(static_cast<double>(data[i % sample])));
+        check_close(net.output("y").to_floats(), expected, 1e-6);
+    }
+}
