@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -41,6 +42,12 @@ Emitter::Emitter(const Job& job, int width, bool aligned_loads)
     mask_scalar_ = job.type == Compute::f32 ? "int" : "long";
     mask_ = wide(mask_scalar_, width);
     for (const Instruction& in : job.tape.code) is_mask_.push_back(is_truth(in.op));
+}
+
+bool Emitter::is_aligned(int klass) const {
+    const std::vector<std::int64_t>& strides = job_.classes[static_cast<std::size_t>(klass)];
+    return aligned_ && std::all_of(strides.begin(), strides.end() - 1,
+                                   [&](std::int64_t s) { return s % width_ == 0; });
 }
 
 std::string Emitter::storage_type(DType dtype) {
@@ -262,9 +269,11 @@ void Emitter::instructions(std::ostream& os, const std::string& indent,
                     os << "(" << vector_ << ")(" << helper("ld", input->dtype) << "(" << x << ", "
                        << o << "))";
                 else if (s == "1" && !partial && !guard)
-                    os << helper("ldv", input->dtype) << "(" << x << ", " << o << ")";
+                    os << helper(is_aligned(input->klass) ? "lda" : "ldv", input->dtype) << "(" << x
+                       << ", " << o << ")";
                 else if (s == "1" && width_ > 1)
-                    os << "(nv >= " << width_ << ") ? " << helper("ldv", input->dtype) << "(" << x
+                    os << "(nv >= " << width_ << ") ? "
+                       << helper(is_aligned(input->klass) ? "lda" : "ldv", input->dtype) << "(" << x
                        << ", " << o << ") : " << helper("lds", input->dtype) << "(" << x << ", "
                        << o << ", 1, nv)";
                 else
@@ -307,13 +316,15 @@ void Emitter::instructions(std::ostream& os, const std::string& indent,
     }
 }
 
-std::string Emitter::store(int, const std::string& pointer, DType dtype, const std::string& offset,
-                           const std::string& text, const std::string& lane,
-                           const std::string& lanes, bool partial) {
+std::string Emitter::store(int output, const std::string& pointer, DType dtype,
+                           const std::string& offset, const std::string& text,
+                           const std::string& lane, const std::string& lanes, bool partial) {
     if (width_ == 1 && !partial) return store_one(dtype, pointer, offset, text);
     if (lane == "1" && width_ > 1) {
-        const std::string all =
-            cat(helper("stv", dtype), "(", pointer, ", ", offset, ", ", text, ");");
+        const std::string all = cat(
+            helper(is_aligned(job_.outputs[static_cast<std::size_t>(output)].klass) ? "sta" : "stv",
+                   dtype),
+            "(", pointer, ", ", offset, ", ", text, ");");
         if (!partial) return all;
         return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(",
                    pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");
@@ -440,14 +451,16 @@ std::string Emitter::helper_text(const std::string& name) const {
         else
             os << "p[o]";
         os << "; }\n";
-    } else if (kind == "ldv") {
+    } else if (kind == "ldv" || kind == "lda") {
         os << "" << V << " " << name << "(global const " << S << "* p, " << id << " o) {\n";
         const std::string raw = wide(S, W);
         if (dtype == DType::f16) {
             os << "    return convert_" << V << "(vload_half" << W << "(0, p + o));\n}\n";
             return os.str();
         }
-        if (aligned_)
+        if (kind == "lda")
+            os << "    const " << raw << " v = *(global const " << raw << "*)(p + o);\n";
+        else if (aligned_)
             os << "    const " << raw << " v = (o & " << W - 1 << ") == 0 ? *(global const " << raw
                << "*)(p + o) : vload" << W << "(0, p + o);\n";
         else
@@ -467,13 +480,15 @@ std::string Emitter::helper_text(const std::string& name) const {
             os << "    " << T << " t[" << W << "];\n    for (int l = 0; l < " << W
                << "; ++l) t[l] = l < n ? ld_" << tag(dtype) << "(p, o + l * s) : (" << T
                << ")0;\n    return vload" << W << "(0, t);\n}\n";
-    } else if (kind == "st" || kind == "stv") {
+    } else if (kind == "st" || kind == "stv" || kind == "sta") {
         const int w = kind == "st" ? 1 : W;
         const std::string type = wide(T, w), f = wide("float", w), u = wide("uint", w);
         os << "void " << name << "(global " << S << "* p, " << id << " o, " << type << " v) {\n";
         const auto put = [&](const std::string& text) {
             if (w == 1)
                 os << "    p[o] = " << text << ";\n";
+            else if (kind == "sta")
+                os << "    *(global " << wide(S, w) << "*)(p + o) = " << text << ";\n";
             else if (aligned_)
                 os << "    const " << wide(S, w) << " r = " << text << ";\n    if ((o & " << w - 1
                    << ") == 0) *(global " << wide(S, w) << "*)(p + o) = r; else vstore" << w

@@ -84,6 +84,9 @@ class Emitter {
     std::vector<KernelNumber> numbers_;
     std::vector<bool> is_mask_;
 
+    /// Whether vectors of a class whose lanes are neighbours lie at multiples of the width, so that
+    /// nothing need be asked at run time.
+    bool is_aligned(int klass) const;
     bool own_erf() const { return !aligned_ && job_.type == Compute::f32 && width_ > 1; }
     std::string helper(const char* kind, DType dtype);
     std::string number(const std::string& name, double value);

@@ -4,8 +4,9 @@
 // A reducing work-group is kx kept positions by ry threads that share a position's elements,
 // numbered so that neighbours read neighbouring memory; their sums meet in a tree in local memory.
 // A thread with many elements sums runs of them, and then the runs: the error of a sum grows with
-// the root of its terms.
-// Where results are few, get_group_id(1) counts parts of the reduction.
+// the root of its terms. Its place advances by the same digits at each step, without a division,
+// and the loop is unrolled, so that reads of several steps are under way at once. Where results are
+// few, get_group_id(1) counts parts of the reduction.
 #include "engine/pointwise/kernels.hpp"
 
 #include "base/text.hpp"
@@ -16,6 +17,9 @@ namespace dlprim::pointwise {
 namespace {
 
 constexpr int run_steps = 32;  ///< of a run; a power of two
+constexpr int unrolled = 4;    ///< steps at once; divides run_steps
+/// Steps of a thread that take no longer than the launch which a cut would cost.
+constexpr std::int64_t few_steps = 16;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
@@ -74,6 +78,45 @@ struct GroupKernel {
             }
         }
     }
+    /// Declares j<dim>, the digits of `from` in the sizes of `dims` (innermost last, whose unit is
+    /// `unit`), and d<dim>, those of `stride`.
+    void start_digits(std::ostream& os, const std::string& indent, const std::vector<int>& dims,
+                      const std::string& from, std::int64_t stride, int unit) {
+        os << indent << index << " rest = " << from << ", advance = " << stride << ";\n";
+        for (std::size_t n = dims.size(); n-- > 0;) {
+            const int dim = dims[n];
+            os << indent << index << " j" << dim << " = rest";
+            if (n > 0) os << " % " << digit_size(dims, n, unit);
+            os << ";\n" << indent << "const " << index << " d" << dim << " = advance";
+            if (n > 0) {
+                const std::string size = digit_size(dims, n, unit);
+                os << " % " << size << ";\n"
+                   << indent << "rest /= " << size << "; advance /= " << size;
+            }
+            os << ";\n";
+        }
+    }
+    /// Adds d<dim> to j<dim>, with carries.
+    void next_digits(std::ostream& os, const std::string& indent, const std::vector<int>& dims,
+                     int unit) {
+        for (std::size_t n = dims.size(); n-- > 0;) {
+            const int dim = dims[n];
+            os << indent << "j" << dim << " += d" << dim;
+            if (n + 1 < dims.size()) os << " + carry" << dims[n + 1];
+            os << ";\n";
+            if (n == 0) continue;
+            const std::string size = digit_size(dims, n, unit);
+            os << indent << "const " << index << " carry" << dim << " = j" << dim << " >= " << size
+               << " ? 1 : 0;\n"
+               << indent << "if (carry" << dim << ") j" << dim << " -= " << size << ";\n";
+        }
+    }
+    /// How many values digit n takes.
+    std::string digit_size(const std::vector<int>& dims, std::size_t n, int unit) {
+        const std::int64_t count =
+            n + 1 == dims.size() ? ceil_div(size(dims[n]), unit) : size(dims[n]);
+        return add(cat("n", dims[n]), std::max<std::int64_t>(1, count));
+    }
 };
 
 }  // namespace
@@ -123,6 +166,8 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         const std::int64_t wanted = std::int64_t{8} * std::max(1, device.compute_units);
         std::int64_t p = std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(1, groups), 1,
                                                   std::max<std::int64_t>(1, reduction / (ry * 8)));
+        // Two work-groups a compute unit have enough reads under way.
+        if (groups * 4 >= wanted || reduction <= ry * few_steps) p = 1;
         p = std::max(p, ceil_div(reduction, ry * 1024));
         if (parts > 0) p = parts;
         result.parts = std::max<std::int64_t>(1, std::min(p, reduction));
@@ -193,8 +238,6 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         body("    ", std::vector<bool>(job.tape.code.size(), true));
     } else {
         k.add("kept", kept);
-        k.add("kx", kx);
-        k.add("ry", ry);
         k.add("reduction", reduction);
         k.add("parts", result.parts);
         const auto varies = [&](int c) {
@@ -209,9 +252,9 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             if (job.outputs[o].kind == Output::Kind::custom)
                 os << "    local " << mask_scalar << " g" << o << "[" << local_size << "];\n";
         }
-        os << "    const " << k.index << " id = (" << k.index
-           << ")get_local_id(0), lx = id % Nkx, ly = id / Nkx;\n"
-           << "    const " << k.index << " place = (" << k.index << ")get_group_id(0) * Nkx + lx;\n"
+        os << "    const " << k.index << " id = (" << k.index << ")get_local_id(0), lx = id % "
+           << kx << ", ly = id / " << kx << ";\n    const " << k.index << " place = (" << k.index
+           << ")get_group_id(0) * " << kx << " + lx;\n"
            << "    const bool mine = place < Nkept;\n"
            << "    const ulong part = get_group_id(1);\n"
            << "    " << k.index << " unit = mine ? place : 0;\n";
@@ -238,13 +281,24 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
                 os << "    " << M << " has" << o << " = (" << M << ")(0);\n";
             if (in_runs(out)) os << "    " << V << " run" << o << " = " << emit.splat("0") << ";\n";
         }
-        if (long_sums) os << "    int steps = 0;\n";
+        const int unit = inner_reduced ? W : 1;
+        // Steps are counted, as compilers unroll only loops whose turns they can tell beforehand.
         os << "    const " << k.index << " stop = mine ? (" << k.index
            << ")((ulong)Nreduction * (part + 1) / Nparts) : 0;\n"
-           << "    for (" << k.index << " step = (" << k.index
-           << ")((ulong)Nreduction * part / Nparts) + ly; step < stop; step += Nry) {\n"
-           << "        " << k.index << " rest = step;\n";
-        k.decompose(os, "        ", reduced_dims, "rest", inner_reduced ? W : 1);
+           << "    const " << k.index << " step = (" << k.index
+           << ")((ulong)Nreduction * part / Nparts) + ly;\n"
+           << "    " << k.index << " left = step < stop ? (stop - step + " << ry - 1 << ") / " << ry
+           << " : 0;\n";
+        k.start_digits(os, "    ", reduced_dims, "step", ry, unit);
+        if (long_sums)
+            os << "    while (left > 0) {\n    const " << k.index << " turns = min(left, ("
+               << k.index << ")" << run_steps << ");\n    left -= turns;\n";
+        os << "#pragma unroll " << unrolled << "\n    for (" << k.index << " turn = 0; turn < "
+           << (long_sums ? "turns" : "left") << "; ++turn) {\n";
+        for (std::size_t n = 0; n < reduced_dims.size(); ++n)
+            os << "        const " << k.index << " i" << reduced_dims[n] << " = j"
+               << reduced_dims[n]
+               << (n + 1 == reduced_dims.size() && unit > 1 ? cat(" * ", unit) : "") << ";\n";
         for (int c = 0; c < classes; ++c) {
             os << "        const " << k.index << " o" << c << " = b" << c;
             for (int dim : reduced_dims) os << k.step(c, dim);
@@ -271,21 +325,15 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             os << "        " << into << " = " << emit.combine(o, false) << "(" << into << ", "
                << fresh << ");\n";
         }
-        // Adds the runs to the totals.
-        const auto close_runs = [&](const std::string& indent, bool again) {
-            for (std::size_t o = 0; o < job.outputs.size(); ++o) {
-                if (!job.outputs[o].reduces() || !in_runs(job.outputs[o])) continue;
-                os << indent << "acc" << o << " += run" << o << ";\n";
-                if (again) os << indent << "run" << o << " = " << emit.splat("0") << ";\n";
-            }
-        };
-        if (long_sums) {
-            os << "        if (++steps % " << run_steps << " == 0) {\n";
-            close_runs("            ", true);
-            os << "        }\n";
-        }
+        k.next_digits(os, "        ", reduced_dims, unit);
         os << "    }\n";
-        if (long_sums) close_runs("    ", false);
+        if (long_sums) {  // the run joins the total
+            for (std::size_t o = 0; o < job.outputs.size(); ++o)
+                if (job.outputs[o].reduces() && in_runs(job.outputs[o]))
+                    os << "    acc" << o << " += run" << o << "; run" << o << " = "
+                       << emit.splat("0") << ";\n";
+            os << "    }\n";
+        }
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
@@ -306,9 +354,9 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
             }
         }
         os << "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-           << "    for (" << k.index
-           << " half_ = Nry / 2; half_ > 0; half_ /= 2) {\n        if (ly < half_) {\n"
-           << "            const " << k.index << " other = id + half_ * Nkx;\n";
+           << "    for (" << k.index << " half_ = " << ry / 2
+           << "; half_ > 0; half_ /= 2) {\n        if (ly < half_) {\n"
+           << "            const " << k.index << " other = id + half_ * " << kx << ";\n";
         for (std::size_t o = 0; o < job.outputs.size(); ++o) {
             const JobOutput& out = job.outputs[o];
             if (!out.reduces()) continue;
