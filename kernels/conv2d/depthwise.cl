@@ -1,90 +1,90 @@
 // SPDX-License-Identifier: MIT
-// conv2d.depthwise and conv2d_backward_data.depthwise: convolutions of few input channels a group (a depthwise
-// one has one), or one phase of such a data gradient, directly on plain images; and the filter gradient.
-// Work-items read their neighbours' pixels through the cache.
+// conv2d.depthwise and conv2d_backward_data.depthwise: convolutions of few input channels a group (a depthwise one has
+// one), and their data gradients, directly on plain images. A work-item makes a block of y (depthwise_block.clh) from
+// pixels that it reads once; neighbouring work-items make neighbouring columns.
 //
-// Neighbouring work-items have neighbouring columns, so that each read of theirs is a line of memory; rows that a
-// work-item makes share the rows of pixels that they meet.
-//
-// Defines: KERNEL_H, KERNEL_W: at least 1; STRIDE_H, STRIDE_W, DILATE_H, DILATE_W; ROWS x OUTPUTS: pixels that a
-// work-item makes, of ROWS rows (1 unless DILATE_H is 1); COUNT_T: an unsigned type that counts work-items.
+// Defines: those of depthwise_block.clh; GROUPS, SUM, MAKE: channels of x and of y a group; WEIGHT_GROUP, WEIGHT_SUM,
+// WEIGHT_MAKE: elements of weight from one group, summed channel and made channel to the next; REVERSED: taps run
+// backwards; COUNT_T: an unsigned type that counts work-items.
+#include "conv2d/depthwise_block.clh"
 
-#define TAPS (KERNEL_H * KERNEL_W)
-#define SPAN_H ((ROWS - 1) * STRIDE_H + KERNEL_H)
-#define SPAN_W ((OUTPUTS - 1) * STRIDE_W + KERNEL_W)
+/// Adds to `sum` what all channels of a group give the block whose position in x is (top, left).
+INLINE add_block(global const float* x, global const float* weight, int top, int left, bool aligned, float* sum) {
+    for (int s = 0; s < SUM; ++s) {
+        float factors[TAPS];
+#pragma unroll
+        for (int k = 0; k < TAPS; ++k) factors[k] = LOAD(weight, REVERSED ? TAPS - 1 - k : k);
+#pragma unroll
+        for (int r = 0; r < SPAN_H; ++r) {
+            float v[SPAN_W];
+            load_row(x, top, left, r, aligned, v);
+#pragma unroll
+            for (int row = 0; row < ROWS; ++row)
+#pragma unroll
+                for (int ky = 0; ky < KERNEL_H; ++ky) {
+                    if (!MEETS_ROW(row, ky) || ROW_MET(row, ky) != r) continue;
+#pragma unroll
+                    for (int kx = 0; kx < KERNEL_W; ++kx)
+#pragma unroll
+                        for (int e = 0; e < OUTPUTS; ++e)
+                            if (MEETS_COLUMN(e, kx))
+                                sum[row * OUTPUTS + e] += v[COLUMN_MET(e, kx)] * factors[ky * KERNEL_W + kx];
+                }
+        }
+        x += X_H * X_W;
+        weight += WEIGHT_SUM;
+    }
+}
 
-// taps_h is 0 where no tap reaches the phase.
 kernel void depthwise(global const float* x, ulong x_offset, global const float* weight, ulong weight_offset,
                       global const float* bias, ulong bias_offset, global float* y, ulong y_offset, long count,
-                      int has_bias, int taps_h, int groups, int group_in, int group_out, int x_h, int x_w, int y_h,
-                      int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
-                      int pad_h, int pad_w, int weight_w, int h0, int h_step, int w0, int w_step, long weight_group,
-                      long weight_out, long weight_in EPILOGUE_PARAMETERS) {
+                      int has_bias EPILOGUE_PARAMETERS) {
     const COUNT_T item = (COUNT_T)get_global_id(0);
     if (item >= (COUNT_T)count) return;
-    const int strips = (out_w + OUTPUTS - 1) / OUTPUTS, bands = (out_h + ROWS - 1) / ROWS;
-    const int strip = (int)(item % (COUNT_T)strips);
-    const COUNT_T line = item / (COUNT_T)strips;
-    const int row = (int)(line % (COUNT_T)bands) * ROWS;
-    const COUNT_T image_channel = line / (COUNT_T)bands;
-    const int channels = groups * group_out;
-    const int channel = (int)(image_channel % (COUNT_T)channels);
-    const COUNT_T image = image_channel / (COUNT_T)channels;
-    const int g = channel / group_out;
-    const int ox0 = strip * OUTPUTS, top = row * STRIDE_H - pad_h, left = ox0 * STRIDE_W - pad_w;
-    x += x_offset + ((ulong)image * groups + g) * group_in * ((ulong)x_h * x_w);
-    weight += weight_offset + g * weight_group + (channel - g * group_out) * weight_out;
+    const int strip = (int)(item % STRIPS);
+    const COUNT_T line = item / STRIPS;
+    const int band = (int)(line % BANDS);
+    const COUNT_T image_channel = line / BANDS, image_group = image_channel / MAKE;
+    const int m = (int)(image_channel % MAKE), g = (int)(image_group % GROUPS);
+    x += x_offset + (ulong)image_group * (SUM * X_H) * X_W;
+    weight += weight_offset + (ulong)g * WEIGHT_GROUP + m * WEIGHT_MAKE;
     float sum[ROWS * OUTPUTS];
 #pragma unroll
     for (int e = 0; e < ROWS * OUTPUTS; ++e) sum[e] = 0.0f;
-    for (int c = 0; c < group_in; ++c) {
-        float factors[TAPS];
-#pragma unroll
-        for (int k = 0; k < TAPS; ++k)
-            factors[k] = k / KERNEL_W < taps_h
-                             ? weight[(h0 + k / KERNEL_W * h_step) * weight_w + w0 + k % KERNEL_W * w_step]
-                             : 0.0f;
-#pragma unroll
-        for (int r = 0; r < SPAN_H; ++r) {
-            const int iy = top + r * DILATE_H, inside = (uint)iy < (uint)x_h;
-            global const float* from = x + (ulong)(inside ? iy : 0) * x_w;
-#if DILATE_W == 1 && KERNEL_W <= 7
-            // Every pixel of the strip once.
-            float v[SPAN_W];
-#pragma unroll
-            for (int i = 0; i < SPAN_W; ++i)
-                v[i] = inside && (uint)(left + i) < (uint)x_w ? from[left + i] : 0.0f;
-#define PIXEL(e, kx) v[(e)*STRIDE_W + (kx)]
-#else
-#define PIXEL(e, kx)                                                                                  \
-    (inside && (uint)(left + (e)*STRIDE_W + (kx)*DILATE_W) < (uint)x_w ? from[left + (e)*STRIDE_W + (kx)*DILATE_W] \
-                                                                       : 0.0f)
-#endif
-#pragma unroll
-            for (int e_y = 0; e_y < ROWS; ++e_y) {
-                const int ky = r - e_y * STRIDE_H;
-                if (ky < 0 || ky >= KERNEL_H) continue;
-#pragma unroll
-                for (int kx = 0; kx < KERNEL_W; ++kx)
-#pragma unroll
-                    for (int e = 0; e < OUTPUTS; ++e)
-                        sum[e_y * OUTPUTS + e] += PIXEL(e, kx) * factors[ky * KERNEL_W + kx];
-            }
-        }
-        x += (ulong)x_h * x_w;
-        weight += weight_in;
-    }
-    const float more = has_bias ? bias[bias_offset + channel] : 0.0f;
+    const bool aligned = ((x_offset | y_offset) & 3) == 0;
+    if (aligned)
+        add_block(x, weight, band * OWN_H, strip * OWN_W, true, sum);
+    else
+        add_block(x, weight, band * OWN_H, strip * OWN_W, false, sum);
+    const float more = has_bias ? LOAD(bias, bias_offset + g * MAKE + m) : 0.0f;
     y += y_offset;
 #pragma unroll
-    for (int e = 0; e < ROWS * OUTPUTS; ++e) {
-        const int oy = row + e / OUTPUTS, ox = ox0 + e % OUTPUTS;
-        if (oy < out_h && ox < out_w) {
-            const ulong at = (ulong)image_channel * ((ulong)y_h * y_w) + (ulong)(row0 + oy * row_step) * y_w + column0 +
-                             (ulong)ox * column_step;
-            float v = sum[e] + more;
-            EPILOGUE(v, at);
-            y[at] = v;
+    for (int row = 0; row < ROWS; ++row) {
+        const int oy = band * ROWS + row;
+        if (Y_H % ROWS != 0 && oy >= Y_H) continue;
+#pragma unroll
+        for (int e = 0; e < OUTPUTS; e += VY) {
+            const int ox = strip * OUTPUTS + e;
+            if (Y_W % OUTPUTS != 0 && ox >= Y_W) continue;
+            const ulong at = ((ulong)image_channel * Y_H + oy) * Y_W + ox;
+            float result[VY];
+#pragma unroll
+            for (int i = 0; i < VY; ++i) {
+                result[i] = sum[row * OUTPUTS + e + i] + more;
+                EPILOGUE(result[i], at + i);
+            }
+#if VY > 1
+            if (aligned) {
+#if VY == 4
+                STORE_4(y, at, result[0], result[1], result[2], result[3]);
+#else
+                STORE_2(y, at, result[0], result[1]);
+#endif
+                continue;
+            }
+#endif
+#pragma unroll
+            for (int i = 0; i < VY; ++i) STORE(y, at + i, result[i]);
         }
     }
 }

@@ -1,55 +1,75 @@
 // SPDX-License-Identifier: MIT
 // conv2d_backward_filter.depthwise: the filter gradient of convolutions of few input channels a group, on plain
-// images. A work-group sums, for one output channel and one of its input channels, all taps over `lines` rows of
-// dy (counted over all images); work-items walk over pixels, then add up in a fixed order, in two steps. Part p goes to
-// dweight + p * part_stride (split_sum.cl adds the parts).
+// images. A work-group sums, for one output channel and one of its input channels, all taps over `lines` bands of ROWS
+// rows of dy (counted over all images); work-items walk over blocks (depthwise_block.clh; y is dy here), then add up in
+// a fixed order, in two steps. Part p goes to dweight + p * part_stride (split_sum.cl adds the parts).
 //
-// Defines: KERNEL_H, KERNEL_W, STRIDE_W, DILATE_W; OUTPUTS: neighbours of a row of dy that a work-item takes at a
-// time, with the SPAN pixels of a row of x that they meet in registers; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.
+// Defines: those of depthwise_block.clh, UP being 1; GROUPS, SUM, MAKE: input and output
+// channels a group; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.
+#include "conv2d/depthwise_block.clh"
 
-#define TAPS (KERNEL_H * KERNEL_W)
 #define PIECES 8
 #define ROW (THREADS + 1)
 
+/// Adds to `sum` a work-item's share of the bands from `first` to before `last`.
+INLINE add_lines(global const float* x, global const float* dy, int first, int last, int id, bool aligned, float* sum) {
+    for (uint p = id; p < (uint)(last - first) * STRIPS; p += THREADS) {
+        const uint line = first + p / STRIPS;
+        const int strip = (int)(p % STRIPS), band = (int)(line % BANDS), image = (int)(line / BANDS);
+        global const float* of = dy + (ulong)image * (GROUPS * MAKE) * (Y_H * Y_W);
+        global const float* from = x + (ulong)image * (GROUPS * SUM) * (X_H * X_W);
+        float d[ROWS * OUTPUTS];
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+            const int oy = band * ROWS + row;
+            const bool row_inside = Y_H % ROWS == 0 || oy < Y_H;
+#pragma unroll
+            for (int e = 0; e < OUTPUTS; e += VY) {
+                const int ox = strip * OUTPUTS + e;
+                const bool inside = row_inside && (Y_W % OUTPUTS == 0 || ox < Y_W);
+                const uint at = inside ? (uint)oy * Y_W + ox : 0u;
+                load_vector(VY, of, at, inside, aligned, d + row * OUTPUTS + e);
+            }
+        }
+#pragma unroll
+        for (int r = 0; r < SPAN_H; ++r) {
+            float v[SPAN_W];
+            load_row(from, band * OWN_H, strip * OWN_W, r, aligned, v);
+#pragma unroll
+            for (int row = 0; row < ROWS; ++row)
+#pragma unroll
+                for (int ky = 0; ky < KERNEL_H; ++ky) {
+                    if (ROW_MET(row, ky) != r) continue;
+#pragma unroll
+                    for (int kx = 0; kx < KERNEL_W; ++kx)
+#pragma unroll
+                        for (int e = 0; e < OUTPUTS; ++e)
+                            sum[ky * KERNEL_W + kx] += d[row * OUTPUTS + e] * v[COLUMN_MET(e, kx)];
+                }
+        }
+    }
+}
+
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filter(
     global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dweight,
-    ulong dweight_offset, int batch, int lines, int out, int group_in, int group_out, int in, int h, int w, int oh,
-    int ow, int sh, int pt, int pl, int dh, long part_stride EPILOGUE_PARAMETERS) {
+    ulong dweight_offset, int bands, int lines, long part_stride EPILOGUE_PARAMETERS) {
     local float sums[TAPS * ROW], pieces[TAPS * PIECES];
     const int id = get_local_id(0);
-    const int filter = (int)(get_group_id(0) % (size_t)(out * group_in));
-    const int part = (int)(get_group_id(0) / (size_t)(out * group_in));
-    const int o = filter / group_in, c = filter - o * group_in;
-    const int first = part * lines, last = min(batch * oh, first + lines);
-    x += x_offset + ((ulong)(o / group_out) * group_in + c) * ((ulong)h * w);
-    dy += dy_offset + (ulong)o * ((ulong)oh * ow);
+    const int filter = (int)(get_group_id(0) % (GROUPS * MAKE * SUM));
+    const int part = (int)(get_group_id(0) / (GROUPS * MAKE * SUM));
+    const int o = filter / SUM, c = o / MAKE * SUM + filter % SUM;
+    // (Taken as the smaller, since LLVM for NVPTX may make a plain product's remainder by 2 a product of bits, which it
+    // cannot select.)
+    const int first = min(part * lines, bands), last = min(bands, first + lines);
+    x += x_offset + (ulong)c * (X_H * X_W);
+    dy += dy_offset + (ulong)o * (Y_H * Y_W);
     float sum[TAPS];
 #pragma unroll
     for (int t = 0; t < TAPS; ++t) sum[t] = 0.0f;
-    const int strips = (ow + OUTPUTS - 1) / OUTPUTS, items = (last - first) * strips;
-    for (int p = id; p < items; p += THREADS) {
-        const int line = p / strips, ox = (p - line * strips) * OUTPUTS;
-        const int image = (first + line) / oh, oy = first + line - image * oh;
-        global const float* of = dy + (ulong)image * out * ((ulong)oh * ow) + oy * ow + ox;
-        float d[OUTPUTS];
-#pragma unroll
-        for (int e = 0; e < OUTPUTS; ++e) d[e] = ox + e < ow ? of[e] : 0.0f;
-        const int top = oy * sh - pt, left = ox * STRIDE_W - pl;
-#pragma unroll
-        for (int ky = 0; ky < KERNEL_H; ++ky) {
-            const int iy = top + ky * dh;
-            if ((uint)iy >= (uint)h) continue;
-            global const float* from = x + (ulong)image * in * ((ulong)h * w) + iy * w;
-            float v[SPAN];
-#pragma unroll
-            for (int i = 0; i < SPAN; ++i) v[i] = (uint)(left + i) < (uint)w ? from[left + i] : 0.0f;
-#pragma unroll
-            for (int kx = 0; kx < KERNEL_W; ++kx)
-#pragma unroll
-                for (int e = 0; e < OUTPUTS; ++e)
-                    sum[ky * KERNEL_W + kx] += d[e] * v[e * STRIDE_W + kx * DILATE_W];
-        }
-    }
+    if (((x_offset | dy_offset) & 3) == 0)
+        add_lines(x, dy, first, last, id, true, sum);
+    else
+        add_lines(x, dy, first, last, id, false, sum);
     dweight += dweight_offset + (ulong)part * part_stride;
 #pragma unroll
     for (int t = 0; t < TAPS; ++t) sums[t * ROW + id] = sum[t];
@@ -66,6 +86,6 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filte
         for (int n = 0; n < PIECES; ++n) v += pieces[t * PIECES + n];
         const ulong at = (ulong)filter * TAPS + t;
         EPILOGUE(v, at);
-        dweight[at] = v;
+        STORE(dweight, at, v);
     }
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 // conv2d.depthwise, conv2d_backward_data.depthwise and conv2d_backward_filter.depthwise: direct
-// convolution on GPUs over plain images where groups have few channels
-// (kernels/conv2d/depthwise.cl, depthwise_strided.cl, depthwise_filter.cl).
+// convolution on GPUs over plain images where groups have few channels (kernels/conv2d/depthwise.cl
+// and depthwise_filter.cl).
+//
+// What bounds them is instructions an output: so sizes are constants of the kernels, work-items
+// make blocks of several rows, and rows of pixels come in vectors.
+//
+// Tuning: "outputs" and "rows", the sizes of a work-item's block.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked.hpp"
@@ -15,24 +20,157 @@ namespace dlprim::conv2d {
 namespace {
 
 constexpr const char* source_path = "conv2d/depthwise.cl";
-constexpr const char* strided_path = "conv2d/depthwise_strided.cl";
 constexpr const char* filter_path = "conv2d/depthwise_filter.cl";
-constexpr std::int64_t most_channels = 8, most_taps = 49;
-constexpr std::int64_t most_span = 32;  ///< pixels of a row that a work-item keeps in registers
+constexpr const char* block_path = "conv2d/depthwise_block.clh";
+constexpr std::int64_t most_channels = 8, most_taps = 49, most_step = 8;
+constexpr std::int64_t most_span = 64;  ///< pixels of a row that a work-item keeps in registers
+constexpr std::int64_t most_products = 1024;  ///< that are written out for a block
 constexpr int least_group = 16;
 
-Verdict depthwise_verdict(const Traits& device, const Problem& problem, std::int64_t group_in) {
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+    return a >= 0 ? a / b : -((-a + b - 1) / b);
+}
+
+/// Rows or columns of a convolution as kernels/conv2d/depthwise_block.clh describes them.
+struct Axis {
+    std::int64_t kernel, stride, up, dilate, pad;
+    std::int64_t x, y;  ///< sizes of the images
+
+    /// The first one of x that a block at 0 meets, and how many a block of `size` does.
+    std::int64_t low() const { return -floor_div(pad, up); }
+    std::int64_t span(std::int64_t size) const {
+        return floor_div((size - 1) * stride + (kernel - 1) * dilate - pad, up) - low() + 1;
+    }
+    /// A tuning's size of a block as one that the kernels take.
+    std::int64_t block(std::int64_t size) const { return ceil_div(size, up) * up; }
+    /// What blocks of `size` compute for nothing, and the pixels of others that they read.
+    double excess(std::int64_t size) const {
+        const double share = static_cast<double>(ceil_div(y, size) * size) / static_cast<double>(y);
+        const double own = static_cast<double>(size * stride) / static_cast<double>(up);
+        return share * (1 + 0.5 * static_cast<double>((kernel - 1) * dilate) /
+                                (static_cast<double>(up) * own));
+    }
+};
+
+/// The convolution that an engine computes: the problem's, or its data gradient as one over dy.
+struct Work {
+    Axis rows, columns;
+    std::int64_t n, groups, sum, make;  ///< images; channels of x and y a group
+    std::int64_t weight_group, weight_sum, weight_make;
+    bool reversed;
+
+    static Work forward(const Geometry& g) {
+        const std::int64_t taps = g.kh * g.kw;
+        return {{g.kh, g.sh, 1, g.dh, g.pt, g.h, g.oh},
+                {g.kw, g.sw, 1, g.dw, g.pl, g.w, g.ow},
+                g.n,
+                g.groups,
+                g.group_in(),
+                g.group_out(),
+                g.group_out() * g.group_in() * taps,
+                taps,
+                g.group_in() * taps,
+                false};
+    }
+    static Work data_gradient(const Geometry& g) {
+        const std::int64_t taps = g.kh * g.kw;
+        return {{g.kh, 1, g.sh, g.dh, (g.kh - 1) * g.dh - g.pt, g.oh, g.h},
+                {g.kw, 1, g.sw, g.dw, (g.kw - 1) * g.dw - g.pl, g.ow, g.w},
+                g.n,
+                g.groups,
+                g.group_out(),
+                g.group_in(),
+                g.group_out() * g.group_in() * taps,
+                g.group_in() * taps,
+                taps,
+                true};
+    }
+
+    std::int64_t products(std::int64_t block_rows, std::int64_t outputs) const {
+        return block_rows * outputs * rows.kernel * columns.kernel / (rows.up * columns.up);
+    }
+    std::int64_t blocks(std::int64_t block_rows, std::int64_t outputs) const {
+        return n * groups * make * ceil_div(rows.y, block_rows) * ceil_div(columns.y, outputs);
+    }
+};
+
+/// Rows and columns of a work-item's block.
+struct Block {
+    std::int64_t rows, outputs;
+    Block(const Work& work, const Tuning& tuning)
+        : rows(work.rows.block(tuning.at("rows"))),
+          outputs(work.columns.block(tuning.at("outputs"))) {}
+};
+
+TuneSpace block_space(const Work& work, std::vector<std::int64_t> outputs) {
+    const auto sizes = [](const Axis& axis, const std::vector<std::int64_t>& wanted) {
+        std::vector<std::int64_t> all;
+        for (const std::int64_t size : wanted)
+            if (all.empty() || all.back() != axis.block(size)) all.push_back(axis.block(size));
+        return all;
+    };
+    return {{"rows", sizes(work.rows, {1, 2, 4, 7, 8})}, {"outputs", sizes(work.columns, outputs)}};
+}
+
+/// Vectors as wide as the image's rows allow, and as many rows as leave `least` blocks.
+Tuning default_block(const Work& work, std::int64_t least) {
+    const std::int64_t w = work.columns.y;
+    std::int64_t outputs = work.columns.block(w % 4 == 0 ? 4 : w % 2 == 0 || w > 16 ? 2 : 1);
+    if (work.columns.span(outputs) > most_span / 2) outputs = work.columns.block(1);
+    std::int64_t rows = work.rows.block(1);
+    for (const std::int64_t size : {2, 4, 7, 8}) {
+        const std::int64_t block = work.rows.block(size);
+        if (work.rows.excess(block) < work.rows.excess(rows) &&
+            work.blocks(block, outputs) >= least && work.products(block, outputs) <= most_products)
+            rows = block;
+    }
+    return {{"outputs", outputs}, {"rows", rows}};
+}
+
+/// The widest vectors of 4, 2 or 1 that divide both.
+std::int64_t vector_width(std::int64_t a, std::int64_t b) {
+    return a % 4 == 0 && b % 4 == 0 ? 4 : a % 2 == 0 && b % 2 == 0 ? 2 : 1;
+}
+
+std::string define_signed(std::string_view name, std::int64_t value) {
+    return cat(" -D", name, "=(", value, ")");
+}
+
+/// The defines of depthwise_block.clh.
+std::string block_defines(const Work& work, const Block& block) {
+    const Axis &h = work.rows, &w = work.columns;
+    const std::int64_t vector = vector_width(w.x, block.outputs * w.stride / w.up);
+    return define("KERNEL_H", h.kernel) + define("KERNEL_W", w.kernel) +
+           define("STRIDE_H", h.stride) + define("STRIDE_W", w.stride) + define("UP_H", h.up) +
+           define("UP_W", w.up) + define("DILATE_H", h.dilate) + define("DILATE_W", w.dilate) +
+           define_signed("PAD_H", h.pad) + define_signed("PAD_W", w.pad) + define("X_H", h.x) +
+           define("X_W", w.x) + define("Y_H", h.y) + define("Y_W", w.y) +
+           define("ROWS", block.rows) + define("OUTPUTS", block.outputs) +
+           define_signed("LOW_H", h.low()) + define_signed("LOW_W", w.low()) +
+           define("SPAN_H", h.span(block.rows)) + define("SPAN_W", w.span(block.outputs)) +
+           define("VX", vector) + define_signed("CHUNK", floor_div(w.low(), vector)) +
+           define("VY", vector_width(w.y, block.outputs)) + define("GROUPS", work.groups) +
+           define("SUM", work.sum) + define("MAKE", work.make);
+}
+
+Verdict depthwise_verdict(const Traits& device, const Problem& problem, const Work& work) {
     if (Verdict verdict = index_verdict(problem); !verdict) return verdict;
     if (device.max_work_group < least_group)
         return Verdict::no(cat("it wants work-groups of ", least_group,
                                " or more, the device allows ", device.max_work_group));
-    const Geometry g = Geometry::of(problem);
-    if (group_in > most_channels)
+    if (work.sum > most_channels)
         return Verdict::no(cat("it is made for groups of at most ", most_channels,
-                               " channels to sum over, here are ", group_in));
-    if (g.kh * g.kw > most_taps)
+                               " channels to sum over, here are ", work.sum));
+    const Axis &h = work.rows, &w = work.columns;
+    if (h.kernel * w.kernel > most_taps)
         return Verdict::no(cat("it unrolls kernels of at most ", most_taps, " elements, here are ",
-                               g.kh, " x ", g.kw));
+                               h.kernel, " x ", w.kernel));
+    if (h.up > most_step || w.up > most_step)
+        return Verdict::no(
+            cat("it unrolls strides of at most ", most_step, ", here are ", h.up, " and ", w.up));
+    if (w.span(w.block(1)) > most_span)
+        return Verdict::no(cat("it keeps ", w.span(w.block(1)), " pixels of a row in registers, ",
+                               most_span, " are the most"));
     return Verdict::yes();
 }
 
@@ -43,18 +181,6 @@ double direct_seconds(const Traits& device, const Problem& problem, int calls) {
            (calls - 1) * device.launch_us * 1e-6;
 }
 
-// The columns of dy that a strip of `outputs` columns of dx meets.
-struct Reach {
-    std::int64_t low, span;
-    Reach(const Geometry& g, std::int64_t outputs) {
-        const auto floor_div = [](std::int64_t a, std::int64_t b) {
-            return a >= 0 ? a / b : -((-a + b - 1) / b);
-        };
-        low = floor_div(g.pl - (g.kw - 1) * g.dw, g.sw);
-        span = floor_div(outputs - 1 + g.pl, g.sw) - low + 1;
-    }
-};
-
 class Depthwise : public Engine {
   public:
     explicit Depthwise(bool backward) : backward_(backward) {}
@@ -64,96 +190,33 @@ class Depthwise : public Engine {
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path, strided_path}; }
+    std::vector<std::string> sources() const override { return {source_path, block_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        const Geometry g = Geometry::of(problem);
-        return depthwise_verdict(device, problem, backward_ ? g.group_out() : g.group_in());
+        return depthwise_verdict(device, problem, work_of(problem));
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return direct_seconds(device, problem,
-                              in_one(problem) ? 1 : static_cast<int>(jobs_of(problem).size()));
+        return direct_seconds(device, problem, 1);
     }
 
     TuneSpace tune_space(const Traits&, const Problem& problem) const override {
-        TuneSpace space{{"outputs", {1, 2, 4}}, {"rows", {1}}};
-        if (Geometry::of(problem).dh == 1) space["rows"] = {1, 2, 4, 8};
-        return space;
+        return block_space(work_of(problem), {1, 2, 4, 8});
     }
-    Tuning default_tuning(const Traits&, const Problem& problem) const override {
-        const DenseJob job = jobs_of(problem).front();
-        return {{"outputs", 1}, {"rows", job.dilate_h == 1 && job.out_h >= 4 ? 4 : 1}};
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        // Blocks that keep the device busy: 16 warps a compute unit.
+        return default_block(work_of(problem), std::int64_t{512} * device.compute_units);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        auto launch = std::make_unique<KernelLaunch>();
-        if (in_one(problem)) {
-            add_strided_call(*launch, context, problem);
-            return launch;
-        }
-        for (const DenseJob& job : jobs_of(problem))
-            add_job_call(*launch, context, problem, job, tuning.at("outputs"), tuning.at("rows"));
-        return launch;
-    }
-
-  private:
-    // Columns of dx that a work-item makes where one launch does all phases of the stride.
-    static std::int64_t strip(const Geometry& g) { return g.sw * ceil_div(4, g.sw); }
-
-    // Whether one launch does all phases: there are several, and their columns fit registers.
-    bool in_one(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        return backward_ && (g.sh > 1 || g.sw > 1) && strip(g) <= 16 &&
-               Reach(g, strip(g)).span <= most_span;
-    }
-
-    void add_strided_call(KernelLaunch& launch, ContextImpl& context,
-                          const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
-        const Reach reach(g, strip(g));
-        const std::int64_t count = g.n * g.in * g.h * ceil_div(g.w, strip(g));
-        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
-                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) +
-                                    define("DILATE_W", g.dw) + define("PAD_W", g.pl) +
-                                    define("OUTPUTS", strip(g)) + cat(" -DLOW=(", reach.low, ")") +
-                                    define("SPAN", reach.span) +
-                                    " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
-        const auto program = context.build(
-            {strided_path, with_epilogue(kernel_source(strided_path), problem.epilogue), options});
-        KernelCall call(program, "depthwise_strided", rounded_range(context.traits(), count, 128));
-        call.tensor("dy", 0)
-            .tensor("weight", 1)
-            .tensor("dx", static_cast<int>(problem.inputs.size()));
-        call.scalar("count", count);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"in", g.in},
-                                                              {"group_in", g.group_in()},
-                                                              {"group_out", g.group_out()},
-                                                              {"h", g.h},
-                                                              {"w", g.w},
-                                                              {"oh", g.oh},
-                                                              {"ow", g.ow},
-                                                              {"pad_h", g.pt},
-                                                              {"dilate_h", g.dh}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        bind_epilogue(call, problem.epilogue);
-        call.check();
-        launch.add(std::move(call));
-    }
-
-    void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-                      const DenseJob& job, std::int64_t outputs, std::int64_t rows) const {
-        const std::int64_t least = 1;
-        if (job.dilate_h != 1) rows = 1;
-        const std::int64_t count = job.n * job.groups * job.group_out * ceil_div(job.out_h, rows) *
-                                   ceil_div(job.out_w, outputs);
+        const Work work = work_of(problem);
+        const Block block(work, tuning);
+        const std::int64_t count = work.blocks(block.rows, block.outputs);
         const std::string options =
-            define("KERNEL_H", std::max(job.kernel_h, least)) +
-            define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
-            define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
-            define("DILATE_W", job.dilate_w) + define("ROWS", rows) + define("OUTPUTS", outputs) +
+            block_defines(work, block) + define("WEIGHT_GROUP", work.weight_group) +
+            define("WEIGHT_SUM", work.weight_sum) + define("WEIGHT_MAKE", work.weight_make) +
+            define("REVERSED", work.reversed) +
             " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
         const auto program = context.build(
             {source_path, with_epilogue(kernel_source(source_path), problem.epilogue), options});
@@ -161,35 +224,18 @@ class Depthwise : public Engine {
         const bool bias = !backward_ && has_bias(problem);
         call.tensor("x", 0).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
         call.tensor("y", static_cast<int>(problem.inputs.size())).scalar("count", count);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"has_bias", bias},
-                                                              {"taps_h", job.kernel_h},
-                                                              {"groups", job.groups},
-                                                              {"group_in", job.group_in},
-                                                              {"group_out", job.group_out},
-                                                              {"x_h", job.x_h},
-                                                              {"x_w", job.x_w},
-                                                              {"y_h", job.y_h},
-                                                              {"y_w", job.y_w},
-                                                              {"out_h", job.out_h},
-                                                              {"out_w", job.out_w},
-                                                              {"row0", job.row0},
-                                                              {"column0", job.column0},
-                                                              {"row_step", job.row_step},
-                                                              {"column_step", job.column_step},
-                                                              {"pad_h", job.pad_h},
-                                                              {"pad_w", job.pad_w},
-                                                              {"weight_w", job.weight_w},
-                                                              {"h0", job.h0},
-                                                              {"h_step", job.h_step},
-                                                              {"w0", job.w0},
-                                                              {"w_step", job.w_step}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
-        call.scalar("weight_group", job.weight_group).scalar("weight_out", job.weight_out);
-        call.scalar("weight_in", job.weight_in);
+        call.scalar("has_bias", static_cast<std::int32_t>(bias));
         bind_epilogue(call, problem.epilogue);
         call.check();
-        launch.add(std::move(call));
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+  private:
+    Work work_of(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        return backward_ ? Work::data_gradient(g) : Work::forward(g);
     }
 
     bool backward_;
@@ -200,43 +246,47 @@ class DepthwiseFilter : public Engine {
     std::string_view name() const override { return "conv2d_backward_filter.depthwise"; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {filter_path, split_sum_source}; }
+    std::vector<std::string> sources() const override {
+        return {filter_path, block_path, split_sum_source};
+    }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
         if (local_bytes(g, least_group) > device.local_bytes)
             return Verdict::no(cat("it wants ", local_bytes(g, least_group),
                                    " bytes of local memory, the device has ", device.local_bytes));
-        if (span(g, 1) > 2 * most_span)
-            return Verdict::no(cat("it keeps ", span(g, 1), " pixels of a row in registers, ",
-                                   2 * most_span, " are too many"));
-        return depthwise_verdict(device, problem, g.group_in());
+        return depthwise_verdict(device, problem, Work::forward(g));
     }
 
-    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return direct_seconds(device, problem, 2);
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        return direct_seconds(device, problem, parts(device, problem, tuning).count > 1 ? 2 : 1);
+    }
+
+    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+        return block_space(Work::forward(Geometry::of(problem)), {1, 2, 4});
+    }
+    Tuning default_tuning(const Traits&, const Problem& problem) const override {
+        return default_block(Work::forward(Geometry::of(problem)), 1);
     }
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
-                                  const Tuning&) const override {
-        const std::int64_t count = parts(device, Geometry::of(problem)).count;
+                                  const Tuning& tuning) const override {
+        const std::int64_t count = parts(device, problem, tuning).count;
         return count <= 1
                    ? 0
                    : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * count) * 4;
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
-                                  const Tuning&) const override {
+                                  const Tuning& tuning) const override {
         const Geometry g = Geometry::of(problem);
-        const Parts part = parts(context.traits(), g);
+        const Work work = Work::forward(g);
+        const Block block(work, tuning);
+        const Parts part = parts(context.traits(), problem, tuning);
         const bool split = part.count > 1;
         const std::int64_t threads = group_size(context.traits(), g);
-        std::int64_t outputs = g.ow >= 4 ? 4 : 1;
-        if (span(g, outputs) > most_span) outputs = 1;
-        const std::string options = define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
-                                    define("STRIDE_W", g.sw) + define("DILATE_W", g.dw) +
-                                    define("OUTPUTS", outputs) + define("SPAN", span(g, outputs)) +
-                                    define("THREADS", threads);
+        const std::string options = block_defines(work, block) + define("THREADS", threads);
         const auto program = context.build(
             {filter_path,
              with_epilogue(kernel_source(filter_path), split ? Epilogue{} : problem.epilogue),
@@ -246,22 +296,8 @@ class DepthwiseFilter : public Engine {
                                       static_cast<std::size_t>(threads)));
         const int result = static_cast<int>(problem.inputs.size());
         call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
-        const std::pair<const char*, std::int64_t> sizes[] = {{"batch", g.n},
-                                                              {"lines", part.lines},
-                                                              {"out", g.out},
-                                                              {"group_in", g.group_in()},
-                                                              {"group_out", g.group_out()},
-                                                              {"in", g.in},
-                                                              {"h", g.h},
-                                                              {"w", g.w},
-                                                              {"oh", g.oh},
-                                                              {"ow", g.ow},
-                                                              {"sh", g.sh},
-                                                              {"pt", g.pt},
-                                                              {"pl", g.pl},
-                                                              {"dh", g.dh}};
-        for (const auto& [parameter, value] : sizes)
-            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("bands", static_cast<std::int32_t>(g.n * ceil_div(g.oh, block.rows)));
+        call.scalar("lines", static_cast<std::int32_t>(part.lines));
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
         if (!split) bind_epilogue(call, problem.epilogue);
         call.check();
@@ -275,10 +311,6 @@ class DepthwiseFilter : public Engine {
     struct Parts {
         std::int64_t count, lines;
     };
-    // Pixels of a row of x that `outputs` neighbours of a row of dy meet.
-    static std::int64_t span(const Geometry& g, std::int64_t outputs) {
-        return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
-    }
     // The largest whose sums fit the local memory.
     static std::int64_t group_size(const Traits& device, const Geometry& g) {
         std::int64_t threads = 128;
@@ -290,15 +322,19 @@ class DepthwiseFilter : public Engine {
     static std::uint64_t local_bytes(const Geometry& g, std::int64_t threads) {
         return static_cast<std::uint64_t>(4 * g.kh * g.kw * (threads + 9));
     }
-    // Enough work-groups to fill the device, each with at least some thousand pixels, and no more
-    // than 256 thousand (the precision of a work-item's sum).
-    static Parts parts(const Traits& device, const Geometry& g) {
-        const std::int64_t lines = std::max<std::int64_t>(1, g.n * g.oh);
-        const std::int64_t wanted =
-            ceil_div(16 * std::max(device.compute_units, 1), g.out * g.group_in());
-        const std::int64_t least = std::clamp<std::int64_t>(4096 / g.ow, 1, lines);
+    // One launch where filters alone give every compute unit two work-groups. Else enough
+    // work-groups to fill the device, each with at least 16 thousand pixels, and no more than 256
+    // thousand (the precision of a work-item's sum).
+    static Parts parts(const Traits& device, const Problem& problem, const Tuning& tuning) {
+        const Geometry g = Geometry::of(problem);
+        const std::int64_t rows = Block(Work::forward(g), tuning).rows;
+        const std::int64_t lines = std::max<std::int64_t>(1, g.n * ceil_div(g.oh, rows));
+        const std::int64_t filters = g.out * g.group_in(),
+                           units = std::max(device.compute_units, 1);
+        const std::int64_t wanted = filters >= 2 * units ? 1 : ceil_div(8 * units, filters);
+        const std::int64_t least = std::clamp<std::int64_t>(16384 / (g.ow * rows), 1, lines);
         const std::int64_t most =
-            std::clamp<std::int64_t>((std::int64_t(1) << 18) / g.ow, 1, lines);
+            std::clamp<std::int64_t>((std::int64_t(1) << 18) / (g.ow * rows), 1, lines);
         const std::int64_t each = std::clamp(ceil_div(lines, wanted), std::min(least, most), most);
         return {ceil_div(lines, each), each};
     }
