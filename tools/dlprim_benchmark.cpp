@@ -30,6 +30,10 @@ double ms_since(Clock::time_point start) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+double mib(std::uint64_t bytes) {
+    return static_cast<double>(bytes) / (1 << 20);
+}
+
 struct Spread {
     double median = 0, min = 0, max = 0;
 };
@@ -173,8 +177,11 @@ class Benchmark {
         std::printf("first batch       %10.1f ms\n", first_batch_ms_);
         std::printf("work              %10.3f GFLOP, %.1f GFLOP/s, %.1f GB/s\n", gflop,
                     gflop / seconds, gbytes / seconds);
-        std::printf("planned peak      %10.1f MiB\n",
-                    static_cast<double>(net_.planned_peak_bytes()) / (1 << 20));
+        std::printf("planned peak      %10.1f MiB", mib(net_.planned_peak_bytes()));
+        if (net_.planned_setup_peak_bytes() > net_.planned_peak_bytes())
+            std::printf(", %.1f MiB while parameters are packed",
+                        mib(net_.planned_setup_peak_bytes()));
+        std::printf("\n");
         std::printf(
             "per batch         %10.1f launches, %.1f waits, %.1f allocations, %.1f compiles\n",
             per_batch(&Counters::launches), per_batch(&Counters::waits),

@@ -41,6 +41,12 @@ struct NetOptions {
     /// Of operators that the network gives none of their own. tf32: see dlprim/precision.hpp; on
     /// devices without a way for it results are those of fp32.
     Precision precision = Precision::fp32;
+    /// Of inference: whether parameters stay in device memory beside what is made of them for the
+    /// kernels, packed and folded. Without it those of 64 KiB and more that no kernel reads as they
+    /// are stay only until then. They are read again where someone asks (param(), save_weights(), a
+    /// plan for other shapes): from the weights file, which must not have been changed (another may
+    /// have taken its place), or initialised as before. What param() has given out stays.
+    bool keep_parameters = false;
     std::uint64_t seed = 1;  ///< initialisation and dropout
     /// Over 0: planning first measures the engines on problems that no database knows, for about so
     /// many seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
@@ -133,8 +139,10 @@ class Net {
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 
-    /// Peak device memory of the plan: known before anything is allocated.
+    /// Peak device memory of the plan, known before anything is allocated: while batches run, and
+    /// while parameters are packed before the first.
     std::uint64_t planned_peak_bytes();
+    std::uint64_t planned_setup_peak_bytes();
     std::string memory_report();
     std::vector<NodeReport> nodes();
     /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed.

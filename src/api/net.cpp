@@ -219,6 +219,9 @@ void Net::reshape(const std::map<std::string, Shape>& input_shapes) {
 std::uint64_t Net::planned_peak_bytes() {
     return impl_->built().executor->plan().peak_bytes;
 }
+std::uint64_t Net::planned_setup_peak_bytes() {
+    return impl_->built().executor->plan().setup_peak_bytes;
+}
 std::string Net::memory_report() {
     return impl_->built().executor->plan().memory;
 }

@@ -6,7 +6,6 @@
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "runtime/context_impl.hpp"
-#include "train/initialize.hpp"
 #include "train/update.hpp"
 
 #include <algorithm>
@@ -15,6 +14,9 @@
 namespace dlprim {
 
 namespace {
+
+/// Bytes from which on a parameter is worth memory of its own, to be let go.
+constexpr std::uint64_t large_param = 64 << 10;
 
 /// Inputs that hold class numbers, followed through operators that change the shape alone.
 std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
@@ -112,13 +114,17 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     plan_options.engines = options_.engines;
     plan_options.progress = options_.progress;
     plan_options.tune_seconds = options_.tune_seconds;
+    if (lets_go()) plan_options.bind_params_from = large_param;
     std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
+
+    built->executor->fetch_params_from(*this);
 
     const Plan& made = built->executor->plan();
     constexpr std::string_view prefix = "@grad/";
     for (std::size_t i = 0; i < made.externals.size(); ++i) {
         const External& external = made.externals[i];
+        if (external.kind == External::Kind::parameter) continue;  // fetched when it is needed
         std::map<std::string, Tensor> Built::*list = &Built::inputs;
         std::string name = external.name;
         if (external.kind == External::Kind::output) {
@@ -162,8 +168,8 @@ NetImpl::Built& NetImpl::built() {
         std::unique_ptr<Built>& slot = plans_[plan_key()];
         if (!slot) slot = make_built();
         current_ = slot.get();
-        if (!filled_) initialize("default");
     }
+    if (!source_) initialize("default");
     return *current_;
 }
 
@@ -176,17 +182,17 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
                  ", solvers train float parameters; frozen: true keeps its operator out of "
                  "training");
     const std::optional<SolverOptions> before = std::exchange(solver_, solver);
-    const auto plan_anew = [&] {
+    const auto forget_plans = [&] {
         current_ = nullptr;
         plans_.clear();
         store_.erase("states");  // another solver's mean something else
     };
-    plan_anew();
+    forget_plans();
     try {
         built();
     } catch (...) {
         solver_ = before;
-        plan_anew();
+        forget_plans();
         throw;
     }
 }
@@ -213,7 +219,62 @@ Tensor NetImpl::param(const std::string& name) {
         fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
              did_you_mean(name, param_names()));
     }
-    return built().executor->tensor(built().params.at(name));
+    const Built& plan = built();
+    if (Tensor tensor = plan.executor->tensor(plan.params.at(name)); tensor.defined())
+        return tensor;
+    if (const auto found = held_.find(name); found != held_.end()) return found->second;
+    const TensorSpec& spec = params_.at(name).value.spec;
+    Tensor tensor(context_, spec.shape, spec.dtype);
+    fill(name, tensor);
+    source_->close();
+    return held_[name] = tensor;
+}
+
+void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) {
+    const Built& plan = built();
+    Tensor tensor = plan.executor->tensor(plan.params.at(name));
+    if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
+    if (!tensor.defined()) return source_->read(params_.at(name).value, data);
+    data.resize(tensor.bytes());
+    tensor.copy_to_host(data.data(), data.size());
+}
+
+Tensor NetImpl::fetch(const External& parameter) {
+    if (const auto found = held_.find(parameter.name); found != held_.end()) return found->second;
+    const TensorSpec& spec = params_.at(parameter.name).value.spec;
+    Tensor tensor(context_, spec.shape, spec.dtype);
+    fill(parameter.name, tensor);
+    if (!parameter.setup_only) held_[parameter.name] = tensor;
+    return tensor;
+}
+
+void NetImpl::fill(const std::string& name, Tensor tensor) {
+    std::vector<std::byte> data;
+    source_->read(params_.at(name).value, data);
+    tensor.copy_from_host(data.data(), data.size());
+}
+
+bool NetImpl::lets_go() const {
+    return options_.mode == Mode::inference && !options_.keep_parameters;
+}
+
+void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
+    const std::shared_ptr<ParamSource> before = std::exchange(source_, std::move(source));
+    try {
+        Built& plan = built();
+        for (const auto& [name, param] : params_) {
+            Tensor tensor = plan.executor->tensor(plan.params.at(name));
+            if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
+            if (tensor.defined()) fill(name, tensor);
+        }
+        params_changed();
+        if (pack_now && lets_go()) pack();
+        source_->close();
+    } catch (...) {
+        source_ = before;
+        params_changed();
+        throw;
+    }
 }
 
 void NetImpl::params_changed() {
@@ -228,14 +289,8 @@ void NetImpl::set_seed(std::uint64_t seed) {
 }
 
 void NetImpl::initialize(std::string_view method) {
-    filled_ = true;
-    Built& plan = built();
-    for (const auto& [name, param] : params_) {
-        const std::vector<float> values =
-            initial_values(param.value, method, options_.seed, context_.impl().pool());
-        plan.executor->tensor(plan.params.at(name)).copy_from(values);
-    }
-    params_changed();
+    fill_from(std::make_shared<InitialValues>(method, options_.seed, context_.impl().pool()),
+              false);
 }
 
 void NetImpl::forward() {
@@ -252,14 +307,27 @@ void NetImpl::run(Part part) {
     } catch (const EngineFailure& failure) {
         forward_first = failure.rerun_forward;
     }
+    plan_anew();
+    if (forward_first) run(Part::forward);
+    run(part);
+}
+
+void NetImpl::pack() {
+    try {
+        return built().executor->set_up();
+    } catch (const EngineFailure&) {
+    }
+    plan_anew();
+    pack();
+}
+
+void NetImpl::plan_anew() {
     std::unique_ptr<Built>& slot = plans_.at(plan_key());
     std::unique_ptr<Built> made = make_built(slot.get());
     made->executor->take_scalars(*slot->executor);
     made->ran_forward = slot->ran_forward;
     slot = std::move(made);
     current_ = slot.get();
-    if (forward_first) run(Part::forward);
-    run(part);
 }
 
 void NetImpl::backward() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // NetImpl: a network description, its parameters' memory, and the plans made of it, one for each
-// set of input shapes.
+// set of input shapes. In inference large parameters have memory only while someone needs it.
 #pragma once
 
+#include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
 
@@ -18,7 +19,7 @@
 
 namespace dlprim {
 
-class NetImpl {
+class NetImpl : private ParamSupply {
   public:
     NetImpl(const Context& context, NetDescription description, const NetOptions& options);
 
@@ -54,10 +55,15 @@ class NetImpl {
     void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes);
 
     Tensor param(const std::string& name);
+    /// A parameter's values on the host, without memory on the device for one that has none.
+    void read_param(const std::string& name, std::vector<std::byte>& data);
     void params_changed();
     /// The seed of dropout from the next forward on.
     void set_seed(std::uint64_t seed);
-    void mark_filled() { filled_ = true; }
+    /// Gives all parameters the values of `source`, which is asked again when one is needed that
+    /// was let go. `pack_now`: those that are let go are read and packed at once, so that what
+    /// cannot be read shows. Where it fails, parameters that it was not asked for are as before.
+    void fill_from(std::shared_ptr<ParamSource> source, bool pack_now);
     void initialize(std::string_view method);
 
     void forward();
@@ -73,7 +79,16 @@ class NetImpl {
     Graph make_graph() const;
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
     std::unique_ptr<Built> make_built(const Built* before = nullptr);
+    /// Takes the place of the current plan, an engine of which has failed.
+    void plan_anew();
+    void pack();
     std::string plan_key() const;
+    /// Whether large parameters are let go when they have been packed.
+    bool lets_go() const;
+    Tensor fetch(const External& parameter) override;
+    void done() override { source_->close(); }
+    /// The source's values, in the parameter's memory.
+    void fill(const std::string& name, Tensor tensor);
 
     Context context_;
     NetDescription description_;
@@ -84,7 +99,10 @@ class NetImpl {
     BlockStore store_;
     std::map<std::string, std::unique_ptr<Built>> plans_;
     Built* current_ = nullptr;
-    bool filled_ = false;
+    std::shared_ptr<ParamSource> source_;  ///< of the parameters' values; null until they have any
+    /// Of the parameters that no block holds, those that steps read as they are, and those that
+    /// someone has asked for and may have changed.
+    std::map<std::string, Tensor> held_;
 };
 
 }  // namespace dlprim

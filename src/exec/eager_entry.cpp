@@ -100,7 +100,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     }
 
     PlanOptions options;
-    options.external_params = true;
+    options.bind_params_from = 0;
     options.engines = call.how.engines;
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)

@@ -208,11 +208,59 @@ void Executor::prepare_run() {
     }
     scalars_dirty_ = false;
     if (setup_done_) return;
-    for (std::size_t i = 0; i < plan_->setup.size(); ++i) {
-        running_ = &plan_->setup[i];
-        enqueue(plan_->setup[i], setup_bound_[i]);
-    }
+    run_setup();
     setup_done_ = true;
+}
+
+void Executor::set_up() {
+    running_ = nullptr;
+    try {
+        prepare_run();
+    } catch (const Error& error) {
+        if (running_ != nullptr && running_->engine != nullptr)
+            launch_failed(*running_, Part::forward, error);
+        throw;
+    }
+}
+
+void Executor::fetch(int external) {
+    running_ = nullptr;  // what fails here is no launch
+    bind(external, supply_->fetch(plan_->externals[static_cast<std::size_t>(external)]));
+}
+
+void Executor::run_setup() {
+    std::map<int, std::size_t> last;  // step that reads a fetched external
+    if (supply_ != nullptr) {
+        for (std::size_t i = 0; i < bound_.size(); ++i) {
+            const External& external = plan_->externals[i];
+            if (external.kind != External::Kind::parameter) continue;
+            // What a setup that failed has left is of no use: parameters may have changed.
+            if (external.setup_only) bound_[i].buffer.reset();
+            if (!external.setup_only && !bound_[i].buffer) fetch(static_cast<int>(i));
+        }
+        for (std::size_t i = 0; i < setup_bound_.size(); ++i)
+            for (const auto& [operand, external] : setup_bound_[i].externals)
+                if (plan_->externals[static_cast<std::size_t>(external)].setup_only)
+                    last[external] = i;
+    }
+    for (std::size_t i = 0; i < plan_->setup.size(); ++i) {
+        Bound& bound = setup_bound_[i];
+        for (const auto& [operand, external] : bound.externals)
+            if (last.count(external) && !bound_[static_cast<std::size_t>(external)].buffer)
+                fetch(external);
+        running_ = &plan_->setup[i];
+        enqueue(plan_->setup[i], bound);
+        bool let_go = false;
+        for (const auto& [operand, external] : bound.externals) {
+            const auto found = last.find(external);
+            if (found == last.end() || found->second != i) continue;
+            bound_[static_cast<std::size_t>(external)].buffer.reset();
+            let_go = true;
+        }
+        // So that its memory is free before the next one's is asked for.
+        if (let_go) context_.impl().queue().finish();
+    }
+    if (supply_ != nullptr) supply_->done();
 }
 
 void Executor::touch_written() {

@@ -30,6 +30,16 @@ class EngineFailure : public Error {
         rerun_forward;  ///< what the part reads is lost with the plan: forward must run again first
 };
 
+/// Where an executor finds the parameters that its plan wants bound and nobody has bound.
+class ParamSupply {
+  public:
+    virtual ~ParamSupply() = default;
+    /// The parameter's values, plain.
+    virtual Tensor fetch(const External& parameter) = 0;
+    /// Setup asks for no more.
+    virtual void done() = 0;
+};
+
 class Executor {
   public:
     /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as
@@ -40,6 +50,12 @@ class Executor {
              bool share_scratch = false);
 
     const Plan& plan() const { return *plan_; }
+
+    /// Parameters that are not bound come from `supply`, which must outlive the executor: those
+    /// that setup alone reads when it reads them first, to be let go when it has read them last.
+    void fetch_params_from(ParamSupply& supply) { supply_ = &supply; }
+    /// Runs setup where it is due, as the next run() would. Throws EngineFailure.
+    void set_up();
 
     /// Binds the external of that index. Must be done for all of them before run(); cheap.
     void bind(int external, const Tensor& tensor) {
@@ -96,6 +112,8 @@ class Executor {
     BufferRef resolve(const Place& place) const;
     void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
     void prepare_run();
+    void run_setup();
+    void fetch(int external);
     void run_steps(Part part);
     [[noreturn]] void launch_failed(const Step& step, Part part, const Error& error);
     void find_states();
@@ -112,6 +130,7 @@ class Executor {
         std::uint64_t byte_offset = 0;
     };
     std::vector<Binding> bound_;  ///< by external
+    ParamSupply* supply_ = nullptr;
     std::vector<Bound> setup_bound_, step_bound_;
     std::vector<std::byte> scalars_;  ///< host copy of the scalar block
     int scalar_block_ = -1;

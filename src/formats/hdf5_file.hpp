@@ -54,6 +54,10 @@ class Hdf5Reader {
     /// The elements converted to `dtype` (dlprim::convert); `bytes` must be the size that takes.
     void read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const;
 
+    /// Where in the file the elements stand one after the other as they would in memory; nothing
+    /// where they are compressed, in chunks, of another byte order, or not written.
+    std::optional<std::uint64_t> position(const std::string& name) const;
+
     /// A string, integer or number attribute of a group or dataset ("" is the root), or nothing.
     /// Lists of integers and of numbers come as Ints and Doubles.
     std::optional<Attr> attribute(const std::string& object, const std::string& name) const;

@@ -94,6 +94,10 @@ struct Hdf5Reader::Impl {
 
     void add(hid_t parent, const char* name);
     void list();
+    /// Throws Error(format) where the file cannot hold so much.
+    void check_size(const Hdf5Dataset& dataset) const;
+    /// `data` has room for dataset.bytes().
+    void read(const Hdf5Dataset& dataset, void* data) const;
     const Hdf5Dataset* find(const std::string& name) const {
         const auto it = std::lower_bound(
             datasets.begin(), datasets.end(), name,
@@ -212,25 +216,31 @@ const Hdf5Dataset& Hdf5Reader::info(const std::string& name) const {
 
 std::vector<std::byte> Hdf5Reader::read(const std::string& name) const {
     const Hdf5Dataset& dataset = info(name);
-    // Deflate shrinks at most about a thousandfold; small datasets may be all fill value.
-    const std::uint64_t most = std::max<std::uint64_t>(impl_->file_bytes * 1100, 64u << 20);
-    if (dataset.bytes() > most)
-        fail(ErrorKind::format, "'", impl_->path, "' is damaged: dataset '", name, "' of shape ",
-             dataset.shape.str(), " cannot be in a file of ", impl_->file_bytes, " bytes");
+    impl_->check_size(dataset);
     std::vector<std::byte> bytes(dataset.bytes());
-    if (bytes.empty()) return bytes;
+    impl_->read(dataset, bytes.data());
+    return bytes;
+}
 
+void Hdf5Reader::Impl::check_size(const Hdf5Dataset& dataset) const {
+    // Deflate shrinks at most about a thousandfold; small datasets may be all fill value.
+    const std::uint64_t most = std::max<std::uint64_t>(file_bytes * 1100, 64u << 20);
+    if (dataset.bytes() > most)
+        fail(ErrorKind::format, "'", path, "' is damaged: dataset '", dataset.name, "' of shape ",
+             dataset.shape.str(), " cannot be in a file of ", file_bytes, " bytes");
+}
+
+void Hdf5Reader::Impl::read(const Hdf5Dataset& dataset, void* data) const {
+    if (dataset.bytes() == 0) return;
     const auto held = hdf5::lock();
-    Handle object(H5Dopen2(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+    Handle object(H5Dopen2(file.id(), dataset.name.c_str(), H5P_DEFAULT), H5Dclose);
     Handle memory = hdf5::memory_type(dataset.dtype);
     Handle stored(object ? H5Dget_type(object.id()) : H5I_INVALID_HID, H5Tclose);
     // Enumerations convert by member name; other programs' booleans are read by value instead.
     if (dataset.dtype == DType::boolean) memory = Handle(H5Tcopy(stored.id()), H5Tclose);
-    if (!object ||
-        H5Dread(object.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()) < 0)
-        fail(ErrorKind::format, "'", impl_->path, "' is damaged or cut short: dataset '", name,
+    if (!object || H5Dread(object.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+        fail(ErrorKind::format, "'", path, "' is damaged or cut short: dataset '", dataset.name,
              "' cannot be read: ", hdf5::last_error());
-    return bytes;
 }
 
 void Hdf5Reader::read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const {
@@ -239,8 +249,28 @@ void Hdf5Reader::read(const std::string& name, DType dtype, void* data, std::uin
     require(bytes == count * size_of(dtype), "'", impl_->path, "': dataset '", name, "' of shape ",
             dataset.shape.str(), " takes ", count * size_of(dtype), " bytes as ", name_of(dtype),
             ", not ", bytes);
+    if (dtype == dataset.dtype) {  // no second copy of what may be large
+        impl_->check_size(dataset);
+        return impl_->read(dataset, data);
+    }
     const std::vector<std::byte> stored = read(name);
     if (count > 0) convert(stored.data(), dataset.dtype, data, dtype, count);
+}
+
+std::optional<std::uint64_t> Hdf5Reader::position(const std::string& name) const {
+    const Hdf5Dataset& dataset = info(name);
+    const auto held = hdf5::lock();
+    Handle object(H5Dopen2(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
+    Handle stored(object ? H5Dget_type(object.id()) : H5I_INVALID_HID, H5Tclose);
+    Handle how(object ? H5Dget_create_plist(object.id()) : H5I_INVALID_HID, H5Pclose);
+    const Handle memory = hdf5::memory_type(dataset.dtype);
+    if (!stored || !how || H5Pget_layout(how.id()) != H5D_CONTIGUOUS ||
+        H5Pget_external_count(how.id()) != 0 || H5Tequal(stored.id(), memory.id()) <= 0)
+        return std::nullopt;
+    const haddr_t at = H5Dget_offset(object.id());
+    if (at == HADDR_UNDEF || at > impl_->file_bytes || dataset.bytes() > impl_->file_bytes - at)
+        return std::nullopt;
+    return at;
 }
 
 std::optional<Attr> Hdf5Reader::attribute(const std::string& object,

@@ -35,9 +35,11 @@ class MemoryPlanner {
           schedule_(schedule),
           options_(options),
           alignment_(std::max<std::uint64_t>(device.base_align_bytes, 64)),
-          block_offsets_(graph.block_offsets()) {}
+          block_offsets_(graph.block_offsets()),
+          has_blocks_(options.bind_params_from == ~std::uint64_t{0}) {}
 
     MemoryPlan run() {
+        find_what_runs_read();
         place_homes();
         find_lifetimes();
         work_in_place();
@@ -79,12 +81,32 @@ class MemoryPlanner {
     }
 
     Place external(External::Kind kind, ValueId value, const std::string& name, int bound) {
-        plan_.externals.push_back({kind, value, name, stored(bound).layout});
+        const bool setup_only = kind == External::Kind::parameter &&
+                                !runs_read_[static_cast<std::size_t>(schedule_.root(bound))];
+        plan_.externals.push_back({kind, value, name, stored(bound).layout, setup_only});
         return {Place::Kind::external, static_cast<int>(plan_.externals.size()) - 1, 0};
     }
 
     std::uint64_t params_bytes() const {
         return static_cast<std::uint64_t>(graph_.block_elements()) * 4;
+    }
+
+    /// Whether a parameter's memory is bound by the caller.
+    bool is_bound(std::uint64_t bytes) const { return bytes >= options_.bind_params_from; }
+
+    /// By Stored, of roots: what is of use behind setup.
+    void find_what_runs_read() {
+        runs_read_.assign(schedule_.stored.size(), 0);
+        const auto mark = [&](int id) {
+            runs_read_[static_cast<std::size_t>(schedule_.root(id))] = 1;
+        };
+        for (std::size_t i = schedule_.setup; i < schedule_.items.size(); ++i)
+            for (int id : schedule_.items[i].reads) mark(id);
+        for (const auto& result : schedule_.results) mark(result.second);
+        for (const auto& assignment : graph_.assignments) {
+            mark(home(assignment.target));
+            mark(schedule_.find(assignment.source, Layout::plain()));
+        }
     }
 
     void place_homes() {
@@ -99,9 +121,10 @@ class MemoryPlanner {
                     place = external(External::Kind::input, id, value.name, home(id));
                     break;
                 case Role::parameter:
-                    if (options_.external_params)
+                    if (is_bound(bytes))
                         place = external(External::Kind::parameter, id, value.name, home(id));
-                    else if (auto found = block_offsets_.find(id); found != block_offsets_.end())
+                    else if (auto found = block_offsets_.find(id);
+                             found != block_offsets_.end() && has_blocks_)
                         place = part_of("params", static_cast<std::uint64_t>(found->second) * 4,
                                         params_bytes());
                     else
@@ -254,7 +277,7 @@ class MemoryPlanner {
             const int form = schedule_.results.at(gradient);
             const auto found = block_offsets_.find(value);
             const Place place =
-                found != block_offsets_.end() && !options_.external_params
+                found != block_offsets_.end() && has_blocks_
                     ? part_of("gradients", static_cast<std::uint64_t>(found->second) * 4,
                               params_bytes())
                     : external(External::Kind::gradient, value, graph_.value(value).name, form);
@@ -327,9 +350,11 @@ class MemoryPlanner {
     void total() {
         std::uint64_t persistent = 0;
         for (const Block& b : plan_.blocks) persistent += b.bytes;
-        for (const External& e : plan_.externals) persistent += bytes_of(e);
+        for (const External& e : plan_.externals)
+            if (!e.setup_only) persistent += bytes_of(e);
         for (std::uint64_t bytes : plan_.slabs) plan_.slab_bytes += bytes;
         plan_.peak_bytes = persistent + plan_.slab_bytes;
+        plan_.setup_peak_bytes = plan_.peak_bytes + most_in_setup();
 
         std::vector<const Stored*> largest;
         for (const Stored& s : schedule_.stored)
@@ -341,6 +366,8 @@ class MemoryPlanner {
                << ", persistent " << mib(persistent) << '\n';
         for (const Block& b : plan_.blocks)
             report << "  block " << b.name << ' ' << mib(b.bytes) << '\n';
+        if (plan_.setup_peak_bytes > plan_.peak_bytes)
+            report << "  while parameters are packed " << mib(plan_.setup_peak_bytes) << '\n';
         for (std::size_t i = 0; i < largest.size() && i < 20; ++i)
             report << "  " << name_of_stored(*largest[i]) << ' ' << mib(largest[i]->bytes)
                    << " from step " << largest[i]->first << " to " << largest[i]->last << '\n';
@@ -348,7 +375,7 @@ class MemoryPlanner {
 
         const std::uint64_t limit =
             options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
-        if (plan_.peak_bytes <= limit) return;
+        if (plan_.setup_peak_bytes <= limit) return;
         std::vector<std::pair<std::uint64_t, std::string>> users;
         for (const Stored* s : largest)
             users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
@@ -360,8 +387,22 @@ class MemoryPlanner {
         std::string by_whom;
         for (std::size_t i = 0; i < users.size() && i < 3; ++i)
             by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
-        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.peak_bytes),
+        fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes),
              " (largest: ", by_whom, "), the device has ", mib(limit), batch_hint(limit));
+    }
+
+    /// Of parameters that setup alone reads, the most bytes that are needed at once.
+    std::uint64_t most_in_setup() {
+        std::uint64_t most = 0;
+        for (int i = 0; i < static_cast<int>(schedule_.setup); ++i) {
+            std::uint64_t bytes = 0;
+            for (const External& e : plan_.externals) {
+                const Stored& s = root_of(home(e.value));
+                if (e.setup_only && s.first <= i && i <= s.last) bytes += bytes_of(e);
+            }
+            most = std::max(most, bytes);
+        }
+        return most;
     }
 
     std::uint64_t bytes_of(const External& external) const {
@@ -378,7 +419,7 @@ class MemoryPlanner {
         for (const External& e : plan_.externals)
             if (graph_.shape(e.value).rank() > 0 && graph_.shape(e.value)[0] == batch)
                 growing += bytes_of(e);
-        const std::uint64_t fixed = plan_.peak_bytes - growing;
+        const std::uint64_t fixed = plan_.setup_peak_bytes - growing;
         if (batch <= 1 || fixed >= limit) return "";
         const auto fits =
             static_cast<std::int64_t>(static_cast<double>(limit - fixed) /
@@ -394,6 +435,8 @@ class MemoryPlanner {
     const PlanOptions& options_;
     std::uint64_t alignment_;
     std::map<ValueId, std::int64_t> block_offsets_;
+    bool has_blocks_;  ///< trainable parameters lie together, and their gradients
+    std::vector<char> runs_read_;
     MemoryPlan plan_;
 };
 

@@ -14,7 +14,7 @@ struct MemoryPlan {
     std::vector<Block> blocks;
     std::vector<External> externals;
     std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
-    std::uint64_t peak_bytes = 0;
+    std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;       ///< as in Plan
     std::uint64_t slab_bytes = 0;
     std::string report;
 };

@@ -184,6 +184,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     plan->externals = std::move(memory.externals);
     plan->literals = std::move(memory.literals);
     plan->peak_bytes = memory.peak_bytes;
+    plan->setup_peak_bytes = memory.setup_peak_bytes;
     plan->memory = std::move(memory.report);
     plan->places.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.values.size(); ++i) {

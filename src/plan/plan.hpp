@@ -22,7 +22,9 @@ struct PlanOptions {
     bool fuse = true;  ///< attach epilogues
     /// Forced engines: node name or operator type -> engine name.
     std::vector<std::pair<std::string, std::string>> engines;
-    bool external_params = false;  ///< eager calls: parameters are bound at each run
+    /// Parameters of at least so many bytes are bound by the caller: in eager calls all of them
+    /// (0).
+    std::uint64_t bind_params_from = ~std::uint64_t{0};
     /// Layouts in which inputs are bound; plain where there is none. Not packed ones.
     std::map<ValueId, Layout> input_layouts;
     /// Outputs and gradients are left in the layout that their engine writes: External::layout.
@@ -74,13 +76,14 @@ struct Block {
     std::uint64_t bytes = 0;
 };
 
-/// Something that the caller binds at each run.
+/// Something that the caller binds.
 struct External {
     enum class Kind : std::uint8_t { input, output, gradient, parameter };
     Kind kind;
-    ValueId value;       ///< gradient: the value whose gradient it is
-    std::string name;    ///< the user's
-    Layout layout = {};  ///< in which it is bound; plain unless PlanOptions says otherwise
+    ValueId value;            ///< gradient: the value whose gradient it is
+    std::string name;         ///< the user's
+    Layout layout = {};       ///< in which it is bound; plain unless PlanOptions says otherwise
+    bool setup_only = false;  ///< a parameter that no step reads as it is, but setup alone
 };
 
 /// Names of scalars by their slot (8 bytes each) in the "scalars" block.
@@ -94,9 +97,13 @@ struct Plan {
     std::vector<Block> blocks;
     std::vector<External> externals;  ///< what the caller binds, by Place::index
     std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
-    std::vector<Step> setup;       ///< run once after parameters change: packing, constant folding
-    std::vector<Step> steps;       ///< run every time: forward, backward, update
-    std::uint64_t peak_bytes = 0;  ///< slabs, blocks and externals
+    std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
+    std::vector<Step> steps;  ///< run every time: forward, backward, update
+    /// Slabs, blocks and externals, without those that setup alone reads.
+    std::uint64_t peak_bytes = 0;
+    /// The same while setup runs: with the most that the latter take between the first and the last
+    /// step that reads each.
+    std::uint64_t setup_peak_bytes = 0;
     std::vector<std::string> notes;  ///< e.g. where --engine TYPE=ENGINE did not apply, and why
     std::string memory;              ///< report: the largest values with first and last use
 };

@@ -113,6 +113,45 @@ TEST_CASE("what is written is read back", "[hdf5]") {
     CHECK_FALSE(reader.attribute("no/such/object", "absent"));
 }
 
+TEST_CASE("where values stand in a file as in memory", "[hdf5]") {
+    const Folder folder;
+    const std::string path = folder.file("w.h5");
+    write_sample(path);
+    {
+        const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT);
+        const hsize_t size = 6;
+        const hid_t space = H5Screate_simple(1, &size, nullptr);
+        const hid_t chunked = H5Pcreate(H5P_DATASET_CREATE);
+        H5Pset_chunk(chunked, 1, &size);
+        const float values[6] = {};
+        for (const auto& [name, type, how] :
+             {std::tuple("chunked", H5T_IEEE_F32LE, chunked),
+              std::tuple("reversed", H5T_IEEE_F32BE, hid_t{H5P_DEFAULT})}) {
+            const hid_t set = H5Dcreate2(file, name, type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+            REQUIRE(H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+            H5Dclose(set);
+        }
+        H5Pclose(chunked);
+        H5Sclose(space);
+        H5Fclose(file);
+    }
+    const Hdf5Reader reader(path);
+    CHECK_FALSE(reader.position("chunked"));
+    CHECK_FALSE(reader.position("reversed"));
+    CHECK_FALSE(reader.position("none"));
+    for (const char* const name : {"conv.0", "layer1/block/half", "layer1/bf16", "step"}) {
+        INFO(name);
+        const auto position = reader.position(name);
+        REQUIRE(position);
+        std::vector<std::byte> values(reader.info(name).bytes());
+        std::ifstream file(path, std::ios::binary);
+        file.seekg(static_cast<std::streamoff>(*position));
+        file.read(reinterpret_cast<char*>(values.data()),
+                  static_cast<std::streamsize>(values.size()));
+        CHECK((values == reader.read(name)));
+    }
+}
+
 TEST_CASE("names that are not there, sizes that do not fit", "[hdf5]") {
     const Folder folder;
     const std::string path = folder.file("w.h5");

@@ -11,7 +11,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-enum class Failing { no, in_build, in_launch };
+enum class Failing { no, in_build, in_launch, in_packing };
 
 /// What the engines below do, and how often they were asked.
 struct Script {
@@ -42,10 +42,20 @@ class Broken : public Engine {
     }
     // Less than any conversion of layouts could cost.
     double estimate(const Traits&, const Problem&, const Tuning&) const override { return -1; }
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        auto choices = Engine::layouts(device, problem);
+        if (script.*failing_ == Failing::in_packing)
+            choices[0].inputs[1] = Layout::packed("broken", 4);
+        return choices;
+    }
+    std::unique_ptr<Launch> build_packing(ContextImpl&, const Problem&, const Tuning&,
+                                          int) const override {
+        return std::make_unique<BrokenLaunch>();
+    }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem&,
                                   const Tuning&) const override {
         ++script.builds;
-        if (script.*failing_ == Failing::in_launch) return std::make_unique<BrokenLaunch>();
+        if (script.*failing_ >= Failing::in_launch) return std::make_unique<BrokenLaunch>();
         if (!on_host_) context.build({"broken.cl", "kernel void broken() { no_such(); }", ""});
         fail(ErrorKind::build, "the broken engine does not build");
     }
@@ -162,6 +172,33 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                 CHECK(script.builds == builds);
                 CHECK(script.launches == launches);
             }
+        }
+    }
+}
+
+TEST_CASE("an engine that cannot pack weights gives way when they are loaded", "[failing_engine]") {
+    for (const Context& shared : test_devices()) {
+        DYNAMIC_SECTION("on " << shared.info().name) {
+            // Weights that are let go once they are packed, hence are packed by load_weights().
+            std::string json = small_network;
+            json.replace(json.find("\"channels_out\": 8"), 17, "\"channels_out\": 700");
+            const Folder folder;
+            Net expected = Net::from_json(shared, json);
+            expected.initialize("he");
+            expected.save_weights(folder.file("w.h5"));
+            feed_small_network(expected, 1);
+            expected.forward();
+            const Context device(shared.info().id);
+            const Act act(Failing::in_packing, Failing::no);
+            Net net = Net::from_json(device, json);
+            net.load_weights(folder.file("w.h5"));
+            const int launches = script.launches;
+            CHECK(launches > 0);
+            feed_small_network(net, 1);
+            net.forward();
+            CHECK(script.launches == launches);
+            CHECK((bits(net.output("scores")) == bits(expected.output("scores"))));
+            CHECK(join(net.notes(), "\n").find("engine conv2d.broken") != std::string::npos);
         }
     }
 }
