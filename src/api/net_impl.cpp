@@ -115,9 +115,13 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     plan_options.progress = options_.progress;
     plan_options.tune_seconds = options_.tune_seconds;
     if (lets_go()) plan_options.bind_params_from = large_param;
+    plan_options.chains = true;
     std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
+    const bool shows = options_.progress && !plan->chains.empty();
+    if (shows) options_.progress("compiling all small steps as one", 0, 1);
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
 
+    if (shows) options_.progress("", 1, 1);
     built->executor->fetch_params_from(*this);
 
     const Plan& made = built->executor->plan();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Launch: a problem made ready to run on one device: compiled, its sizes and launch ranges settled.
 //
-// enqueue() allocates nothing, compiles nothing and waits for nothing. A launch is for one thread
-// at a time (it owns its cl_kernels).
+// enqueue() allocates nothing, compiles nothing (unless it was made under BuildsLater and nobody
+// has called compile()) and waits for nothing. A launch is for one thread at a time (it owns its
+// cl_kernels).
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -25,6 +26,8 @@ class Launch {
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
     /// The kernel calls that enqueue() makes, in order, where that is all it does; else nothing.
     virtual std::span<const KernelCall> calls() const { return {}; }
+    /// Compiles what was left for later. Throws Error(build).
+    virtual void compile() {}
 };
 
 /// At least `count` work-items in work-groups of `group`, or of as many as the device takes.
@@ -53,6 +56,7 @@ class KernelCall {
     void check() const;
 
     void enqueue(Queue& queue, std::span<const BufferRef> operands);
+    void compile() { kernel_->compile(); }
 
     /// Where a tensor's two parameters get their values.
     struct Binding {
@@ -93,6 +97,9 @@ class KernelLaunch : public Launch {
     KernelLaunch& add(KernelCall call);
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
     std::span<const KernelCall> calls() const override { return calls_; }
+    void compile() override {
+        for (KernelCall& call : calls_) call.compile();
+    }
 
   private:
     std::vector<KernelCall> calls_;

@@ -3,14 +3,13 @@
 #include "exec/chain.hpp"
 
 #include "base/text.hpp"
+#include "engine/kernel_function.hpp"
 #include "engine/launch.hpp"
 #include "runtime/kernel_parameters.hpp"
 
 #include <dlprim/log.hpp>
 
 #include <algorithm>
-#include <cctype>
-#include <set>
 
 namespace dlprim {
 
@@ -22,111 +21,7 @@ constexpr double seconds_a_launch = 3e-3;
 constexpr int tickets_a_core = 16;      // of a call: a drawn ticket costs some 0.1 us
 constexpr std::size_t most_slots = 96;  // parameters take 1024 bytes at least
 
-bool word_char(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-}
-
-// "-DV=8 -DFLAG" as lines of #define, and the names; false where there is anything else.
-bool defines_of(const std::string& options, std::string& lines, std::set<std::string>& names) {
-    for (const std::string& option : split(options, ' ')) {
-        if (option.empty()) continue;
-        if (option.rfind("-D", 0) != 0) return false;
-        const std::size_t equals = option.find('=');
-        const std::string name =
-            option.substr(2, equals == std::string::npos ? equals : equals - 2);
-        names.insert(name);
-        lines += cat("#define ", name, ' ',
-                     equals == std::string::npos ? "1" : option.substr(equals + 1), '\n');
-    }
-    return true;
-}
-
-// Macros that the text defines anywhere.
-void add_macros(const std::string& text, std::set<std::string>& names) {
-    for (std::size_t at = text.find("define"); at != std::string::npos;
-         at = text.find("define", at + 1)) {
-        std::size_t hash = at;
-        while (hash > 0 && (text[hash - 1] == ' ' || text[hash - 1] == '\t')) --hash;
-        if (hash == 0 || text[hash - 1] != '#') continue;
-        std::size_t begin = at + 6;
-        while (begin < text.size() && text[begin] == ' ') ++begin;
-        std::size_t end = begin;
-        while (end < text.size() && word_char(text[end])) ++end;
-        names.insert(text.substr(begin, end - begin));
-    }
-}
-
-std::size_t past_space(const std::string& text, std::size_t at) {
-    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at]))) ++at;
-    return at;
-}
-
-// Every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` becomes
-// `void NAME(int, int, int, `.
-std::string kernels_to_functions(const std::string& text) {
-    std::string result;
-    std::size_t done = 0;
-    for (std::size_t at = text.find("kernel"); at != std::string::npos;
-         at = text.find("kernel", at + 1)) {
-        std::size_t end = at + 6;
-        if ((at > 0 && word_char(text[at - 1])) || (end < text.size() && word_char(text[end])))
-            continue;
-        end = past_space(text, end);
-        const std::string attribute = "__attribute__((reqd_work_group_size(";
-        if (text.compare(end, attribute.size(), attribute) == 0)
-            end = past_space(text, text.find(")))", end) + 3);
-        if (text.compare(end, 5, "void ") != 0) continue;
-        const std::size_t open = text.find('(', end);
-        if (open == std::string::npos) break;
-        result += text.substr(done, at - done);
-        result += "__attribute__((noinline)) ";
-        result += text.substr(end, open + 1 - end);
-        result += "const int chain_i, const int chain_j, const int chain_k, ";
-        done = open + 1;
-    }
-    return result + text.substr(done);
-}
-
-// Ints that an argument of this type takes in the table; 0 where it cannot be there.
-std::size_t words_of(const std::string& type) {
-    if (type.find("constant") != std::string::npos) return 0;
-    if (type.find('*') != std::string::npos) return type.find("global") != std::string::npos;
-    if (type == "int" || type == "uint" || type == "float") return 1;
-    return type == "long" || type == "ulong" ? 2 : 0;
-}
-
 }  // namespace
-
-std::optional<std::string> kernel_as_function(const ProgramSource& source, int number) {
-    if (mentions(source.source, {"barrier", "local", "__local", "get_local_id", "get_group_id",
-                                 "get_local_size", "get_num_groups", "get_global_size"}))
-        return std::nullopt;
-    std::string head;
-    std::set<std::string> macros;
-    if (!defines_of(source.options, head, macros)) return std::nullopt;
-    add_macros(source.source, macros);
-    for (const std::string& name : declared_names(source.source)) {
-        if (!macros.insert(name).second) continue;
-        head += cat("#define ", name, ' ', name, '_', number, '\n');
-    }
-    std::string text = head + kernels_to_functions(source.source) + '\n';
-    for (const std::string& name : macros) text += cat("#undef ", name, '\n');
-    return text;
-}
-
-bool Chain::takes(const Step& step) {
-    if (step.launch->calls().empty()) return false;
-    for (const KernelCall& call : step.launch->calls()) {
-        const NDRange& range = call.range();
-        for (int d = 0; d < range.dims; ++d)
-            if (range.local[static_cast<std::size_t>(d)] != 1) return false;
-        if (!kernel_as_function(call.source(), 0)) return false;
-        for (const KernelParameter& parameter :
-             kernel_signature(call.source().source, call.kernel()))
-            if (words_of(parameter.type) == 0) return false;
-    }
-    return true;
-}
 
 int Chain::slot_of(const Place& place) {
     for (std::size_t i = 0; i < slots_.size(); ++i)
@@ -158,11 +53,11 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
             const std::string& type = parameter.type;
             if (type.find('*') != std::string::npos)
                 cases_ += cat(", (global void*)buffers[a[", at, "]]");
-            else if (words_of(type) == 2)
+            else if (argument_words(type) == 2)
                 cases_ += cat(", (", type, ")chain_long(a + ", at, ')');
             else
                 cases_ += cat(", as_", type, "(a[", at, "])");
-            at += words_of(type);
+            at += argument_words(type);
         }
         cases_ += "); break; ";
     }
@@ -191,7 +86,8 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
                                 place.offset + bound->extra_bytes, bound->element_bytes});
         }
         row.push_back(static_cast<std::int32_t>(bits & 0xffffffff));
-        if (words_of(parameters[i].type) == 2) row.push_back(static_cast<std::int32_t>(bits >> 32));
+        if (argument_words(parameters[i].type) == 2)
+            row.push_back(static_cast<std::int32_t>(bits >> 32));
     }
     rows_.push_back(std::move(row));
 }

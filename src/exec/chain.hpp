@@ -12,23 +12,15 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace dlprim {
 
-/// A kernel's text made a function `name`_`number`, with `(int, int, int)` global ids before its
-/// own parameters; all other names that the text declares or defines are out of the way of other
-/// texts. Nothing where the kernel looks at its work-group, or has options other than -D.
-std::optional<std::string> kernel_as_function(const ProgramSource& source, int number);
-
 class Chain {
   public:
-    /// Whether a step's launch is nothing but kernel calls that a chain can make.
-    static bool takes(const Step& step);
-    /// Compiles the chain of these steps, in order. Throws Error.
+    /// Compiles the chain of these steps (of Plan::chains), in order. Throws Error.
     Chain(ContextImpl& context, std::vector<const Step*> steps);
 
     /// Enqueues all work of the steps. `resolve` finds the memory of a place. False, with a line in

@@ -62,33 +62,18 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     find_states();
     has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(),
                                 [](const Step& step) { return step.part == Part::backward; });
-    if (!share_scratch) make_chains();  // an eager call is a step or two
+    make_chains();
 }
 
 void Executor::make_chains() {
-    const Traits& device = context_.impl().traits();
-    if (!device.wide_vectors || device.host || device.compute_units < 2) return;
-    const std::vector<Step>& steps = plan_->steps;
-    if (std::any_of(steps.begin(), steps.end(),
-                    [](const Step& step) { return step.part != Part::forward; }))
-        return;
-    for (std::size_t first = 0; first < steps.size();) {
+    for (const auto& [first, last] : plan_->chains) {
         std::vector<const Step*> linked;
-        double bound = 0;
-        std::size_t last = first;
-        for (; last < steps.size() && Chain::takes(steps[last]); ++last) {
-            linked.push_back(&steps[last]);
-            bound += steps[last].bound_seconds;
+        for (std::size_t i = first; i < last; ++i) linked.push_back(&plan_->steps[i]);
+        try {
+            chains_.push_back({first, last, std::make_unique<Chain>(context_.impl(), linked)});
+        } catch (const Error& error) {
+            log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }
-        // Where layers take long, waking up for each costs little, and a chain a compilation.
-        if (linked.size() > 1 && bound < 1e-3 * static_cast<double>(linked.size())) {
-            try {
-                chains_.push_back({first, last, std::make_unique<Chain>(context_.impl(), linked)});
-            } catch (const Error& error) {
-                log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
-            }
-        }
-        first = last + 1;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "engine/put_aside.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
+#include "plan/chains.hpp"
 #include "plan/choose.hpp"
 #include "plan/memory.hpp"
 #include "plan/schedule.hpp"
@@ -73,6 +74,16 @@ class StepBuilder {
         step.bound_seconds = std::max(step.flops / (std::max(1.0, device.gflops) * 1e9),
                                       step.bytes / (std::max(1.0, device.gbytes_per_s) * 1e9));
         return step;
+    }
+
+    /// Compiles what was left for later.
+    static void compile(const Step& step) {
+        try {
+            step.launch->compile();
+        } catch (const Error& error) {
+            if (step.engine == nullptr || error.kind() == ErrorKind::out_of_memory) throw;
+            throw EngineFailed(error, step.put_aside_key);
+        }
     }
 
   private:
@@ -195,12 +206,32 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     }
 
     const StepBuilder builder(device, graph, choices, schedule, options.build);
+    const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
+                        std::all_of(schedule.items.begin(), schedule.items.end(),
+                                    [](const Item& item) { return item.part == Part::forward; });
     const int total = static_cast<int>(schedule.items.size());
+    const auto show = [&](const std::string& name, int done) {
+        if (options.progress) options.progress("compiling " + name, done, total);
+    };
     for (int i = 0; i < total; ++i) {
         const Item& item = schedule.items[static_cast<std::size_t>(i)];
-        if (options.progress) options.progress("compiling " + item.name, i, total);
-        auto& steps = static_cast<std::size_t>(i) < schedule.setup ? plan->setup : plan->steps;
-        steps.push_back(builder.build(item));
+        const bool setup = static_cast<std::size_t>(i) < schedule.setup;
+        show(item.name, i);
+        std::optional<BuildsLater> later;
+        if (chains && !setup) later.emplace();
+        (setup ? plan->setup : plan->steps).push_back(builder.build(item));
+    }
+    if (chains) {
+        plan->chains = find_chains(plan->steps);
+        auto next = plan->chains.begin();
+        for (std::size_t i = 0; i < plan->steps.size(); ++i) {
+            if (next != plan->chains.end() && i == next->first) {
+                i = next++->last - 1;
+                continue;
+            }
+            show(plan->steps[i].name, static_cast<int>(schedule.setup + i));
+            builder.compile(plan->steps[i]);
+        }
     }
     if (options.progress) options.progress("", total, total);
     plan->graph = std::move(graph);

@@ -33,6 +33,7 @@ struct PlanOptions {
     std::function<void(std::string_view what, int done, int total)>
         progress;             ///< compiling, tuning
     double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long
+    bool chains = false;      ///< looks for chains
     bool build = true;        ///< false: steps get no launch; for looking at what would run
 };
 
@@ -90,6 +91,12 @@ struct External {
 inline constexpr const char* scalar_names[] = {"@seed", "@step", "@lr", "@correction1",
                                                "@correction2"};
 
+/// Steps [first, last) that run as one launch (exec/chain.hpp). Their own programs are not compiled
+/// until someone launches one alone.
+struct ChainRange {
+    std::size_t first, last;
+};
+
 struct Plan {
     Graph graph;                       ///< as planned
     std::vector<Place> places;         ///< by ValueId, of the plain form
@@ -99,6 +106,7 @@ struct Plan {
     std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
     std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
+    std::vector<ChainRange> chains;
     /// Slabs, blocks and externals, without those that setup alone reads.
     std::uint64_t peak_bytes = 0;
     /// The same while setup runs: with the most that the latter take between the first and the last

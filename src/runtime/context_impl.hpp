@@ -48,7 +48,8 @@ class ContextImpl {
 
     virtual Queue& queue() = 0;
 
-    /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp). Throws
+    /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp); later under
+    /// BuildsLater. Throws
     /// Error(build) whose message names the file that holds the log. Never called inside a step.
     /// Not on the host.
     virtual std::shared_ptr<Program> build(const ProgramSource& source) = 0;

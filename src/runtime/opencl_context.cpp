@@ -180,14 +180,20 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
     }
     if (mine) {
         try {
-            promise.set_value(make_program(source, key));
+            // The program lives no longer than this, which keeps it.
+            const auto compile = [this, source, key] { return make_program(source, key); };
+            promise.set_value(BuildsLater::wanted()
+                                  ? std::make_shared<OpenCLProgram>(compile, source)
+                                  : compile());
         } catch (...) {
             promise.set_exception(std::current_exception());
             const std::lock_guard lock(programs_mutex_);
             programs_.erase(key);
         }
     }
-    return future.get();
+    Built program = future.get();
+    if (!BuildsLater::wanted()) program->handle();  // it may be one that another asked for later
+    return program;
 }
 
 OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,

@@ -4,10 +4,33 @@
 
 #include "runtime/kernel_parameters.hpp"
 
+#include <cstring>
+
 namespace dlprim {
 
+thread_local int BuildsLater::depth_ = 0;
+
 OpenCLKernel::~OpenCLKernel() {
-    if (!opencl_gone()) clReleaseKernel(kernel_);
+    if (kernel_ != nullptr && !opencl_gone()) clReleaseKernel(kernel_);
+}
+
+void OpenCLKernel::compile() {
+    if (kernel_ != nullptr) return;
+    const std::string& source = program_->source().name;
+    cl_int code = CL_SUCCESS;
+    const cl_kernel made = clCreateKernel(program_->handle(), name_.c_str(), &code);
+    cl_check(code, "program '", source, "': making kernel '", name_, "'");
+    kernel_ = made;
+    cl_uint count = 0;
+    cl_check(clGetKernelInfo(kernel_, CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr),
+             "kernel '", name_, "': counting its parameters");
+    require(count == parameters_->size(), "kernel '", name_, "' of '", source, "' takes ", count,
+            " parameters, but its text names ", parameters_->size(), ": ",
+            join(*parameters_, ", "));
+    for (const Argument& argument : early_)
+        set(argument.index, argument.value.empty() ? nullptr : argument.value.data(),
+            argument.bytes);
+    early_ = {};
 }
 
 int OpenCLKernel::index_of(std::string_view parameter) const {
@@ -23,6 +46,13 @@ void OpenCLKernel::set(int index, const Buffer& buffer) {
 }
 
 void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
+    if (kernel_ == nullptr) {
+        std::erase_if(early_, [&](const Argument& argument) { return argument.index == index; });
+        Argument argument{index, bytes, std::vector<std::byte>(value == nullptr ? 0 : bytes)};
+        if (value != nullptr) std::memcpy(argument.value.data(), value, bytes);
+        early_.push_back(std::move(argument));
+        return;
+    }
     const cl_int code = clSetKernelArg(kernel_, static_cast<cl_uint>(index), bytes, value);
     if (code == CL_SUCCESS) [[likely]]
         return;
@@ -35,8 +65,20 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
 OpenCLProgram::OpenCLProgram(cl_program program, const ProgramSource& source)
     : Program(source), program_(program), parameters_(kernel_parameters(source.source)) {}
 
+OpenCLProgram::OpenCLProgram(Compile compile, const ProgramSource& source)
+    : Program(source),
+      parameters_(kernel_parameters(source.source)),
+      compile_(std::move(compile)) {}
+
 OpenCLProgram::~OpenCLProgram() {
-    if (!opencl_gone()) clReleaseProgram(program_);
+    if (program_ != nullptr && !opencl_gone()) clReleaseProgram(program_);
+}
+
+cl_program OpenCLProgram::handle() const {
+    if (program_ != nullptr) return program_;
+    const std::lock_guard lock(mutex_);
+    if (!compiled_) compiled_ = compile_();
+    return compiled_->handle();
 }
 
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
@@ -47,17 +89,8 @@ std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
         fail(ErrorKind::not_found, "program '", source().name, "' has no kernel '", name,
              "' in its text, only ", join(names, ", "));
     }
-    cl_int code = CL_SUCCESS;
-    const cl_kernel handle = clCreateKernel(program_, found->first.c_str(), &code);
-    cl_check(code, "program '", source().name, "': making kernel '", name, "'");
-    auto kernel =
-        std::make_unique<OpenCLKernel>(handle, found->first, &found->second, shared_from_this());
-    cl_uint count = 0;
-    cl_check(clGetKernelInfo(handle, CL_KERNEL_NUM_ARGS, sizeof(count), &count, nullptr),
-             "kernel '", name, "': counting its parameters");
-    require(count == found->second.size(), "kernel '", name, "' of '", source().name, "' takes ",
-            count, " parameters, but its text names ", found->second.size(), ": ",
-            join(found->second, ", "));
+    auto kernel = std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this());
+    if (program_ != nullptr) kernel->compile();
     return kernel;
 }
 

@@ -5,9 +5,13 @@
 #include "runtime/cl.hpp"
 #include "runtime/program.hpp"
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 namespace dlprim {
 
@@ -15,14 +19,14 @@ namespace dlprim {
 /// themselves down in their own exit handlers).
 bool opencl_gone() noexcept;
 
+class OpenCLProgram;
+
+/// Its cl_kernel is made when it is compiled; arguments set before are kept until then.
 class OpenCLKernel : public Kernel {
   public:
-    OpenCLKernel(cl_kernel kernel, std::string name, const std::vector<std::string>* parameters,
-                 std::shared_ptr<const Program> program)
-        : kernel_(kernel),
-          name_(std::move(name)),
-          parameters_(parameters),
-          program_(std::move(program)) {}
+    OpenCLKernel(std::string name, const std::vector<std::string>* parameters,
+                 std::shared_ptr<const OpenCLProgram> program)
+        : name_(std::move(name)), parameters_(parameters), program_(std::move(program)) {}
     ~OpenCLKernel() override;
 
     const std::string& name() const override { return name_; }
@@ -30,26 +34,44 @@ class OpenCLKernel : public Kernel {
     int parameter_count() const override { return static_cast<int>(parameters_->size()); }
     void set(int index, const Buffer& buffer) override;
     void set(int index, const void* value, std::size_t bytes) override;
-    cl_kernel handle() const { return kernel_; }
+    void compile() override;
+    /// Compiles it.
+    cl_kernel handle() {
+        if (kernel_ == nullptr) compile();
+        return kernel_;
+    }
 
   private:
-    cl_kernel kernel_;
+    struct Argument {
+        int index;
+        std::size_t bytes;
+        std::vector<std::byte> value;  // empty: local memory
+    };
+    cl_kernel kernel_ = nullptr;
     std::string name_;
     const std::vector<std::string>* parameters_;  // lives in program_
-    std::shared_ptr<const Program> program_;
+    std::shared_ptr<const OpenCLProgram> program_;
+    std::vector<Argument> early_;  // arguments from before it was compiled
 };
 
 class OpenCLProgram : public Program, public std::enable_shared_from_this<OpenCLProgram> {
   public:
+    using Compile = std::function<std::shared_ptr<OpenCLProgram>()>;
     /// Takes over a built cl_program.
     OpenCLProgram(cl_program program, const ProgramSource& source);
+    /// One that is compiled when its handle is asked for.
+    OpenCLProgram(Compile compile, const ProgramSource& source);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
-    cl_program handle() const { return program_; }
+    /// Throws Error(build), now and when asked again.
+    cl_program handle() const;
 
   private:
-    cl_program program_;
+    cl_program program_ = nullptr;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
+    Compile compile_;
+    mutable std::mutex mutex_;
+    mutable std::shared_ptr<OpenCLProgram> compiled_;
 };
 
 }  // namespace dlprim

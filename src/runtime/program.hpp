@@ -41,6 +41,9 @@ class Kernel {
     virtual int parameter_count() const = 0;
     virtual void set(int index, const Buffer& buffer) = 0;
     virtual void set(int index, const void* value, std::size_t bytes) = 0;
+    /// Compiles its program if that is to be done later (BuildsLater), as the first launch would.
+    /// Throws Error(build).
+    virtual void compile() = 0;
 };
 
 class Program {
@@ -53,6 +56,20 @@ class Program {
 
   private:
     ProgramSource source_;
+};
+
+/// While it lives, programs that its thread asks a context for (ContextImpl::build) are compiled
+/// when they are needed: some kernels run as part of another program alone.
+class BuildsLater {
+  public:
+    BuildsLater() { ++depth_; }
+    ~BuildsLater() { --depth_; }
+    BuildsLater(const BuildsLater&) = delete;
+    BuildsLater& operator=(const BuildsLater&) = delete;
+    static bool wanted() noexcept { return depth_ > 0; }
+
+  private:
+    static thread_local int depth_;
 };
 
 /// The text of kernels/<path> as embedded in the library (or read from the folder that

@@ -85,3 +85,27 @@ TEST_CASE("a chain takes fewer launches than there are layers", "[chain]") {
         CHECK(launches < net.nodes().size());
     }
 }
+
+TEST_CASE("a chain's kernels are not compiled alone until they run alone", "[chain]") {
+    ON_EVERY_DEVICE(shared) {
+        const Traits& traits = shared.traits();
+        if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
+        const Context device(shared.info().id);
+        const auto programs = [&] {
+            return device.counters().compiles + device.counters().cache_hits;
+        };
+        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        net.prepare();
+        feed(net, 1);
+        net.forward();
+        device.finish();
+        const std::uint64_t before = programs();
+        net.forward();
+        CHECK(programs() == before);
+        net.profile(false);
+        const std::uint64_t alone = programs();
+        CHECK(alone > before + 3);
+        net.profile(false);
+        CHECK(programs() == alone);
+    }
+}

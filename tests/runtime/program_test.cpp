@@ -166,6 +166,41 @@ TEST_CASE("a program that does not build leaves its log in a file") {
     }
 }
 
+TEST_CASE("a program that is built later is compiled when it is needed, and once") {
+    if (!has_opencl()) return;
+    const CacheFolder folder;
+    const Context context("opencl");
+    const auto build = [&](const char* source) {
+        return context.impl().build({"scale", source, "-DADD=1"});
+    };
+    const auto build_later = [&](const char* source) {
+        const BuildsLater later;
+        return build(source);
+    };
+    NDRange range;
+    range.global[0] = 8;
+    KernelLaunch launch;
+    KernelCall call(build_later(scale), "scale", range);
+    launch.add(call.tensor("x", 0).scalar("factor", 5.0f).scalar("factor", 2.0f));
+    CHECK(context.counters().compiles == 0);
+    const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
+    const BufferRef operands[] = {{x.buffer().get(), 0}};
+    for (const float expected : {9.0f, 27.0f}) {
+        launch.enqueue(context.impl().queue(), operands);
+        CHECK(x.to_floats()[7] == expected);
+        CHECK(context.counters().compiles == 1);
+    }
+    CHECK(run_scale(context, "-DADD=1") == 9.0f);
+    CHECK(context.counters().compiles == 1);
+
+    const char* const bad = "kernel void scale(global float* x, ulong x_offset) { nonsense; }";
+    const auto kernel = build_later(bad)->kernel("scale");
+    for (int again = 0; again < 2; ++again) {
+        CHECK_THROWS_AS(kernel->compile(), Error);
+        CHECK_THROWS_AS(build(bad), Error);
+    }
+}
+
 TEST_CASE("compiled programs come from memory, then from disk, and damage does no harm") {
     if (!has_opencl()) return;
     const CacheFolder folder;

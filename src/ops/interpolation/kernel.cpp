@@ -35,6 +35,7 @@ class TableLaunch : public Launch {
         const std::array<BufferRef, 3> all{operands[0], operands[1], BufferRef{table_.get(), 0}};
         call_.enqueue(queue, all);
     }
+    void compile() override { call_.compile(); }
 
   private:
     KernelCall call_;
