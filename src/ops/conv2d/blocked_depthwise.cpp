@@ -47,8 +47,8 @@ class Depthwise : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_depthwise.cl", "conv2d/blocked_pack.cl", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_depthwise.cl", "conv2d/blocked_depthwise3.cl",
+                "conv2d/blocked_pack.cl", "common/vectors.clh", "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -113,6 +113,13 @@ class Depthwise : public Engine {
         return static_cast<std::uint64_t>(4 * lanes * job.kernel_h * job.kernel_w);
     }
 
+    /// What kernels/conv2d/blocked_depthwise3.cl computes.
+    static bool is_same_3x3(const DenseJob& job) {
+        return job.kernel_h == 3 && job.kernel_w == 3 && job.stride_h == 1 && job.stride_w == 1 &&
+               job.dilate_h == 1 && job.dilate_w == 1 && job.pad_h == 1 && job.pad_w == 1 &&
+               job.out_h == job.x_h && job.out_w == job.x_w;
+    }
+
     void add(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, std::uint64_t weight) const {
         const Traits& device = context.traits();
@@ -144,11 +151,13 @@ class Depthwise : public Engine {
         const std::int64_t row_items = ceil_div(job.out_h, std::min({wanted, share, job.out_h}));
         const std::int64_t rows_per_item = ceil_div(job.out_h, row_items);  // items of one size
         const bool bias = !backward_ && has_bias(problem);
-        const std::string options =
-            define("V", v) + define("P", pixels) + define("S", job.stride_w);
+        const bool same_3x3 = is_same_3x3(job);
+        const std::string tile = define("P", pixels) + define("S", job.stride_w);
         const auto program =
-            conv_program(context, "blocked_depthwise.cl", options, problem.epilogue);
-        KernelCall call(program, "depthwise", single_items(planes * row_items));
+            conv_program(context, same_3x3 ? "blocked_depthwise3.cl" : "blocked_depthwise.cl",
+                         define("V", v) + (same_3x3 ? "" : tile), problem.epilogue);
+        KernelCall call(program, same_3x3 ? "depthwise3" : "depthwise",
+                        single_items(planes * row_items));
         call.tensor("x", 0).tensor_at("w", 1, weight).tensor("bias", bias ? 2 : 0);
         call.tensor("y", static_cast<int>(problem.inputs.size()));
         bind_epilogue(call, problem.epilogue);
@@ -164,21 +173,16 @@ class Depthwise : public Engine {
                                                                 {"y_column0", job.column0},
                                                                 {"y_row_step", job.row_step},
                                                                 {"y_column_step", job.column_step},
-                                                                {"has_bias", bias},
-                                                                {"out_h", job.out_h},
-                                                                {"out_w", job.out_w},
-                                                                {"inner0", first},
-                                                                {"inner1", last},
-                                                                {"kernel_h", job.kernel_h},
-                                                                {"kernel_w", job.kernel_w},
-                                                                {"stride_h", job.stride_h},
-                                                                {"stride_w", job.stride_w},
-                                                                {"pad_h", job.pad_h},
-                                                                {"pad_w", job.pad_w},
-                                                                {"dilate_h", job.dilate_h},
-                                                                {"dilate_w", job.dilate_w}};
+                                                                {"has_bias", bias}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        const std::pair<const char*, std::int64_t> windows[] = {
+            {"out_h", job.out_h},       {"out_w", job.out_w},       {"inner0", first},
+            {"inner1", last},           {"kernel_h", job.kernel_h}, {"kernel_w", job.kernel_w},
+            {"stride_h", job.stride_h}, {"stride_w", job.stride_w}, {"pad_h", job.pad_h},
+            {"pad_w", job.pad_w},       {"dilate_h", job.dilate_h}, {"dilate_w", job.dilate_w}};
+        for (const auto& [parameter, value] : windows)
+            if (!same_3x3) call.scalar(parameter, static_cast<std::int32_t>(value));
         call.check();
         launch.add(std::move(call));
     }
