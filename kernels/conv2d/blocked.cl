@@ -74,6 +74,10 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
     bias += bias_offset;
     y += y_offset;
     REPEAT_B(O, BIAS_O, 0)
+    // DIRECT has little work a weight where the image is small: the next group's are asked for, a line a block.
+    const ulong slab_floats = (ulong)in_blocks * kernel_h * kernel_w * (V * O * V);
+    global const float* ahead = w + slab_floats;
+    global const float* const ahead_end = ahead + slab_floats;
 
     for (int c0 = 0; c0 < in_blocks; c0 += chunk) {
         const int c1 = min(c0 + chunk, in_blocks);
@@ -99,6 +103,10 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                 global const float* xp = from;
                 from += (ulong)x_h * x_w * V;
                 REPEAT_A(P, PREFETCH_P, from)
+                if (ahead < ahead_end) {
+                    PREFETCH(ahead);
+                    ahead += 16;
+                }
                 POSITION
             }
 #else
