@@ -70,7 +70,8 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
 }
 
 void add_precision_option(CLI::App& app, std::string& precision) {
-    app.add_option("--precision", precision, "of products: fp32 (default) or tf32")
+    app.add_option("--precision", precision,
+                   "of products and activations: fp32 (default), tf32, fp16 or bf16")
         ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
 }
 

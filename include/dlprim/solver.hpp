@@ -29,7 +29,10 @@ class Solver {
     const SolverOptions& options() const;
     void set_learning_rate(double rate);  ///< from the next step on
     double learning_rate() const;
-    std::uint64_t steps() const;  ///< updates done
+    std::uint64_t steps() const;  ///< updates done, those left out by the loss scale counted
+    /// What the loss, and so gradients as they lie in memory, are multiplied by now; 1 where
+    /// nothing is of fp16. Waits for the device.
+    double loss_scale();
 
     /// Enqueues forward, backward and, at every accumulate-th call, the update.
     void step();

@@ -15,6 +15,11 @@ struct SolverOptions {
     double clip_norm = 0;     ///< > 0: gradients are scaled to at most this global L2 norm
     double clip_value = 0;    ///< > 0: gradients are clamped to +-this
     int accumulate = 1;       ///< batches whose gradients are averaged before an update
+    /// Where operators of the net are of precision fp16: what the loss is multiplied by at first,
+    /// so that small gradients do not vanish. Updates divide by it; one whose gradients are not all
+    /// finite is left out and halves it, loss_scale_steps good ones in a row double it. 0: none.
+    double loss_scale = 65536;
+    int loss_scale_steps = 2000;
 };
 
 }  // namespace dlprim

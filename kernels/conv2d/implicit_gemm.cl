@@ -15,6 +15,7 @@
 // Defines: those of gemm_tile.clh; KERNEL_H, KERNEL_W; FLAT_CHANNELS (0, or the channels of a group);
 //   CHANNEL_TAIL: channels do not fill blocks; X_QUADS: 1x1, step 1, planes of a multiple of 4 pixels: the
 //   image is read as float4; Y_DENSE: y is written without gaps; Y_QUADS: and its planes are multiples of 4.
+#include "common/storage.clh"
 #define TILE_GAP 0
 #include "common/gemm_tile.clh"
 
@@ -36,8 +37,8 @@
 #define NOWHERE (-(1 << 30))
 
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
-    global const float* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
-    ulong bias_offset, global float* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
+    global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
+    ulong bias_offset, global C_T* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
     int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
     int column_step, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int w_row,
     int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
@@ -62,13 +63,13 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     const int b_live = n0 + b_column < pixels;
     const int b_image = (n0 + b_column) / out_plane;
     const int x_aligned = (x_offset & 3) == 0;
-    global const float* x_from =
+    global const A_T* x_from =
         x + x_offset + ((ulong)b_image * groups + g) * group_in * plane + (n0 + b_column - b_image * out_plane);
     float4 b_next[B_LOADS];
 #else
     const int b_row = id / BN, b_column = id % BN;
     int top[B_COUNT], left[B_COUNT];
-    global const float* x_from[B_COUNT];
+    global const A_T* x_from[B_COUNT];
     float b_next[B_COUNT][B_LOADS];
 #pragma unroll
     for (int i = 0; i < B_COUNT; ++i) {
@@ -91,8 +92,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
         const int c = (s)*BK + b_row + r * B_STEP;                                          \
         b_next[r] = (float4)(0.0f);                                                         \
         if (b_live && (!CHANNEL_TAIL || c < group_in))                                      \
-            b_next[r] = x_aligned ? *(global const float4*)(x_from + (ulong)c * plane)      \
-                                  : vload4(0, x_from + (ulong)c * plane);                   \
+            b_next[r] = x_aligned ? A_ALIGNED4(x_from + (ulong)c * plane)                    \
+                                  : A_VECTOR(4, x_from + (ulong)c * plane);                 \
     }
 #elif FLAT_CHANNELS
 #define FETCH_IMAGE(s)                                                                             \
@@ -103,7 +104,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
         _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                      \
             const int iy = top[i] + ty_, ix = left[i] + tx_;                                       \
             const int inside = tap < TAPS && (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;         \
-            b_next[i][r] = inside ? x_from[i][c * plane + iy * x_w + ix] : 0.0f;                   \
+            b_next[i][r] = inside ? A_AT(x_from[i], c * plane + iy * x_w + ix) : 0.0f;             \
         }                                                                                          \
     }
 #else
@@ -111,10 +112,10 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     _Pragma("unroll") for (int i = 0; i < B_COUNT; ++i) {                                     \
         const int iy = top[i] + ky * dilate_h, ix = left[i] + kx * dilate_w;                  \
         const int inside = (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;                      \
-        global const float* from = x_from[i] + ((c0 + b_row) * plane + iy * x_w + ix);        \
+        global const A_T* from = x_from[i] + ((c0 + b_row) * plane + iy * x_w + ix);        \
         _Pragma("unroll") for (int r = 0; r < B_LOADS; ++r) b_next[i][r] =                    \
             inside && (!CHANNEL_TAIL || c0 + b_row + r * B_STEP < group_in)                   \
-                ? from[(ulong)(r * B_STEP) * plane]                                           \
+                ? A_AT(from, (ulong)(r * B_STEP) * plane)                                     \
                 : 0.0f;                                                                       \
     }
 #endif
@@ -192,9 +193,9 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
                 EPILOGUE(v.z, at + 2);
                 EPILOGUE(v.w, at + 3);
                 if (y_aligned)
-                    *(global float4*)(y + at) = v;
+                    C_PUT_ALIGNED4(y + at, v);
                 else
-                    vstore4(v, 0, y + at);
+                    C_PUT_VECTOR(4, y + at, v);
             }
         }
 #else
@@ -212,7 +213,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
                 float v = sum[i][j].lane;                                                               \
                 if (has_bias) v += bias[m];                                                             \
                 EPILOGUE(v, at);                                                                        \
-                y[at] = v;                                                                              \
+                C_PUT(y, at, v);                                                                        \
             }                                                                                           \
         }                                                                                               \
     }

@@ -11,6 +11,7 @@
 //
 // Defines: those of gemm_tile.clh; KERNEL_H, KERNEL_W; CHANNEL_QUADS: channels of a group are a multiple of 4,
 // so that a quad's columns share their tap.
+#include "common/storage.clh"
 #define TILE_GAP 4
 #include "common/gemm_tile.clh"
 
@@ -26,7 +27,7 @@
 #define NOWHERE (1 << 30)
 
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm_filter(
-    global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dweight,
+    global const A_T* x, ulong x_offset, global const B_T* dy, ulong dy_offset, global float* dweight,
     ulong dweight_offset, int pixels, int part_pixels, int groups, int group_in, int group_out, int h, int w, int oh,
     int ow, int sh, int sw, int pt, int pl, int dh, int dw, int tiles_m, int tiles_n,
     long part_stride EPILOGUE_PARAMETERS) {
@@ -63,21 +64,22 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm_f
     dy += dy_offset + (ulong)g * group_out * out_plane;
     float4 a_next[A_QUADS], b_next[B_QUADS];
 
-#define READ_ROW(e) (live && row + e < group_out ? dy_from[(ulong)(row + e) * out_plane] : 0.0f)
+#define READ_ROW(e) (live && row + e < group_out ? B_AT(dy_from, (ulong)(row + e) * out_plane) : 0.0f)
 #if CHANNEL_QUADS
 #define READ_PATCHES(q)                                                                                        \
     {                                                                                                          \
         const int iy = base_y + tap_y[q][0], ix = base_x + tap_x[q][0];                                        \
         const int inside = live && (uint)iy < (uint)h && (uint)ix < (uint)w;                                   \
-        global const float* from = x_from + place[q][0];                                                       \
+        global const A_T* from = x_from + place[q][0];                                                         \
         b_next[q] = (float4)(0.0f);                                                                            \
         if (inside)                                                                                            \
-            b_next[q] = (float4)(from[0], from[plane], from[2 * (ulong)plane], from[3 * (ulong)plane]);        \
+            b_next[q] = (float4)(A_AT(from, 0), A_AT(from, plane), A_AT(from, 2 * (ulong)plane),               \
+                                 A_AT(from, 3 * (ulong)plane));                                                \
     }
 #else
 #define READ_PATCH(q, e)                                                                                       \
     (live && (uint)(base_y + tap_y[q][e]) < (uint)h && (uint)(base_x + tap_x[q][e]) < (uint)w                  \
-         ? x_from[place[q][e]]                                                                                 \
+         ? A_AT(x_from, place[q][e])                                                                           \
          : 0.0f)
 #define READ_PATCHES(q) \
     b_next[q] = (float4)(READ_PATCH(q, 0), READ_PATCH(q, 1), READ_PATCH(q, 2), READ_PATCH(q, 3));
@@ -85,14 +87,14 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm_f
 #define FETCH                                                                                                  \
     {                                                                                                          \
         const int live = pixel < last;                                                                         \
-        global const float* dy_from =                                                                          \
+        global const B_T* dy_from =                                                                            \
             dy + (ulong)image * groups * group_out * out_plane + oy * ow + ox;                                 \
         _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) {                                                  \
             const int row = m0 + (quad + q * QUAD_STEP) * 4;                                                   \
             a_next[q] = (float4)(READ_ROW(0), READ_ROW(1), READ_ROW(2), READ_ROW(3));                          \
         }                                                                                                      \
         const int base_y = oy * sh, base_x = ox * sw;                                                          \
-        global const float* x_from = x + (ulong)image * groups * group_in * plane + base_y * w + base_x;       \
+        global const A_T* x_from = x + (ulong)image * groups * group_in * plane + base_y * w + base_x;         \
         _Pragma("unroll") for (int q = 0; q < B_QUADS; ++q) READ_PATCHES(q)                                    \
         pixel += BK;                                                                                           \
         ox += step_x;                                                                                          \

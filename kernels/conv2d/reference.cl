@@ -2,13 +2,14 @@
 // conv2d.reference: a convolution and its two gradients, one work-item an element of the result.
 // All arrays are plain: x [n, in, h, w], weight [out, in/groups, kh, kw], y [n, out, oh, ow].
 // No local memory. Long sums are kept in blocks, so that their error does not grow with their length.
+#include "common/storage.clh"
 
 // Row or column of the image that an output position and a tap read, less the bounds check.
 #define IMAGE_POSITION(o, stride, pad, k, dilate) ((long)(o) * (stride) - (pad) + (long)(k) * (dilate))
 
-kernel void conv2d_forward(global const float* x, ulong x_offset, global const float* weight,
+kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const float* weight,
                            ulong weight_offset, global const float* bias, ulong bias_offset,
-                           global float* y, ulong y_offset, long count, int has_bias, int in,
+                           global C_T* y, ulong y_offset, long count, int has_bias, int in,
                            int h, int w, int out, int oh, int ow, int kh, int kw, int groups,
                            int sh, int sw, int pt, int pl, int dh, int dw EPILOGUE_PARAMETERS) {
     const long at = get_global_id(0);
@@ -28,7 +29,7 @@ kernel void conv2d_forward(global const float* x, ulong x_offset, global const f
             for (int kx = 0; kx < kw; ++kx) {
                 const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
                 if (ix < 0 || ix >= w) continue;
-                part += x[iy * w + ix] * weight[ky * kw + kx];
+                part += A_AT(x, iy * w + ix) * weight[ky * kw + kx];
             }
         }
         sum += part;
@@ -37,11 +38,11 @@ kernel void conv2d_forward(global const float* x, ulong x_offset, global const f
     }
     if (has_bias) sum += bias[bias_offset + o];
     EPILOGUE(sum, at);
-    y[y_offset + at] = sum;
+    C_PUT(y, y_offset + at, sum);
 }
 
-kernel void conv2d_backward_data(global const float* dy, ulong dy_offset,
-                                 global const float* weight, ulong weight_offset, global float* dx,
+kernel void conv2d_backward_data(global const A_T* dy, ulong dy_offset,
+                                 global const float* weight, ulong weight_offset, global C_T* dx,
                                  ulong dx_offset, long count, int in, int h, int w, int out, int oh,
                                  int ow, int kh, int kw, int groups, int sh, int sw, int pt, int pl,
                                  int dh, int dw EPILOGUE_PARAMETERS) {
@@ -63,7 +64,7 @@ kernel void conv2d_backward_data(global const float* dy, ulong dy_offset,
             for (int kx = 0; kx < kw; ++kx) {
                 const long sx = (long)ix + pl - (long)kx * dw;
                 if (sx < 0 || sx % sw != 0 || sx / sw >= ow) continue;
-                part += dy[sy / sh * ow + sx / sw] * weight[ky * kw + kx];
+                part += A_AT(dy, sy / sh * ow + sx / sw) * weight[ky * kw + kx];
             }
         }
         sum += part;
@@ -71,10 +72,10 @@ kernel void conv2d_backward_data(global const float* dy, ulong dy_offset,
         weight += (long)in_g * kh * kw;
     }
     EPILOGUE(sum, at);
-    dx[dx_offset + at] = sum;
+    C_PUT(dx, dx_offset + at, sum);
 }
 
-kernel void conv2d_backward_filter(global const float* x, ulong x_offset, global const float* dy,
+kernel void conv2d_backward_filter(global const A_T* x, ulong x_offset, global const B_T* dy,
                                    ulong dy_offset, global float* dweight, ulong dweight_offset,
                                    long count, int batch, int in, int h, int w, int out, int oh,
                                    int ow, int kh, int kw, int groups, int sh, int sw, int pt,
@@ -97,7 +98,7 @@ kernel void conv2d_backward_filter(global const float* x, ulong x_offset, global
             for (int ox = 0; ox < ow; ++ox) {
                 const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
                 if (ix < 0 || ix >= w) continue;
-                block += x[iy * w + ix] * dy[(long)oy * ow + ox];
+                block += A_AT(x, iy * w + ix) * B_AT(dy, (long)oy * ow + ox);
                 if (++in_block == 256) {
                     image += block;
                     block = 0;

@@ -2,9 +2,10 @@
 // The end of a product whose sums were split: y = the parts [splits][count] added in order, with bias and
 // epilogue. One work-item an element from `begin` on, the start of an image, of which only pixels from `pixel` on count;
 // channel of element `at`: at / plane % channels. No local memory.
+#include "common/storage.clh"
 
 kernel void split_sum(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,
-                      global float* y, ulong y_offset, long count, long begin, int splits, int has_bias, int channels,
+                      global C_T* y, ulong y_offset, long count, long begin, int splits, int has_bias, int channels,
                       long plane, long pixel EPILOGUE_PARAMETERS) {
     const long at = begin + get_global_id(0);
     if (at >= count || (at - begin < channels * plane && at % plane < pixel)) return;
@@ -22,5 +23,5 @@ kernel void split_sum(global const float* parts, ulong parts_offset, global cons
     }
     if (has_bias) sum += bias[bias_offset + at / plane % channels];
     EPILOGUE(sum, at);
-    y[y_offset + at] = sum;
+    C_PUT(y, y_offset + at, sum);
 }

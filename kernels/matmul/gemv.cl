@@ -5,19 +5,23 @@
 // all of them; then one work-item a sum adds up what all have, in a fixed order.
 // Defines: THREADS (a multiple of 4, at least MR * NC), MR, NC, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 // Local memory: 4 * MR * NC * (THREADS + 1) bytes.
+#include "common/storage.clh"
 
-inline float4 load4(global const float* x, int along, int limit, int aligned) {
-    if (along + 4 <= limit) return aligned ? *(global const float4*)(x + along) : vload4(0, x + along);
-    float4 v = (float4)(0.0f);
-    v.x = x[along];
-    if (along + 1 < limit) v.y = x[along + 1];
-    if (along + 2 < limit) v.z = x[along + 2];
-    return v;
-}
+#define LOAD4(X)                                                                                        \
+    inline float4 X##_load4(global const X##_T* x, int along, int limit, int aligned) {                 \
+        if (along + 4 <= limit) return aligned ? X##_ALIGNED4(x + along) : X##_VECTOR(4, x + along);    \
+        float4 v = (float4)(0.0f);                                                                      \
+        v.x = X##_AT(x, along);                                                                         \
+        if (along + 1 < limit) v.y = X##_AT(x, along + 1);                                              \
+        if (along + 2 < limit) v.z = X##_AT(x, along + 2);                                              \
+        return v;                                                                                       \
+    }
+LOAD4(A)
+LOAD4(B)
 
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
-    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
-    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const R_T* residual, ulong residual_offset, global C_T* c, ulong c_offset, int m,
     int n, int k, int blocks_m, int blocks_n, long a_batch, long b_batch, float alpha, int has_bias) {
     local float shared_sum[MR * NC * (THREADS + 1)];
     const int id = get_local_id(0);
@@ -36,10 +40,10 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
         float4 y[NC];
 #pragma unroll
         for (int j = 0; j < NC; ++j)
-            y[j] = load4(b + b_at + (ulong)min(column0 + j, n - 1) * k, p, k, b_aligned);
+            y[j] = B_load4(b + b_at + (ulong)min(column0 + j, n - 1) * k, p, k, b_aligned);
 #pragma unroll
         for (int i = 0; i < MR; ++i) {
-            const float4 x = load4(a + a_at + (ulong)min(row0 + i, m - 1) * k, p, k, a_aligned);
+            const float4 x = A_load4(a + a_at + (ulong)min(row0 + i, m - 1) * k, p, k, a_aligned);
 #pragma unroll
             for (int j = 0; j < NC; ++j) sum[i][j] += x * y[j];
         }
@@ -60,9 +64,9 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_gemv(
         if (has_bias) v += bias[bias_offset + column];
         const ulong at = ((ulong)batch * m + row) * n + column;
 #if HAS_RESIDUAL
-        const float r = residual[residual_offset + at];
+        const float r = R_AT(residual, residual_offset + at);
 #endif
         EPILOGUE(v, r)
-        c[c_offset + at] = v;
+        C_PUT(c, c_offset + at, v);
     }
 }

@@ -13,6 +13,7 @@
 // With SPLIT, group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds the parts in
 // order. Defines: TX, TY, GM, GN, BK, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH,
 // B_BATCH.
+#include "common/storage.clh"
 
 #define THREADS (TX * TY)
 #define BM (4 * GM * TY)
@@ -23,32 +24,35 @@
 #define QUADS_B (BN * BK / 4 / THREADS)
 
 // Four elements from `at`, of which limit - along exist; none where !inside.
-inline float4 load4(global const float* x, ulong at, int along, int limit, int inside, int aligned) {
-    float4 v = (float4)(0.0f);
-    if (inside && along < limit) {
-        if (along + 4 <= limit) {
-            v = aligned ? *(global const float4*)(x + at) : vload4(0, x + at);
-        } else {
-            v.x = x[at];
-            if (along + 1 < limit) v.y = x[at + 1];
-            if (along + 2 < limit) v.z = x[at + 2];
-        }
+#define LOAD4(X)                                                                                                     \
+    inline float4 X##_load4(global const X##_T* x, ulong at, int along, int limit, int inside, int aligned) {        \
+        float4 v = (float4)(0.0f);                                                                                   \
+        if (inside && along < limit) {                                                                               \
+            if (along + 4 <= limit) {                                                                                \
+                v = aligned ? X##_ALIGNED4(x + at) : X##_VECTOR(4, x + at);                                          \
+            } else {                                                                                                 \
+                v.x = X##_AT(x, at);                                                                                 \
+                if (along + 1 < limit) v.y = X##_AT(x, at + 1);                                                      \
+                if (along + 2 < limit) v.z = X##_AT(x, at + 2);                                                      \
+            }                                                                                                        \
+        }                                                                                                            \
+        return v;                                                                                                    \
     }
-    return v;
-}
+LOAD4(A)
+LOAD4(B)
 
-inline float finish(float v, ulong at, int column, int has_bias, global const float* bias, global const float* residual) {
+inline float finish(float v, ulong at, int column, int has_bias, global const float* bias, global const R_T* residual) {
     if (has_bias) v += bias[column];
 #if HAS_RESIDUAL
-    const float r = residual[at];
+    const float r = R_AT(residual, at);
 #endif
     EPILOGUE(v, r)
     return v;
 }
 
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
-    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
-    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const R_T* residual, ulong residual_offset, global C_T* c, ulong c_offset, int m,
     int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha, int has_bias) {
     local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
     local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
@@ -78,14 +82,14 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
     _Pragma("unroll") for (int q = 0; q < QUADS_A; ++q) {                                                           \
         PLACE(q, TA, BM, line, step)                                                                                \
         const int row = row0 + line, p = (k0) + step;                                                               \
-        a_next[q] = TA ? load4(a, a_at + (ulong)p * lda + row, row, m, p < k_end, a_aligned)                        \
-                       : load4(a, a_at + (ulong)row * lda + p, p, k_end, row < m, a_aligned);                       \
+        a_next[q] = TA ? A_load4(a, a_at + (ulong)p * lda + row, row, m, p < k_end, a_aligned)                        \
+                       : A_load4(a, a_at + (ulong)row * lda + p, p, k_end, row < m, a_aligned);                       \
     }                                                                                                               \
     _Pragma("unroll") for (int q = 0; q < QUADS_B; ++q) {                                                           \
         PLACE(q, !TB, BN, line, step)                                                                               \
         const int column = column0 + line, p = (k0) + step;                                                         \
-        b_next[q] = TB ? load4(b, b_at + (ulong)column * ldb + p, p, k_end, column < n, b_aligned)                  \
-                       : load4(b, b_at + (ulong)p * ldb + column, column, n, p < k_end, b_aligned);                 \
+        b_next[q] = TB ? B_load4(b, b_at + (ulong)column * ldb + p, p, k_end, column < n, b_aligned)                  \
+                       : B_load4(b, b_at + (ulong)p * ldb + column, column, n, p < k_end, b_aligned);                 \
     }
 #define KEEP(buffer)                                                                       \
     _Pragma("unroll") for (int q = 0; q < QUADS_A; ++q) {                                  \
@@ -156,12 +160,12 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
             if (column + 2 < n) v.z = finish(v.z, at + 2, column + 2, has_bias, bias, residual);
             if (column + 3 < n) v.w = finish(v.w, at + 3, column + 3, has_bias, bias, residual);
             if (column + 4 <= n && c_aligned) {
-                *(global float4*)(c + at) = v;
+                C_PUT_ALIGNED4(c + at, v);
             } else {
-                c[at] = v.x;
-                if (column + 1 < n) c[at + 1] = v.y;
-                if (column + 2 < n) c[at + 2] = v.z;
-                if (column + 3 < n) c[at + 3] = v.w;
+                C_PUT(c, at, v.x);
+                if (column + 1 < n) C_PUT(c, at + 1, v.y);
+                if (column + 2 < n) C_PUT(c, at + 2, v.z);
+                if (column + 3 < n) C_PUT(c, at + 3, v.w);
             }
         }
     }

@@ -5,25 +5,28 @@
 //
 //   ROWS 1 (CPUs): a work-item computes one row of dx (outer * ih of them)
 //   ROWS 0:        a work-item computes V lanes of one element of dx
+#include "common/storage.clh"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if V == 1
 #define FLOATS float
 #define INTS int
-#define LOAD(p) (*(p))
-#define STORE(v, p) *(p) = (v)
+#define LOAD(p) A_AT((p), 0)
+#define LOAD_INDEX(p) (*(p))
+#define STORE(v, p) C_PUT((p), 0, (v))
 #define TO_INTS(v) ((int)(v))
 #else
 #define FLOATS JOIN(float, V)
 #define INTS JOIN(int, V)
-#define LOAD(p) JOIN(vload, V)(0, p)
-#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
+#define LOAD(p) A_VECTOR(V, p)
+#define LOAD_INDEX(p) JOIN(vload, V)(0, p)
+#define STORE(v, p) C_PUT_VECTOR(V, p, v)
 #define TO_INTS(v) JOIN(convert_int, V)(v)
 #endif
 
-kernel void pool_backward(global const float* dy, ulong dy_offset, global const INDEX_T* idx,
-                          ulong idx_offset, global float* dx, ulong dx_offset, ulong count, int ih,
+kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const INDEX_T* idx,
+                          ulong idx_offset, global C_T* dx, ulong dx_offset, ulong count, int ih,
                           int iw, int oh, int ow, int lanes, int kh, int kw, int sh, int sw, int pt,
                           int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;
@@ -73,7 +76,7 @@ kernel void pool_backward(global const float* dy, ulong dy_offset, global const 
                 sum += d / (float)divisor;
 #else
                 const int own = (iy + pt - i * sh) * kw + (ix + pl - j * sw);
-                const INTS at = TO_INTS(LOAD(idx + idx_offset + from));
+                const INTS at = TO_INTS(LOAD_INDEX(idx + idx_offset + from));
                 sum += select((FLOATS)0.0f, d, at == (INTS)own);
 #endif
             }

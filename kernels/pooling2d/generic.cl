@@ -12,24 +12,27 @@
 //          INDEX_T  uchar or int
 //          COUNT_T  counts work-items: uint or ulong
 //          SIZED    1: sizes are the constants IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W
+#include "common/storage.clh"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #if V == 1
 #define FLOATS float
 #define INTS int
-#define LOAD(p) (*(p))
-#define STORE(v, p) *(p) = (v)
+#define LOAD(p) A_AT((p), 0)
+#define STORE(v, p) C_PUT((p), 0, (v))
+#define STORE_INDEX(v, p) *(p) = (v)
 #define TO_INDEX(v) ((INDEX_T)(v))
 #else
 #define FLOATS JOIN(float, V)
 #define INTS JOIN(int, V)
-#define LOAD(p) JOIN(vload, V)(0, p)
-#define STORE(v, p) JOIN(vstore, V)(v, 0, p)
+#define LOAD(p) A_VECTOR(V, p)
+#define STORE(v, p) C_PUT_VECTOR(V, p, v)
+#define STORE_INDEX(v, p) JOIN(vstore, V)(v, 0, p)
 #define TO_INDEX(v) JOIN(JOIN(convert_, INDEX_T), V)(v)
 #endif
 
-kernel void pool(global const float* x, ulong x_offset, global float* y, ulong y_offset,
+kernel void pool(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
                  global INDEX_T* idx, ulong idx_offset, ulong count, int ih, int iw, int oh, int ow,
                  int lanes, int kh, int kw, int sh, int sw, int pt, int pl, int pb, int pr) {
     if (get_global_id(0) >= count) return;
@@ -51,7 +54,7 @@ kernel void pool(global const float* x, ulong x_offset, global float* y, ulong y
         const int top = oy * sh - pt, left = ox * sw - pl;
         const int y0 = max(top, 0), y1 = min(top + kh, ih);
         const int x0 = max(left, 0), x1 = min(left + kw, iw);
-        global const float* plane = x + x_offset + outer * ih * iw * pixel + (long)lane * V;
+        global const A_T* plane = x + x_offset + outer * ih * iw * pixel + (long)lane * V;
         const ulong to = (ulong)(((long)row * ow + ox) * pixel + (long)lane * V);
 #if AVERAGE
         FLOATS sum = 0.0f;
@@ -79,7 +82,7 @@ kernel void pool(global const float* x, ulong x_offset, global float* y, ulong y
             }
         STORE(best, y + y_offset + to);
 #if INDEX
-        STORE(TO_INDEX(at), idx + idx_offset + to);
+        STORE_INDEX(TO_INDEX(at), idx + idx_offset + to);
 #endif
 #endif
     }

@@ -101,13 +101,16 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     if (options_.without_losses) drop_losses(graph);
     force_engines(graph, options_.engines);
     expand_composites(graph);
+    ValueId loss_scale = no_value;
     if (options_.mode != Mode::inference && options_.backward) {
         DifferentiateOptions how;
         how.input_gradients = options_.input_gradients;
         how.seeds_are_inputs = options_.output_gradients;
+        if (solver_ && !how.seeds_are_inputs) loss_scale = add_loss_scale(graph, *solver_);
+        how.loss_scale = loss_scale;
         differentiate(graph, how);
     }
-    if (solver_) add_update(graph, *solver_);
+    if (solver_) add_update(graph, *solver_, loss_scale);
 
     PlanOptions plan_options;
     plan_options.fuse = options_.fuse;

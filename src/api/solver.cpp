@@ -5,8 +5,10 @@
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
+#include "train/update.hpp"
 
 #include <cmath>
+#include <optional>
 
 namespace dlprim {
 
@@ -34,6 +36,16 @@ void check(const SolverOptions& o) {
     require(o.accumulate >= 1, "accumulate must be at least 1");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");
+    require(std::isfinite(o.loss_scale) && o.loss_scale >= 0 && o.loss_scale_steps >= 1,
+            "loss_scale must be a number of at least 0, and loss_scale_steps at least 1");
+}
+
+/// The loss scale of a net that has one.
+std::optional<Tensor> scale_of(NetImpl& net) {
+    const Executor& executor = *net.built().executor;
+    const ValueId id = executor.plan().graph.find(loss_scale_name);
+    if (id == no_value) return std::nullopt;
+    return executor.tensor(id);
 }
 
 }  // namespace
@@ -44,6 +56,8 @@ Solver::Solver(Net& net, const SolverOptions& options)
     impl_->options = options;
     impl_->rate = options.learning_rate;
     net.impl().attach_solver(options);
+    if (std::optional<Tensor> scale = scale_of(net.impl()))
+        scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
 
 Solver::~Solver() = default;
@@ -62,6 +76,14 @@ double Solver::learning_rate() const {
 }
 std::uint64_t Solver::steps() const {
     return impl_->updates;
+}
+
+double Solver::loss_scale() {
+    const std::optional<Tensor> scale = scale_of(net_.impl());
+    if (!scale) return 1;
+    float value = 0;
+    scale->copy_to_host(&value, sizeof(value));
+    return value;
 }
 
 void Solver::step() {

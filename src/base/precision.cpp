@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of precisions, and which of them are offered.
+// Names of precisions.
 #include <dlprim/precision.hpp>
 
 #include "base/text.hpp"
@@ -7,17 +7,24 @@
 namespace dlprim {
 
 std::string_view name_of(Precision precision) noexcept {
-    return precision == Precision::tf32 ? "tf32" : "fp32";
+    switch (precision) {
+        case Precision::tf32:
+            return "tf32";
+        case Precision::fp16:
+            return "fp16";
+        case Precision::bf16:
+            return "bf16";
+        default:
+            return "fp32";
+    }
 }
 
 Precision parse_precision(std::string_view name) {
-    for (const Precision precision : {Precision::fp32, Precision::tf32})
+    for (const Precision precision :
+         {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
         if (name == name_of(precision)) return precision;
-    if (name == "fp16" || name == "bf16")
-        fail(ErrorKind::unsupported, "precision ", name,
-             " is not offered by this version; fp32 and tf32 are");
     fail(ErrorKind::invalid_argument, "there is no precision '", name,
-         "'; fp32 and tf32 are offered");
+         "'; fp32, tf32, fp16 and bf16 are offered");
 }
 
 }  // namespace dlprim

@@ -19,16 +19,39 @@ std::string float_literal(double value) {
     return out.str();
 }
 
-/// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls.
+DType stored(const std::vector<Operand>& inputs, const EpilogueStage& stage) {
+    return inputs.empty() ? DType::f32 : inputs[static_cast<std::size_t>(stage.operand)].dtype;
+}
+
+// Functions that read one or four halves or bfloat16 as floats.
+constexpr const char* readers = R"(
+float epilogue_half(global const ushort* p) { return vload_half(0, (global const half*)p); }
+float4 epilogue_half_4(global const ushort* p) {
+    return ((ulong)p & 7) == 0 ? vloada_half4(0, (global const half*)p) : vload_half4(0, (global const half*)p);
+}
+float epilogue_bfloat(global const ushort* p) { return as_float((uint)*p << 16); }
+float4 epilogue_bfloat_4(global const ushort* p) {
+    const ushort4 bits = ((ulong)p & 7) == 0 ? *(global const ushort4*)p : vload4(0, p);
+    return as_float4(convert_uint4(bits) << 16);
+}
+)";
+
+// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls. For all
+// operands float, `inputs` is empty.
 void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
-                     int lanes) {
+                     const std::vector<Operand>& inputs, int lanes) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
     std::ostringstream body;
     int adds = 0, number = 0;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
-            body << " (v) += *(global const " << type << "*)(e" << adds << " + e" << adds
-                 << "_offset + (at));";
+            const DType dtype = stored(inputs, stage);
+            const std::string element = cat("(e", adds, " + e", adds, "_offset + (at))");
+            if (dtype == DType::f32)
+                body << " (v) += *(global const " << type << "*)" << element << ';';
+            else
+                body << " (v) += epilogue_" << (dtype == DType::f16 ? "half" : "bfloat")
+                     << (lanes > 1 ? "_4" : "") << element << ';';
             ++adds;
         } else {
             const std::string function = cat(name, "_activation_", number++);
@@ -42,32 +65,54 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
     os << "#define " << name << "(v, at) do {" << body.str() << " } while (0)\n";
 }
 
-}  // namespace
-
-std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
+// For all operands float, `inputs` is empty.
+std::string make_epilogue(std::string source, const Epilogue& epilogue,
+                          const std::vector<Operand>& inputs, int lanes) {
     std::ostringstream head, parameters, aligned;
     int adds = 0;
+    bool narrow = false;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind != EpilogueStage::Kind::add) continue;
-        parameters << ", global const float* e" << adds << ", ulong e" << adds << "_offset";
+        const bool is_float = stored(inputs, stage) == DType::f32;
+        narrow = narrow || !is_float;
+        parameters << ", global const " << (is_float ? "float" : "ushort") << "* e" << adds
+                   << ", ulong e" << adds << "_offset";
         aligned << " && (e" << adds << "_offset & 3) == 0";
         ++adds;
     }
     const std::string word = "EPILOGUE_PARAMETERS";
     for (std::size_t at = source.find(word); at != std::string::npos; at = source.find(word))
         source.replace(at, word.size(), parameters.str());
-    define_epilogue(head, "EPILOGUE", epilogue, lanes);
+    if (narrow) head << readers;
+    define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes);
     if (source.find("EPILOGUE4") != std::string::npos) {
-        define_epilogue(head, "EPILOGUE4", epilogue, 4);
+        define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4);
         head << "#define EPILOGUE_ALIGNED (1" << aligned.str() << ")\n";
     }
     return cat(head.str(), source);
+}
+
+}  // namespace
+
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
+    return make_epilogue(std::move(source), epilogue, {}, lanes);
+}
+
+std::string with_epilogue(std::string source, const Problem& problem, int lanes) {
+    return make_epilogue(std::move(source), problem.epilogue, problem.inputs, lanes);
 }
 
 void bind_epilogue(KernelCall& call, const Epilogue& epilogue) {
     int adds = 0;
     for (const EpilogueStage& stage : epilogue)
         if (stage.kind == EpilogueStage::Kind::add) call.tensor(cat("e", adds++), stage.operand);
+}
+
+void bind_epilogue(KernelCall& call, const Problem& problem) {
+    int adds = 0;
+    for (const EpilogueStage& stage : problem.epilogue)
+        if (stage.kind == EpilogueStage::Kind::add)
+            call.tensor(cat("e", adds++), stage.operand, size_of(stored(problem.inputs, stage)));
 }
 
 HostEpilogue::HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> operands) {

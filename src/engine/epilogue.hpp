@@ -22,8 +22,12 @@ namespace dlprim {
 /// (one pair an add stage) and EPILOGUE(v, at) defined in front. `lanes` over 1: v is a vector of
 /// that many floats and `at` the element, aligned to it, of its first lane.
 std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes = 1);
+/// The same for a problem whose add operands may be half or bfloat16 (`ushort` parameters), which
+/// may begin anywhere.
+std::string with_epilogue(std::string source, const Problem& problem, int lanes = 1);
 /// Binds e0, e1, ... of a kernel made by with_epilogue().
 void bind_epilogue(KernelCall& call, const Epilogue& epilogue);
+void bind_epilogue(KernelCall& call, const Problem& problem);
 
 /// The epilogue on the host, with operands bound.
 class HostEpilogue {

@@ -416,6 +416,16 @@ void host_copy(HostPool& pool, const PaddedCopy& whole, const std::byte* x, std:
     });
 }
 
+Verdict copy_verdict(const Problem& problem) {
+    if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
+    const DType dtype = problem.outputs[0].dtype;
+    for (const Operand& input : problem.inputs)
+        if (input.dtype != dtype)
+            return Verdict::no(
+                cat("it only moves data: ", name_of(input.dtype), " stays ", name_of(input.dtype)));
+    return Verdict::yes();
+}
+
 double copy_seconds(const Traits& device, const Problem& problem, int calls) {
     double bytes = 0;
     for (const Operand& output : problem.outputs)

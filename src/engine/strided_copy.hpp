@@ -42,6 +42,9 @@ PaddedCopy merged(const PaddedCopy& copy);
 void add_copy(KernelLaunch& launch, ContextImpl& context, const PaddedCopy& copy, int x, int y);
 void host_copy(HostPool& pool, const PaddedCopy& copy, const std::byte* x, std::byte* y);
 
+/// No, unless the problem asks for what copies do: no epilogue, and one type throughout.
+Verdict copy_verdict(const Problem& problem);
+
 /// The kernel file that add_copy compiles, for Engine::sources().
 constexpr const char* strided_copy_source = "engine/strided_copy.cl";
 

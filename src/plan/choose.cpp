@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "engine/database.hpp"
 #include "engine/put_aside.hpp"
+#include "engine/storage.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
@@ -324,10 +325,16 @@ Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
     };
     for (ValueId id : node.inputs) problem.inputs.push_back(operand(id));
     for (ValueId id : node.outputs) problem.outputs.push_back(operand(id));
-    if (node.precision == Precision::fp32) return problem;
-    for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
-        if (engine->computes_in(node.precision) && engine->is_applicable(device, problem))
-            problem.precision = node.precision;
+    // What 16 bits round, the 11 bits of tf32 round less.
+    const bool narrow = node.precision == Precision::fp16 || node.precision == Precision::bf16;
+    for (const Precision precision : {node.precision, narrow ? Precision::tf32 : Precision::fp32}) {
+        if (precision == Precision::fp32) break;
+        problem.precision = precision;
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
+            if (engine->computes_in(precision) && engine->is_applicable(device, problem))
+                return problem;
+    }
+    problem.precision = Precision::fp32;
     return problem;
 }
 
@@ -389,6 +396,39 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
     const double stage =
         2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
     return fused_seconds <= alone_seconds + stage;
+}
+
+double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,
+                     const std::vector<char>& constant) {
+    const Traits& device = context.traits();
+    const Problem problem = problem_of(device, graph, node, constant);
+    const auto best = [&](bool forced) {
+        double seconds = std::numeric_limits<double>::infinity();
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host)) {
+            if (forced && engine->name() != node.engine) continue;
+            if (!usable(context, *engine, problem)) continue;
+            for (const LayoutChoice& layouts : engine->layouts(device, problem)) {
+                const Problem laid = with_layouts(problem, layouts);
+                seconds = std::min(
+                    seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
+            }
+        }
+        return seconds;
+    };
+    if (node.engine.empty()) return best(false);
+    if (!node.engine_by_type) return best(true);
+    // An engine that is forced on a type stays so wherever it applies to the node in float.
+    Problem plain = problem;
+    for (auto* operands : {&plain.inputs, &plain.outputs})
+        for (Operand& operand : *operands)
+            if (is_activation_type(operand.dtype)) operand.dtype = DType::f32;
+    const Engine* engine = EngineRegistry::instance().find(node.engine);
+    return best(engine != nullptr && engine->op() == plain.op && engine->on_host() == device.host &&
+                usable(context, *engine, plain));
+}
+
+bool stores_narrow(const Traits& device) {
+    return !device.host && !device.wide_vectors;
 }
 
 std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph,

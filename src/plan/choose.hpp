@@ -19,7 +19,8 @@ struct Choice {
 };
 
 /// The problem that a node poses on a device, all layouts plain. `constant` by ValueId. Its
-/// precision is the node's where an engine that applies has a way for it, else fp32.
+/// precision is the node's where an engine that applies has a way for it; in place of fp16 and bf16
+/// tf32, where there is one for that; else fp32.
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
                    const std::vector<char>& constant);
 
@@ -33,6 +34,15 @@ std::vector<char> constant_values(const Graph& graph);
 /// Whether some engine of the device can run the node, and not at a price over doing without its
 /// last epilogue stage. The test that fuse_epilogues asks.
 bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
+
+/// What the fastest engine takes for the node by its estimate, in the best layout and without
+/// conversions; infinity where none applies. What lower_precision asks.
+double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,
+                     const std::vector<char>& constant);
+
+/// Whether activations of fp16 and bf16 are stored in 16 bits: on GPUs. On CPUs the fast engines,
+/// those of blocked layouts, compute on float vectors as they lie in memory.
+bool stores_narrow(const Traits& device);
 
 /// The choices, one a node. Throws Error naming the node and every engine's reason where none
 /// applies, and where a forced engine does not apply. `notes` gets remarks.

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/database.hpp"
 #include "engine/put_aside.hpp"
+#include "engine/storage.hpp"
 #include "graph/operator.hpp"
 #include "plan/choose.hpp"
 
@@ -68,13 +69,16 @@ class Bench {
             const auto bytes =
                 static_cast<std::uint64_t>(operand.shape.numel()) * size_of(operand.dtype);
             std::vector<std::byte> data(bytes);
-            if (operand.dtype == DType::f32) {
+            if (is_activation_type(operand.dtype)) {
                 // A short period is random enough, and quick to make.
-                std::vector<float> values(std::min<std::size_t>(bytes / 4, 65521));
+                const std::size_t each = size_of(operand.dtype);
+                std::vector<float> values(std::min<std::size_t>(bytes / each, 65521));
                 for (float& value : values) value = normal(random);
-                for (std::uint64_t at = 0; at < bytes; at += values.size() * 4)
-                    std::memcpy(data.data() + at, values.data(),
-                                std::min<std::uint64_t>(bytes - at, values.size() * 4));
+                std::vector<std::byte> period(values.size() * each);
+                convert(values.data(), DType::f32, period.data(), operand.dtype, values.size());
+                for (std::uint64_t at = 0; at < bytes; at += period.size())
+                    std::memcpy(data.data() + at, period.data(),
+                                std::min<std::uint64_t>(bytes - at, period.size()));
             }
             inputs_.push_back(context.allocate(bytes));
             context.queue().write({inputs_.back().get(), 0}, data.data(), bytes, true);
@@ -152,10 +156,10 @@ class Bench {
         return packed;
     }
 
-    /// A sample of the first output, if float, against that of the first candidate.
+    /// A sample of the first output, of a type of activations, against that of the first candidate.
     bool agrees(const Problem& problem, const std::vector<BufferRef>& operands) {
         const Operand& output = problem.outputs[0];
-        if (output.dtype != DType::f32) return true;
+        if (!is_activation_type(output.dtype)) return true;
         const Buffer* made = operands[problem.inputs.size()].buffer;
         Memory plain;
         if (!output.layout.is_plain()) {
@@ -163,7 +167,7 @@ class Bench {
             made = plain.get();
         }
         const std::vector<float> values =
-            sample(*made, static_cast<std::uint64_t>(output.shape.numel()));
+            sample(*made, static_cast<std::uint64_t>(output.shape.numel()), output.dtype);
         if (expected_.empty()) {
             expected_ = values;
             return true;
@@ -174,20 +178,25 @@ class Bench {
             error += d * d;
             size += static_cast<double>(expected_[i]) * static_cast<double>(expected_[i]);
         }
-        return error <= 1e-6 * size;  // relative 1e-3 in L2; NaN is not
+        // Relative 1e-3 in L2, 1e-2 where 8 bits are kept; NaN is not.
+        const bool coarse = output.dtype == DType::bf16 || problem.precision == Precision::bf16;
+        return error <= (coarse ? 1e-4 : 1e-6) * size;
     }
 
-    /// All of a buffer's floats, or of many 32 runs, evenly spread, the last at the end.
-    std::vector<float> sample(const Buffer& buffer, std::uint64_t count) {
+    /// All of a buffer's numbers, or of many 32 runs, evenly spread, the last at the end.
+    std::vector<float> sample(const Buffer& buffer, std::uint64_t count, DType dtype) {
         constexpr std::uint64_t runs = 32, run = 8192;
+        const std::uint64_t each = size_of(dtype);
         std::vector<float> values(std::min(count, runs * run));
+        std::vector<std::byte> stored(values.size() * each);
         if (values.size() == count) {
-            context_.queue().read({&buffer, 0}, values.data(), count * sizeof(float), true);
-            return values;
+            context_.queue().read({&buffer, 0}, stored.data(), stored.size(), true);
+        } else {
+            for (std::uint64_t i = 0; i < runs; ++i)
+                context_.queue().read({&buffer, (count - run) * i / (runs - 1) * each},
+                                      stored.data() + i * run * each, run * each, true);
         }
-        for (std::uint64_t i = 0; i < runs; ++i)
-            context_.queue().read({&buffer, (count - run) * i / (runs - 1) * sizeof(float)},
-                                  values.data() + i * run, run * sizeof(float), true);
+        convert(stored.data(), dtype, values.data(), DType::f32, values.size());
         return values;
     }
 

@@ -95,7 +95,8 @@ class Reader {
 
     void read_solver(const JsonView& view) {
         view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon",
-                     "weight_decay", "clip_norm", "clip_value", "accumulate"});
+                     "weight_decay", "clip_norm", "clip_value", "accumulate", "loss_scale",
+                     "loss_scale_steps"});
         SolverOptions& o = config_.solver;
         o.kind =
             static_cast<SolverOptions::Kind>(choice(view, "type", {"sgd", "adam", "adamw"}, 1));
@@ -109,6 +110,8 @@ class Reader {
         o.clip_norm = number(view, "clip_norm", 0, 0);
         o.clip_value = number(view, "clip_value", 0, 0);
         o.accumulate = integer(view, "accumulate", 1, 1);
+        o.loss_scale = number(view, "loss_scale", o.loss_scale, 0);
+        o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
     }
 
     void read_schedule(const JsonView& view) {

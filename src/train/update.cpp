@@ -5,13 +5,21 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
 namespace dlprim {
 
 namespace {
 
+/// Bounds of a loss scale that changes by itself.
+constexpr double least_scale = 0x1p-24, most_scale = 0x1p24;
+
 class UpdateBuilder {
   public:
-    UpdateBuilder(Graph& graph, const SolverOptions& options) : graph_(graph), options_(options) {}
+    UpdateBuilder(Graph& graph, const SolverOptions& options, ValueId loss_scale)
+        : graph_(graph), options_(options), loss_scale_(loss_scale) {}
 
     void run() {
         if (graph_.block_elements() == 0) return;
@@ -19,6 +27,7 @@ class UpdateBuilder {
         gradients_ = graph_.block("@gradients");
         if (options_.accumulate > 1) accumulate();
         graph_.part = Part::update;
+        if (loss_scale_ != no_value) unscale();
         clip();
         if (options_.kind == SolverOptions::Kind::sgd)
             sgd();
@@ -29,10 +38,11 @@ class UpdateBuilder {
     }
 
   private:
-    ValueId state(const char* name) {
+    ValueId state(const char* name) { return add_state(name, graph_.spec(params_)); }
+    ValueId add_state(const char* name, const TensorSpec& spec) {
         Value value;
         value.name = name;
-        value.spec = graph_.spec(params_);
+        value.spec = spec;
         value.role = Role::state;
         return graph_.add_value(std::move(value));
     }
@@ -55,25 +65,79 @@ class UpdateBuilder {
                                          Attrs{{"code", std::string("y0 = 0")}, {"shape", dims}}));
     }
 
-    /// Leaves in factor_ a [1] value that scales gradients, and in gradient_ the expression of a
-    /// gradient element in terms of input x1 and, if there is one, the factor input `factor`.
+    /// Leaves in finite_ 1 where all gradients are, in factor_ what undoes the loss scale, and
+    /// moves the scale, the count of good updates in a row and that of all.
+    void unscale() {
+        const ValueId bad = graph_.pointwise1(
+            "@solver/overflow", "y0 = max[](select(isnan(x0) || isinf(x0), 1, 0))", {gradients_});
+        const TensorSpec one{Shape{1}, DType::f32};
+        const ValueId in_row = add_state("@good_updates", one), all = add_state("@updates", one);
+        const auto log_of = [](double beta) { return beta > 0 ? std::log(beta) : -1e3; };
+        const auto made = graph_.pointwise(
+            "@solver/loss_scale",
+            "bad = x0 > 0; full = x2 + 1 >= p0; t = select(bad, x3, x3 + 1); "
+            "y0 = select(bad, max(x1 * 0.5, min(x1, p1)), "
+            "select(full, min(x1 * 2, max(x1, p2)), x1)); "
+            "y1 = select(bad || full, 0, x2 + 1); y2 = t; y3 = select(bad, 0, 1); y4 = 1 / x1; "
+            "y5 = 0 - expm1(t * p3); y6 = 0 - expm1(t * p4)",
+            {graph_.reshape("@solver/overflow_flat", bad, Shape{1}), loss_scale_, in_row, all},
+            {static_cast<double>(options_.loss_scale_steps), least_scale, most_scale,
+             log_of(options_.beta1), log_of(options_.beta2)});
+        assign(loss_scale_, made[0]);
+        assign(in_row, made[1]);
+        assign(all, made[2]);
+        finite_ = made[3];
+        factor_ = made[4];
+        corrections_ = {made[5], made[6]};
+    }
+
+    /// Leaves in factor_ a [1] value that scales gradients.
     void clip() {
         if (options_.clip_norm <= 0) return;
         // PyTorch's clip_grad_norm_: min(1, limit / (norm + 1e-6)).
         const ValueId squares =
             graph_.pointwise1("@solver/norm", "y0 = sum[](x0 * x0)", {gradients_});
         const ValueId flat = graph_.reshape("@solver/norm_flat", squares, Shape{1});
-        factor_ = graph_.pointwise1("@solver/clip", "y0 = min(1, p0 / (sqrt(x0) + 1e-6))", {flat},
-                                    {options_.clip_norm});
+        if (factor_ == no_value)
+            factor_ = graph_.pointwise1("@solver/clip", "y0 = min(1, p0 / (sqrt(x0) + 1e-6))",
+                                        {flat}, {options_.clip_norm});
+        else
+            factor_ =
+                graph_.pointwise1("@solver/clip", "y0 = x1 * min(1, p0 / (x1 * sqrt(x0) + 1e-6))",
+                                  {flat, factor_}, {options_.clip_norm});
     }
 
-    /// "g = ...;" from x1, the factor (input number `factor` when there is one), decay by x0.
-    std::string gradient(int factor, const std::string& decay) const {
-        std::string g = factor_ == no_value ? "x1" : cat("x1 * x", factor);
+    /// "g = ...;" from x1 and, if there is one, the factor, which becomes the next input; decay by
+    /// x0.
+    std::string gradient(std::vector<ValueId>& inputs, const std::string& decay) const {
+        std::string g = "x1";
+        if (factor_ != no_value) {
+            g = cat("x1 * x", inputs.size());
+            inputs.push_back(factor_);
+        }
         if (options_.clip_value > 0)
             g = cat("min(max(", g, ", -", options_.clip_value, "), ", options_.clip_value, ")");
         if (!decay.empty()) g += " + " + decay + " * x0";
         return "g = " + g + "; ";
+    }
+
+    /// Assignments of the program's outputs, each the expression of its target's new value; where
+    /// gradients are not finite targets keep what they have, which `inputs` holds, too.
+    void update(const char* name, std::string code, std::vector<ValueId> inputs,
+                const std::vector<std::pair<ValueId, std::string>>& changes,
+                const std::vector<double>& scalars) {
+        const std::size_t finite = inputs.size();
+        if (finite_ != no_value) inputs.push_back(finite_);
+        for (std::size_t k = 0; k < changes.size(); ++k) {
+            const auto& [target, expression] = changes[k];
+            const auto old = std::find(inputs.begin(), inputs.end(), target) - inputs.begin();
+            code += finite_ == no_value
+                        ? cat("y", k, " = ", expression)
+                        : cat("y", k, " = select(x", finite, " > 0, ", expression, ", x", old, ")");
+            if (k + 1 < changes.size()) code += "; ";
+        }
+        const auto made = graph_.pointwise(name, code, std::move(inputs), scalars);
+        for (std::size_t k = 0; k < changes.size(); ++k) assign(changes[k].first, made[k]);
     }
 
     void sgd() {
@@ -81,52 +145,58 @@ class UpdateBuilder {
         std::vector<ValueId> inputs{params_, gradients_, graph_.scalar("@lr", DType::f32)};
         const ValueId velocity = moving ? state("@velocity") : no_value;
         if (moving) inputs.push_back(velocity);
-        const int factor = static_cast<int>(inputs.size());
-        if (factor_ != no_value) inputs.push_back(factor_);
-        std::string code = gradient(factor, options_.weight_decay != 0 ? "p0" : "");
-        if (moving)
-            code += cat("v = p1 * x3 + g; y0 = x0 - x2 * ",
-                        options_.nesterov ? "(g + p1 * v)" : "v", "; y1 = v");
-        else
-            code += "y0 = x0 - x2 * g";
-        const auto made = graph_.pointwise("@solver/sgd", code, inputs,
-                                           {options_.weight_decay, options_.momentum});
-        assign(params_, made[0]);
-        if (moving) assign(velocity, made[1]);
+        std::string code = gradient(inputs, options_.weight_decay != 0 ? "p0" : "");
+        std::vector<std::pair<ValueId, std::string>> changes{{params_, "x0 - x2 * g"}};
+        if (moving) {
+            code += "v = p1 * x3 + g; ";
+            changes = {{params_, cat("x0 - x2 * ", options_.nesterov ? "(g + p1 * v)" : "v")},
+                       {velocity, "v"}};
+        }
+        update("@solver/sgd", code, std::move(inputs), changes,
+               {options_.weight_decay, options_.momentum});
     }
 
     void adam() {
         const bool decoupled = options_.kind == SolverOptions::Kind::adamw;
         const ValueId m = state("@moment1"), v = state("@moment2");
-        std::vector<ValueId> inputs{params_,
-                                    gradients_,
-                                    graph_.scalar("@lr", DType::f32),
-                                    m,
-                                    v,
-                                    graph_.scalar("@correction1", DType::f32),
-                                    graph_.scalar("@correction2", DType::f32)};
-        if (factor_ != no_value) inputs.push_back(factor_);
-        std::string code = gradient(7, options_.weight_decay != 0 && !decoupled ? "p0" : "");
+        if (corrections_.empty())
+            corrections_ = {graph_.scalar("@correction1", DType::f32),
+                            graph_.scalar("@correction2", DType::f32)};
+        std::vector<ValueId> inputs{
+            params_,         gradients_,     graph_.scalar("@lr", DType::f32), m, v,
+            corrections_[0], corrections_[1]};
+        std::string code = gradient(inputs, options_.weight_decay != 0 && !decoupled ? "p0" : "");
         code += "m = p1 * x3 + (1 - p1) * g; v = p2 * x4 + (1 - p2) * g * g; ";
         code += decoupled && options_.weight_decay != 0 ? "w = x0 - x2 * p0 * x0; " : "w = x0; ";
-        code += "y0 = w - x2 / x5 * m / (sqrt(v) / sqrt(x6) + p3); y1 = m; y2 = v";
-        const auto made = graph_.pointwise(
-            "@solver/adam", code, inputs,
-            {options_.weight_decay, options_.beta1, options_.beta2, options_.epsilon});
-        assign(params_, made[0]);
-        assign(m, made[1]);
-        assign(v, made[2]);
+        update("@solver/adam", code, std::move(inputs),
+               {{params_, "w - x2 / x5 * m / (sqrt(v) / sqrt(x6) + p3)"}, {m, "m"}, {v, "v"}},
+               {options_.weight_decay, options_.beta1, options_.beta2, options_.epsilon});
     }
 
     Graph& graph_;
     const SolverOptions& options_;
+    const ValueId loss_scale_;
     ValueId params_ = no_value, gradients_ = no_value, accumulated_ = no_value, factor_ = no_value;
+    ValueId finite_ = no_value;         ///< [1]: 1 or 0; with a loss scale
+    std::vector<ValueId> corrections_;  ///< of both moments
 };
 
 }  // namespace
 
-void add_update(Graph& graph, const SolverOptions& options) {
-    UpdateBuilder(graph, options).run();
+ValueId add_loss_scale(Graph& graph, const SolverOptions& options) {
+    const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+        return !node.removed && node.precision == Precision::fp16;
+    });
+    if (!any || options.loss_scale == 0) return no_value;
+    Value value;
+    value.name = loss_scale_name;
+    value.spec = {Shape{1}, DType::f32};
+    value.role = Role::state;
+    return graph.add_value(std::move(value));
+}
+
+void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale) {
+    UpdateBuilder(graph, options, loss_scale).run();
 }
 
 }  // namespace dlprim

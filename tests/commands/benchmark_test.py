@@ -74,17 +74,18 @@ class Benchmark(CommandTest):
 
     def test_precisions(self):
         for flags in ([], ["-a"]):
-            result = self.bench(*flags, "--precision", "tf32", "cpu", self.net)
-            self.assertEqual(result["precision"], "tf32")
-            self.assertRegex(self.text, "(?m)^.*batch 2, .*, tf32$")
-        self.refuse(["precision fp16 is not offered by this version"], "benchmark", "--precision", "fp16", "cpu", self.net)
+            for precision in ("tf32", "fp16", "bf16"):
+                result = self.bench(*flags, "--precision", precision, "cpu", self.net)
+                self.assertEqual(result["precision"], precision)
+                self.assertRegex(self.text, f"(?m)^.*batch 2, .*, {precision}$")
 
     def test_an_operators_own_precision(self):
         net = json.loads(json.dumps(NET))
-        net["operators"][0]["precision"] = "tf32"
-        self.bench("-b", "cpu", self.write("own.json", net))
-        net["operators"][0]["precision"] = "fp16"
-        self.refuse(["own.json", "operators[0].precision", "fp16 is not offered"], "benchmark", "cpu",
+        for precision in ("tf32", "fp16", "bf16"):
+            net["operators"][0]["precision"] = precision
+            self.bench("-b", "cpu", self.write("own.json", net))
+        net["operators"][0]["precision"] = "fp8"
+        self.refuse(["own.json", "operators[0].precision", "'fp8'"], "benchmark", "cpu",
                     self.write("own.json", net))
 
     def test_json_into_what_is_no_file(self):

@@ -199,11 +199,13 @@ class Train(CommandTest):
         self.assert_same_run("whole", "killed")
 
     def test_precisions(self):
-        for precision in ("fp32", "tf32"):
+        for precision in ("fp32", "tf32", "bf16"):
             self.train(precision, "-d", "cpu", "--precision", precision)
         self.assert_same_run("fp32", "tf32")
-        self.refuse(["precision fp16 is not offered"], "train", self.config(), "--out", self.folder / "no",
-                    "--precision", "fp16")
+        self.assert_same_run("fp32", "bf16")
+        self.train("fp16", "-d", "cpu", "--precision", "fp16", solver={"type": "sgd", "loss_scale": 1024})
+        self.refuse(["--precision", "fp8"], "train", self.config(), "--out", self.folder / "no", "--precision", "fp8",
+                    code=2)
         self.assertFalse((self.folder / "no").exists())
 
     def test_checkpoints_kept(self):

@@ -65,7 +65,7 @@ class Tune(CommandTest):
         place = {"DLPRIM_TUNING": str(self.folder / "t.json")}
         self.refuse(["give a NET"], "tune", "-d", "cpu", code=2, **place)
         net = self.write("net.json", NET)
-        self.refuse(["precision bf16 is not offered"], "tune", net, "-d", "cpu", "--precision", "bf16", **place)
+        self.refuse(["--precision"], "tune", net, "-d", "cpu", "--precision", "fp8", code=2, **place)
         self.refuse(["missing.json"], "tune", "-d", "cpu", "--import", self.folder / "missing.json", **place)
         self.refuse(["no tuning database"], "tune", "-d", "cpu", "--import", self.write("bad.json", "[1"), **place)
         self.refuse(["nothing is known"], "tune", "-d", "cpu", "--export", self.folder / "out.json", **place)

@@ -159,12 +159,14 @@ TEST_CASE("wrong kinds name the path", "[json]") {
 
 TEST_CASE("precisions that are not offered", "[json]") {
     CHECK(message(one_operator(", \"precision\": \"fp32\"")) == "no error");
-    CHECK_THAT(message(one_operator(", \"precision\": \"fp16\"")),
+    for (const std::string name : {"tf32", "fp16", "bf16"})
+        CHECK(message(one_operator(", \"precision\": \"" + name + "\"")) == "no error");
+    CHECK_THAT(message(one_operator(", \"precision\": \"fp8\"")),
                ContainsSubstring("net.json:4: operators[1].precision") &&
-                   ContainsSubstring("precision fp16 is not offered by this version"));
-    CHECK_THAT(
-        message(one_operator(", \"precision\": \"exact\"")),
-        ContainsSubstring("operators[1].precision") && ContainsSubstring("'exact'; fp32 and tf32"));
+                   ContainsSubstring("there is no precision 'fp8'"));
+    CHECK_THAT(message(one_operator(", \"precision\": \"exact\"")),
+               ContainsSubstring("operators[1].precision") &&
+                   ContainsSubstring("'exact'; fp32, tf32, fp16 and bf16"));
     CHECK_THAT(message(one_operator(", \"precision\": 32")),
                ContainsSubstring("operators[1].precision must be a string"));
 }

@@ -73,13 +73,11 @@ Traits with_wgmma(bool has) {
 
 }  // namespace
 
-TEST_CASE("precisions have names, and fp16 is not offered", "[precision]") {
-    for (const Precision precision : {Precision::fp32, Precision::tf32})
+TEST_CASE("precisions have names", "[precision]") {
+    for (const Precision precision :
+         {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
         CHECK(parse_precision(name_of(precision)) == precision);
-    check_error(ErrorKind::unsupported, {"precision fp16 is not offered by this version", "tf32"},
-                [] { parse_precision("fp16"); });
-    check_error(ErrorKind::unsupported, {"bf16"}, [] { parse_precision("bf16"); });
-    check_error(ErrorKind::invalid_argument, {"'fp8'", "fp32", "tf32"},
+    check_error(ErrorKind::invalid_argument, {"'fp8'", "fp32", "tf32", "fp16", "bf16"},
                 [] { parse_precision("fp8"); });
 }
 
@@ -109,7 +107,7 @@ TEST_CASE("an operator's precision is that of all it becomes", "[precision]") {
 }
 
 TEST_CASE("without a way for it problems are those of fp32", "[precision]") {
-    const Graph graph = graph_of(Precision::tf32, true);
+    const Graph graph = graph_of(GENERATE(Precision::tf32, Precision::fp16, Precision::bf16), true);
     for (const Node& node : graph.nodes)
         CHECK(problem_of(with_wgmma(false), graph, node, {}).precision == Precision::fp32);
 }

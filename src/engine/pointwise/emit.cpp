@@ -455,7 +455,11 @@ std::string Emitter::helper_text(const std::string& name) const {
         os << "" << V << " " << name << "(global const " << S << "* p, " << id << " o) {\n";
         const std::string raw = wide(S, W);
         if (dtype == DType::f16) {
-            os << "    return convert_" << V << "(vload_half" << W << "(0, p + o));\n}\n";
+            const std::string loose = cat("vload_half", W, "(0, p + o)");
+            os << "    return convert_" << V << "("
+               << (aligned_ ? cat("(o & ", W - 1, ") == 0 ? vloada_half", W, "(0, p + o) : ", loose)
+                            : loose)
+               << ");\n}\n";
             return os.str();
         }
         if (kind == "lda")
@@ -497,10 +501,16 @@ std::string Emitter::helper_text(const std::string& name) const {
                 os << "    vstore" << w << "(" << text << ", 0, p + o);\n";
         };
         switch (dtype) {
-            case DType::f16:
-                os << "    vstore_half" << (w == 1 ? std::string() : cat(w)) << "_rte(convert_" << f
-                   << "(v), 0, p + o);\n";
+            case DType::f16: {
+                const std::string lanes = w == 1 ? std::string() : cat(w);
+                const std::string stored =
+                    cat("_half", lanes, "_rte(convert_", f, "(v), 0, p + o);\n");
+                os << "    ";
+                if (aligned_ && w > 1)
+                    os << "if ((o & " << w - 1 << ") == 0) vstorea" << stored << "    else ";
+                os << "vstore" << stored;
                 break;
+            }
             case DType::bf16:
                 os << "    const " << f << " x = convert_" << f << "(v);\n    " << u << " b = as_"
                    << u << "(x);\n    b = select((b + 0x7fff + ((b >> 16) & 1)) >> 16, (" << u

@@ -18,8 +18,8 @@ class Differentiator {
     void run() {
         mark_dependent();
         graph_.part = Part::backward;
-        seed();
         const auto last = static_cast<NodeId>(graph_.nodes.size()) - 1;
+        seed();
         for (NodeId node = last; node >= 0; --node) visit(node);
         for (std::size_t i = 0; i < dependent_.size(); ++i) {
             const auto id = static_cast<ValueId>(i);
@@ -67,7 +67,11 @@ class Differentiator {
                 const Shape& shape = graph_.shape(id);
                 const std::vector<float> weights(static_cast<std::size_t>(shape.numel()),
                                                  static_cast<float>(loss->second));
-                add(id, graph_.constant(cat("@weight/", name), shape, weights));
+                ValueId dy = graph_.constant(cat("@weight/", name), shape, weights);
+                if (options_.loss_scale != no_value)
+                    dy = graph_.pointwise1(cat("@scaled/", name), "y0 = x0 * x1",
+                                           {dy, options_.loss_scale});
+                add(id, dy);
             }
         }
     }

@@ -26,6 +26,7 @@ struct DifferentiateOptions {
     /// true: each output has a value "@grad/<output>" with role input that the user feeds; false: a
     /// loss starts from its weight at every element, other outputs from nothing.
     bool seeds_are_inputs = false;
+    ValueId loss_scale = no_value;  ///< [1]: multiplies what losses start from
 };
 /// Adds the nodes of backward. Afterwards graph.gradients maps trainable parameters (and inputs) to
 /// their gradients; values that several nodes read get their gradients summed by one pointwise
@@ -51,5 +52,13 @@ void merge_pointwise(Graph& graph);
 /// graph without tombstones; returns whether it changed anything. Then more may merge, and more may
 /// be found by another call.
 bool recompute_pointwise(Graph& graph, const Traits& device);
+
+/// Gives values between nodes of precision fp16 or bf16 that type, where `seconds` says of the
+/// nodes that make and read them that some engine takes it (infinity: none does), and that they
+/// take no longer together. Of at least `least` elements, and never: parameters and what is made of
+/// them alone, their gradients, what is seen outside of the graph, and statistics, that is, what is
+/// small beside what it is made from. The last of the passes: others expect float.
+void lower_precision(Graph& graph, std::int64_t least,
+                     const std::function<double(const Graph&, const Node&)>& seconds);
 
 }  // namespace dlprim

@@ -224,6 +224,8 @@ void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
     for (ValueId input : node.inputs) readers_[at(input)].insert(id);
     if (producer == outside) return;
     const Node& taken = graph_.nodes[at(producer)];
+    // What one of them has to compute in float, both do.
+    if (taken.precision != node.precision) node.precision = Precision::fp32;
     node.fused.push_back(taken.name);
     node.fused.insert(node.fused.end(), taken.fused.begin(), taken.fused.end());
 }

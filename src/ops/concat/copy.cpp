@@ -13,8 +13,7 @@ class ConcatCopy : public Engine {
     std::string_view op() const override { return "Concat"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
-        return Verdict::yes();
+        return copy_verdict(problem);
     }
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         return concat::layouts(device, problem);

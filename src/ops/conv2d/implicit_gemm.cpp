@@ -51,8 +51,9 @@ class ImplicitGemm : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, pack_path, split_sum_source, phase_fill_source,
-                "common/gemm_tile.clh"};
+        return {
+            source_path,   pack_path, split_sum_source, phase_fill_source, "common/gemm_tile.clh",
+            storage_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -183,17 +184,18 @@ class ImplicitGemm : public Engine {
         const bool direct = d.taps == 1 && !d.flat && job.stride_h == 1 && job.stride_w == 1 &&
                             job.pad_h == 0 && job.pad_w == 0 && job.out_h == job.x_h &&
                             job.out_w == job.x_w;
-        const std::string options = gemm_tile_options(tile) +
-                                    define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
-                                    define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
-                                    define("FLAT_CHANNELS", d.flat ? job.group_in : 0) +
-                                    define("CHANNEL_TAIL", job.group_in % gemm_depth != 0) +
-                                    define("X_QUADS", direct && quads) + define("Y_DENSE", dense) +
-                                    define("Y_QUADS", dense && quads);
-        const auto program = context.build(
-            {source_path,
-             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
-             options});
+        const std::string options =
+            gemm_tile_options(tile) + define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+            define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
+            define("FLAT_CHANNELS", d.flat ? job.group_in : 0) +
+            define("CHANNEL_TAIL", job.group_in % gemm_depth != 0) +
+            define("X_QUADS", direct && quads) + define("Y_DENSE", dense) +
+            define("Y_QUADS", dense && quads) + image_options(problem, split);
+        const auto program =
+            context.build({source_path,
+                           split ? with_epilogue(kernel_source(source_path), Epilogue{})
+                                 : with_epilogue(kernel_source(source_path), problem),
+                           options});
         const std::int64_t pixels = job.n * job.out_h * job.out_w;
         const std::int64_t tiles_m = ceil_div(job.group_out, tile.bm());
         const std::int64_t tiles_n = ceil_div(pixels, tile.bn());
@@ -201,8 +203,11 @@ class ImplicitGemm : public Engine {
                         group_range(tiles_m * tiles_n * job.groups * splits, tile.threads()));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
-        call.tensor("x", 0).tensor_at("w", 1, weight_bytes).tensor("bias", bias ? 2 : 1);
-        call.tensor("y", split ? result + 1 : result);
+        call.tensor("x", 0, dlprim::size_of(problem.inputs[0].dtype))
+            .tensor_at("w", 1, weight_bytes)
+            .tensor("bias", bias ? 2 : 1);
+        call.tensor("y", split ? result + 1 : result,
+                    split ? 4 : dlprim::size_of(problem.outputs[0].dtype));
         const std::pair<const char*, std::int64_t> sizes[] = {
             {"has_bias", bias},
             {"pixels", pixels},
@@ -218,7 +223,7 @@ class ImplicitGemm : public Engine {
             call.scalar(parameter, static_cast<std::int32_t>(value));
         bind_images(call, job);
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
-        if (!split) bind_epilogue(call, problem.epilogue);
+        if (!split) bind_epilogue(call, problem);
         call.check();
         launch.add(std::move(call));
     }

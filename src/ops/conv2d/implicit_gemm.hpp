@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/storage.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/options.hpp"
 
@@ -57,8 +58,17 @@ TuneSpace gemm_tune_space(const Traits& device, const Tuning& standard);
 /// No, with the reason, unless all operands are float and every index that kernels count in 32
 /// bits fits.
 Verdict index_verdict(const Problem& problem);
-/// The same, and the smallest tile fits the device.
+/// The same, where images (not weights, bias, filter gradients) may be f16 and bf16, too.
+Verdict narrow_index_verdict(const Problem& problem);
+/// That, and the smallest tile fits the device.
 Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
+
+/// No unless all is float, but images and epilogue operands, which may be f16 and bf16, too.
+Verdict image_verdict(const Problem& problem);
+/// Compiler options of a kernel that reads and writes the problem's images, A being its first
+/// input, B the second of a filter gradient; C the output, or the parts of a split sum: those are
+/// float.
+std::string image_options(const Problem& problem, bool split);
 
 /// Adds the call that makes the problem's output from `splits` parts in the workspace, from byte
 /// `parts_at` of it on, with bias and epilogue (kernels/conv2d/split_sum.cl): from pixel
@@ -83,6 +93,7 @@ void bind_images(KernelCall& call, const DenseJob& job);
 
 /// The forward geometry; images of a 1x1 convolution are one row.
 Geometry flattened(const Problem& problem);
+/// Of the output as float: parts of split sums are.
 double output_bytes(const Problem& problem);
 
 /// `items` work-items in groups of `group`, or of what the device allows.

@@ -22,7 +22,7 @@ class ImplicitGemmFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, split_sum_source, "common/gemm_tile.clh"};
+        return {source_path, split_sum_source, "common/gemm_tile.clh", storage_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -61,20 +61,23 @@ class ImplicitGemmFilter : public Engine {
         const Geometry g = flattened(problem);
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
-        const std::string options = gemm_tile_options(tile) + define("KERNEL_H", g.kh) +
-                                    define("KERNEL_W", g.kw) +
-                                    define("CHANNEL_QUADS", g.group_in() % 4 == 0);
-        const auto program = context.build(
-            {source_path,
-             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
-             options});
+        const std::string options =
+            gemm_tile_options(tile) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+            define("CHANNEL_QUADS", g.group_in() % 4 == 0) + image_options(problem, split);
+        const auto program =
+            context.build({source_path,
+                           split ? with_epilogue(kernel_source(source_path), Epilogue{})
+                                 : with_epilogue(kernel_source(source_path), problem),
+                           options});
         const GemmSize size = size_of(problem);
         const std::int64_t tiles_m = ceil_div(size.rows, tile.bm());
         const std::int64_t tiles_n = ceil_div(size.columns, tile.bn());
         KernelCall call(program, "implicit_gemm_filter",
                         group_range(tiles_m * tiles_n * g.groups * part.count, tile.threads()));
         const int result = static_cast<int>(problem.inputs.size());
-        call.tensor("x", 0).tensor("dy", 1).tensor("dweight", split ? result + 1 : result);
+        call.tensor("x", 0, dlprim::size_of(problem.inputs[0].dtype))
+            .tensor("dy", 1, dlprim::size_of(problem.inputs[1].dtype))
+            .tensor("dweight", split ? result + 1 : result);
         const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", size.depth},
                                                               {"part_pixels", part.pixels},
                                                               {"groups", g.groups},
@@ -95,7 +98,7 @@ class ImplicitGemmFilter : public Engine {
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
-        if (!split) bind_epilogue(call, problem.epilogue);
+        if (!split) bind_epilogue(call, problem);
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));

@@ -123,7 +123,7 @@ Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem) {
         return Verdict::no(cat("it needs work-groups of ", smallest.threads(), " and ",
                                local_bytes(smallest), " bytes of local memory, the device has ",
                                device.max_work_group, " and ", device.local_bytes));
-    return index_verdict(problem);
+    return narrow_index_verdict(problem);
 }
 
 void bind_images(KernelCall& call, const DenseJob& job) {
@@ -153,11 +153,16 @@ double output_bytes(const Problem& problem) {
     return 4.0 * static_cast<double>(problem.outputs[0].shape.numel());
 }
 
-Verdict index_verdict(const Problem& problem) {
-    for (const auto* operands : {&problem.inputs, &problem.outputs})
-        for (const Operand& operand : *operands)
-            if (operand.dtype != DType::f32)
-                return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+std::string image_options(const Problem& problem, bool split) {
+    const bool filter = problem.op == backward_filter_type;
+    return storage_options({{'A', problem.inputs[0].dtype},
+                            {'B', filter ? problem.inputs[1].dtype : DType::f32},
+                            {'C', split ? DType::f32 : problem.outputs[0].dtype}});
+}
+
+namespace {
+
+Verdict sizes_verdict(const Problem& problem) {
     const Geometry g = Geometry::of(problem);
     const double limit = 2147000000.0, small = 1 << 29;
     const auto product = [](std::initializer_list<std::int64_t> sizes) {
@@ -175,24 +180,43 @@ Verdict index_verdict(const Problem& problem) {
     return Verdict::yes();
 }
 
+}  // namespace
+
+Verdict index_verdict(const Problem& problem) {
+    if (Verdict verdict = storage_verdict(problem, {}, false); !verdict) return verdict;
+    return sizes_verdict(problem);
+}
+
+Verdict image_verdict(const Problem& problem) {
+    if (problem.op == backward_filter_type) return storage_verdict(problem, {0, 1}, false);
+    return storage_verdict(problem, {0}, true);
+}
+
+Verdict narrow_index_verdict(const Problem& problem) {
+    if (Verdict verdict = image_verdict(problem); !verdict) return verdict;
+    return sizes_verdict(problem);
+}
+
 void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                    std::int64_t splits, std::uint64_t parts_at, std::int64_t first_pixel) {
     const Shape& shape = problem.outputs[0].shape;
     const std::int64_t plane = shape[2] * shape[3];
     const std::int64_t begin = first_pixel == 0 ? 0 : first_pixel / plane * shape[1] * plane;
-    const auto program = context.build(
-        {split_sum_source, with_epilogue(kernel_source(split_sum_source), problem.epilogue), ""});
+    const auto program =
+        context.build({split_sum_source, with_epilogue(kernel_source(split_sum_source), problem),
+                       storage_options({{'C', problem.outputs[0].dtype}})});
     KernelCall call(program, "split_sum", rounded_range(context.traits(), shape.numel() - begin));
     const int result = static_cast<int>(problem.inputs.size());
     const bool bias = problem.op == forward_type && has_bias(problem);
     call.tensor_at("parts", result + 1, parts_at);
-    call.tensor("bias", bias ? 2 : result + 1).tensor("y", result);
+    call.tensor("bias", bias ? 2 : result + 1)
+        .tensor("y", result, size_of(problem.outputs[0].dtype));
     call.scalar("count", shape.numel()).scalar("begin", begin);
     call.scalar("splits", static_cast<std::int32_t>(splits));
     call.scalar("has_bias", std::int32_t(bias));
     call.scalar("channels", static_cast<std::int32_t>(shape[1]));
     call.scalar("plane", plane).scalar("pixel", first_pixel == 0 ? 0 : first_pixel % plane);
-    bind_epilogue(call, problem.epilogue);
+    bind_epilogue(call, problem);
     call.check();
     launch.add(std::move(call));
 }
@@ -203,11 +227,13 @@ bool has_empty_phase(const std::vector<DenseJob>& jobs) {
 
 void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& problem) {
     const std::int64_t count = problem.outputs[0].shape.numel();
-    const auto program = context.build(
-        {phase_fill_source, with_epilogue(kernel_source(phase_fill_source), problem.epilogue), ""});
+    const auto program =
+        context.build({phase_fill_source, with_epilogue(kernel_source(phase_fill_source), problem),
+                       storage_options({{'C', problem.outputs[0].dtype}})});
     KernelCall call(program, "phase_fill", rounded_range(context.traits(), count));
-    call.tensor("y", static_cast<int>(problem.inputs.size())).scalar("count", count);
-    bind_epilogue(call, problem.epilogue);
+    call.tensor("y", static_cast<int>(problem.inputs.size()), size_of(problem.outputs[0].dtype))
+        .scalar("count", count);
+    bind_epilogue(call, problem);
     call.check();
     launch.add(std::move(call));
 }

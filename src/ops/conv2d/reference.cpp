@@ -4,6 +4,7 @@
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/implicit_gemm.hpp"
 #include "ops/conv2d/options.hpp"
 
 #include <limits>
@@ -22,13 +23,10 @@ class Reference : public Engine {
     std::string_view name() const override { return name_; }
     std::string_view op() const override { return op_; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path}; }
+    std::vector<std::string> sources() const override { return {source_path, storage_source}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        for (const auto* operands : {&problem.inputs, &problem.outputs})
-            for (const Operand& operand : *operands)
-                if (operand.dtype != DType::f32)
-                    return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+        if (Verdict verdict = image_verdict(problem); !verdict) return verdict;
         for (const auto* operands : {&problem.inputs, &problem.outputs})
             for (const Operand& operand : *operands)
                 for (const std::int64_t size : operand.shape.dims())
@@ -49,8 +47,8 @@ class Reference : public Engine {
                                   const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
         const auto program =
-            context.build({source_path, with_epilogue(kernel_source(source_path), problem.epilogue),
-                           std::string()});
+            context.build({source_path, with_epilogue(kernel_source(source_path), problem),
+                           image_options(problem, false)});
         const std::int64_t count = problem.outputs[0].shape.numel();
         std::size_t group = 64;
         while (group > context.traits().max_work_group) group /= 2;
@@ -59,14 +57,18 @@ class Reference : public Engine {
         range.local[0] = group;
         KernelCall call(program, kernel_, range);
         const int result = static_cast<int>(problem.inputs.size());
+        const std::size_t first = size_of(problem.inputs[0].dtype),
+                          made = size_of(problem.outputs[0].dtype);
         if (op_ == forward_type) {
             const bool bias = has_bias(problem);
-            call.tensor("x", 0).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
-            call.tensor("y", result).scalar("has_bias", std::int32_t(bias));
+            call.tensor("x", 0, first).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
+            call.tensor("y", result, made).scalar("has_bias", std::int32_t(bias));
         } else if (op_ == backward_data_type) {
-            call.tensor("dy", 0).tensor("weight", 1).tensor("dx", result);
+            call.tensor("dy", 0, first).tensor("weight", 1).tensor("dx", result, made);
         } else {
-            call.tensor("x", 0).tensor("dy", 1).tensor("dweight", result);
+            call.tensor("x", 0, first)
+                .tensor("dy", 1, size_of(problem.inputs[1].dtype))
+                .tensor("dweight", result);
             call.scalar("batch", static_cast<std::int32_t>(g.n));
         }
         call.scalar("count", count);
@@ -76,7 +78,7 @@ class Reference : public Engine {
             {"sw", g.sw}, {"pt", g.pt}, {"pl", g.pl}, {"dh", g.dh},         {"dw", g.dw}};
         for (const auto& [parameter, value] : sizes)
             call.scalar(parameter, static_cast<std::int32_t>(value));
-        bind_epilogue(call, problem.epilogue);
+        bind_epilogue(call, problem);
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));

@@ -121,10 +121,9 @@ std::unique_ptr<Operator> make_backward() {
 }
 
 Verdict check(const Problem& problem) {
-    const DType table =
-        problem.op == forward_type ? problem.inputs[1].dtype : problem.outputs[0].dtype;
-    if (table != DType::f32)
-        return Verdict::no(cat("it works on float tables, this one is ", name_of(table)));
+    for (const Operand* operand : {&problem.inputs[1], &problem.outputs[0]})
+        if (operand->dtype != DType::f32)
+            return Verdict::no(cat("it works on float, this is ", name_of(operand->dtype)));
     switch (problem.inputs[0].dtype) {
         case DType::f16:
         case DType::bf16:

@@ -129,7 +129,8 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) {
 
 Verdict is_applicable(const Problem& problem) {
     if (!problem.epilogue.empty()) return Verdict::no("interpolation has no epilogue");
-    if (problem.inputs[0].dtype != DType::f32) return Verdict::no("it computes in float only");
+    if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
+        return Verdict::no("it computes in float only");
     return Verdict::yes();
 }
 

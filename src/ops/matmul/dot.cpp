@@ -106,7 +106,7 @@ class Dot : public MatMulEngine {
         range.local = {1, 1, 1};
         KernelCall call(program, "matmul_dot", range);
         call.tensor("a", g.a).tensor("b", g.b);
-        bind_output(call, g);
+        bind_output(call, problem, g);
         bind_batch(call, g);
         call.scalar("m", static_cast<std::int32_t>(g.m))
             .scalar("n", static_cast<std::int32_t>(g.n))

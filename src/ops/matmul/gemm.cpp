@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "engine/storage.hpp"
 #include "ops/matmul/options.hpp"
 
 #include <cctype>
@@ -152,13 +153,10 @@ Gemm gemm_of(const Problem& problem) {
     return g;
 }
 
-Verdict check_gemm(const Problem& problem) {
-    for (const Operand& operand : problem.inputs)
-        if (operand.dtype != DType::f32)
-            return Verdict::no(cat("it computes in float, an input is ", name_of(operand.dtype)));
-    if (problem.outputs.at(0).dtype != DType::f32)
-        return Verdict::no(
-            cat("it writes float, the output is ", name_of(problem.outputs[0].dtype)));
+Verdict check_gemm(const Problem& problem, bool narrow) {
+    const Verdict stored =
+        narrow ? storage_verdict(problem, {0, 1}, true) : storage_verdict(problem, {}, false);
+    if (!stored) return stored;
     int adds = 0;
     for (const EpilogueStage& stage : problem.epilogue)
         adds += stage.kind == EpilogueStage::Kind::add;
@@ -216,10 +214,30 @@ void bind_batch(KernelCall& call, const Gemm& gemm) {
     call.scalar("b_batch", gemm.batch.empty() ? std::int64_t{0} : gemm.batch[0].b);
 }
 
-void bind_output(KernelCall& call, const Gemm& gemm) {
-    call.tensor("bias", gemm.bias >= 0 ? gemm.bias : gemm.c);
-    call.tensor("residual", gemm.residual >= 0 ? gemm.residual : gemm.c);
-    call.tensor("c", gemm.c);
+std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split) {
+    const bool residual = !split && gemm.residual >= 0;
+    return storage_options(
+        {{'A', problem.inputs[0].dtype},
+         {'B', problem.inputs[1].dtype},
+         {'C', split ? DType::f32 : problem.outputs[0].dtype},
+         {'R',
+          residual ? problem.inputs[static_cast<std::size_t>(gemm.residual)].dtype : DType::f32}});
+}
+
+void bind_factors(KernelCall& call, const Problem& problem, const Gemm& gemm) {
+    call.tensor("a", gemm.a, size_of(problem.inputs[0].dtype));
+    call.tensor("b", gemm.b, size_of(problem.inputs[1].dtype));
+}
+
+void bind_output(KernelCall& call, const Problem& problem, const Gemm& gemm) {
+    const std::size_t made = size_of(problem.outputs[0].dtype);
+    call.tensor("bias", gemm.bias >= 0 ? gemm.bias : gemm.c, gemm.bias >= 0 ? 4 : made);
+    if (gemm.residual >= 0)
+        call.tensor("residual", gemm.residual,
+                    size_of(problem.inputs[static_cast<std::size_t>(gemm.residual)].dtype));
+    else
+        call.tensor("residual", gemm.c, made);
+    call.tensor("c", gemm.c, made);
     call.scalar("has_bias", std::int32_t{gemm.bias >= 0});
 }
 

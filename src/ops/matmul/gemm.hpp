@@ -63,8 +63,8 @@ struct Gemm {
 Gemm gemm_of(const Problem& problem);
 
 /// What every engine here asks of a problem: float32, at most one add in the epilogue, dimensions
-/// below 2^31.
-Verdict check_gemm(const Problem& problem);
+/// below 2^31. `narrow`: operands (but the bias) and the result may be f16 and bf16, too.
+Verdict check_gemm(const Problem& problem, bool narrow = false);
 
 /// `#define` lines HAS_RESIDUAL and EPILOGUE(v, r), which applies the stages to v, r
 /// being the residual.
@@ -78,9 +78,15 @@ BatchOffsets batch_offsets(const Gemm& gemm);
 /// `#define` lines A_BATCH(i) and B_BATCH(i).
 std::string batch_defines(const BatchOffsets& offsets);
 
+/// Compiler options for what A, B, C and the residual R are stored in; parts of a split sum are
+/// float, and go by themselves.
+std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split = false);
+/// Binds a and b.
+void bind_factors(KernelCall& call, const Problem& problem, const Gemm& gemm);
+
 /// Binds bias, has_bias, residual and c: what every final kernel takes. Absent operands
 /// are bound to c, and never read.
-void bind_output(KernelCall& call, const Gemm& gemm);
+void bind_output(KernelCall& call, const Problem& problem, const Gemm& gemm);
 /// a_batch and b_batch: the strides that A_BATCH and B_BATCH use where one batch dimension is left.
 void bind_batch(KernelCall& call, const Gemm& gemm);
 

@@ -2,6 +2,7 @@
 // matmul.gemv: few rows against a matrix that lies with k contiguous, for GPUs: bound by reading
 // the matrix once.
 #include "base/text.hpp"
+#include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ class Gemv : public MatMulEngine {
         if (device.wide_vectors) return Verdict::no("it is for GPUs; matmul.dot serves CPUs");
         if (device.max_work_group < 32 || device.local_bytes < 8448)
             return Verdict::no("it wants work-groups of 32 and 8.25 KiB of local memory");
-        if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
+        if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.m > most_rows)
             return Verdict::no(cat("it is for up to ", most_rows, " rows, the product has ", g.m));
@@ -66,7 +67,7 @@ class Gemv : public MatMulEngine {
         return {{"rows", rows}, {"columns", 2}, {"threads", device.max_work_group >= 64 ? 64 : 32}};
     }
 
-    std::vector<std::string> sources() const override { return {"matmul/gemv.cl"}; }
+    std::vector<std::string> sources() const override { return {"matmul/gemv.cl", storage_source}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
@@ -76,15 +77,15 @@ class Gemv : public MatMulEngine {
         const std::string defines =
             cat("#define THREADS ", threads, "\n#define MR ", rows, "\n#define NC ", columns, "\n",
                 epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
-        auto program =
-            context.build({"matmul/gemv.cl", defines + kernel_source("matmul/gemv.cl"), ""});
+        auto program = context.build({"matmul/gemv.cl", defines + kernel_source("matmul/gemv.cl"),
+                                      gemm_storage(problem, g)});
         const std::int64_t blocks_m = ceil_div(g.m, rows), blocks_n = ceil_div(g.n, columns);
         NDRange range;
         range.global = {static_cast<std::size_t>(blocks_m * blocks_n * g.batches * threads), 1, 1};
         range.local = {static_cast<std::size_t>(threads), 1, 1};
         KernelCall call(program, "matmul_gemv", range);
-        call.tensor("a", g.a).tensor("b", g.b);
-        bind_output(call, g);
+        bind_factors(call, problem, g);
+        bind_output(call, problem, g);
         bind_batch(call, g);
         call.scalar("m", static_cast<std::int32_t>(g.m))
             .scalar("n", static_cast<std::int32_t>(g.n))

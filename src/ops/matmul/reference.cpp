@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // matmul.reference: the engine that always applies on OpenCL devices.
+#include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
 namespace dlprim::matmul {
@@ -10,21 +11,27 @@ class Reference : public MatMulEngine {
   public:
     explicit Reference(std::string op) : MatMulEngine(std::move(op), "reference") {}
 
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check_gemm(problem, true);
+    }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.02, 0.2);
     }
-    std::vector<std::string> sources() const override { return {"matmul/reference.cl"}; }
+    std::vector<std::string> sources() const override {
+        return {"matmul/reference.cl", storage_source};
+    }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Gemm g = gemm_of(problem);
         const std::string defines = epilogue_defines(problem, g) + batch_defines(batch_offsets(g));
-        auto program = context.build(
-            {"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"), ""});
+        auto program =
+            context.build({"matmul/reference.cl", defines + kernel_source("matmul/reference.cl"),
+                           gemm_storage(problem, g)});
         const std::int64_t count = g.n * g.m * g.batches;
         KernelCall call(program, "matmul_reference", line_range(context.traits(), count));
-        call.tensor("a", g.a).tensor("b", g.b);
-        bind_output(call, g);
+        bind_factors(call, problem, g);
+        bind_output(call, problem, g);
         bind_batch(call, g);
         call.scalar("count", count)
             .scalar("m", static_cast<std::int32_t>(g.m))

@@ -2,6 +2,7 @@
 // matmul.tiled: work-group tiles in local memory for GPUs; long sums of small products are split
 // along k into the workspace, and added in order by a second kernel.
 #include "base/text.hpp"
+#include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ class Tiled : public MatMulEngine {
                                    tiles.back().local_bytes(),
                                    " bytes of local memory, the device offers ",
                                    device.max_work_group, " and ", device.local_bytes));
-        return check_gemm(problem);
+        return check_gemm(problem, true);
     }
 
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
@@ -135,7 +136,7 @@ class Tiled : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/tiled.cl", "matmul/finish.cl"};
+        return {"matmul/tiled.cl", "matmul/finish.cl", storage_source};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

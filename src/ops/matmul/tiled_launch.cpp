@@ -11,11 +11,12 @@ namespace {
 void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
                 std::int64_t splits) {
     const auto program = context.build(
-        {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"), ""});
+        {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"),
+         gemm_storage(problem, g)});
     KernelCall finish(program, "matmul_finish",
                       line_range(context.traits(), g.batches * g.m * g.n));
     finish.tensor("parts", g.workspace);
-    bind_output(finish, g);
+    bind_output(finish, problem, g);
     finish.scalar("count", g.batches * g.m * g.n)
         .scalar("n", static_cast<std::int32_t>(g.n))
         .scalar("splits", static_cast<std::int32_t>(splits))
@@ -36,16 +37,17 @@ std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& proble
     defines +=
         split ? "#define HAS_RESIDUAL 0\n#define EPILOGUE(v, r)\n" : epilogue_defines(problem, g);
     defines += batch_defines(batch_offsets(g));
-    KernelCall call(context.build({path, defines + kernel_source(path), ""}), kernel,
-                    group_range(cut.groups(g), static_cast<std::int64_t>(items)));
-    call.tensor("a", g.a).tensor("b", g.b);
+    KernelCall call(
+        context.build({path, defines + kernel_source(path), gemm_storage(problem, g, split)}),
+        kernel, group_range(cut.groups(g), static_cast<std::int64_t>(items)));
+    bind_factors(call, problem, g);
     if (split)
         call.tensor("bias", g.workspace)
             .tensor("residual", g.workspace)
             .tensor("c", g.workspace)
             .scalar("has_bias", std::int32_t{0});
     else
-        bind_output(call, g);
+        bind_output(call, problem, g);
     bind_batch(call, g);
     call.scalar("m", static_cast<std::int32_t>(g.m))
         .scalar("n", static_cast<std::int32_t>(g.n))

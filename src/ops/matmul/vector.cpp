@@ -152,7 +152,7 @@ class Vector : public MatMulEngine {
         else
             call.tensor("a", g.a);
         call.tensor("b", b_bytes ? g.workspace : g.b);
-        bind_output(call, g);
+        bind_output(call, problem, g);
         const std::int64_t a_plain = g.batch.empty() ? 0 : g.batch[0].a;
         const std::int64_t a_packed = g.shared_a() ? 0 : cut.tiles * cut.rows * g.k;
         call.scalar("a_batch", cut.pack_a ? a_packed : a_plain)

@@ -12,8 +12,7 @@ class PadCopy : public Engine {
     std::string_view op() const override { return "Pad"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
-        return Verdict::yes();
+        return copy_verdict(problem);
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return copy_seconds(device, problem);

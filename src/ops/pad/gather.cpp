@@ -15,7 +15,8 @@ class PadGather : public Engine {
     std::string_view op() const override { return "PadBackward"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (problem.outputs[0].dtype != DType::f32) return Verdict::no("it computes in float only");
+        if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
+            return Verdict::no("it computes in float only");
         if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
         return Verdict::yes();
     }

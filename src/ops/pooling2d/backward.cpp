@@ -13,7 +13,7 @@ class Backward : public Engine {
     std::string_view op() const override { return "Pooling2DBackward"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return pooling2d::is_applicable(problem);
+        return pooling2d::is_applicable(problem, true);
     }
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         return pooling2d::layouts(device, problem);
@@ -31,14 +31,15 @@ class Backward : public Engine {
         if (shape.outer == 0) return launch;
         KernelCall call =
             shape.call(context, "pooling2d/backward.cl", "pool_backward", shape.input.shape, "");
-        call.tensor("dy", 0).tensor("dx", dx);
-        call.tensor("idx", indices ? 1 : 0, indices ? size_of(problem.inputs[1].dtype) : 4);
+        call.tensor("dy", 0, size_of(problem.inputs[0].dtype))
+            .tensor("dx", dx, size_of(problem.outputs[0].dtype));
+        call.tensor("idx", indices ? 1 : 0, size_of(problem.inputs[indices ? 1 : 0].dtype));
         call.check();
         launch->add(std::move(call));
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/backward.cl", "pooling2d/sized.clh"};
+        return {"pooling2d/backward.cl", "pooling2d/sized.clh", storage_source};
     }
 };
 

@@ -13,7 +13,7 @@ class Generic : public Engine {
     std::string_view op() const override { return "Pooling2D"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return pooling2d::is_applicable(problem);
+        return pooling2d::is_applicable(problem, true);
     }
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         return pooling2d::layouts(device, problem);
@@ -30,14 +30,15 @@ class Generic : public Engine {
         if (shape.outer == 0) return launch;
         KernelCall call = shape.call(context, "pooling2d/generic.cl", "pool", shape.output.shape,
                                      indices ? " -DINDEX=1" : " -DINDEX=0");
-        call.tensor("x", 0).tensor("y", 1);
-        call.tensor("idx", indices ? 2 : 1, indices ? size_of(problem.outputs[1].dtype) : 4);
+        call.tensor("x", 0, size_of(problem.inputs[0].dtype))
+            .tensor("y", 1, size_of(problem.outputs[0].dtype));
+        call.tensor("idx", indices ? 2 : 1, size_of(problem.outputs[indices ? 1 : 0].dtype));
         call.check();
         launch->add(std::move(call));
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/generic.cl", "pooling2d/sized.clh"};
+        return {"pooling2d/generic.cl", "pooling2d/sized.clh", storage_source};
     }
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/text.hpp"
+#include "engine/storage.hpp"
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
@@ -12,13 +13,14 @@ namespace dlprim::pooling2d {
 
 struct KernelShape {
     Options options;
+    const Problem& problem;
     const Operand &input, &output;  ///< of the forward direction: x and y, or their gradients
     bool rows;                      ///< a work-item a row
     int vector = 1;
     std::int64_t outer, lanes;
 
-    KernelShape(const Traits& device, const Problem& problem, const Operand& x, const Operand& y)
-        : options(problem.attrs), input(x), output(y), rows(device.wide_vectors) {
+    KernelShape(const Traits& device, const Problem& p, const Operand& x, const Operand& y)
+        : options(p.attrs), problem(p), input(x), output(y), rows(device.wide_vectors) {
         const View view(x.shape, x.layout);
         const int widest = device.wide_vectors ? 16 : 4;
         for (int v = widest; v > 1 && vector == 1; v /= 2)
@@ -37,7 +39,8 @@ struct KernelShape {
             cat("-DV=", vector, " -DROWS=", rows ? 1 : 0, " -DAVERAGE=", options.average ? 1 : 0,
                 " -DINCLUDE=", options.count_include_pad ? 1 : 0,
                 " -DINDEX_T=", bytes ? "uchar" : "int", " -DCOUNT_T=", count_type(count),
-                " -DSIZED=", rows ? 0 : 1);
+                " -DSIZED=", rows ? 0 : 1,
+                storage_options({{'A', problem.inputs[0].dtype}, {'C', problem.outputs[0].dtype}}));
         // A row is long enough not to mind divisions; compiling for every size takes CPUs longer.
         if (!rows)
             defines += cat(" -DIH=", input.shape[2], " -DIW=", input.shape[3],

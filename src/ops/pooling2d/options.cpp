@@ -3,6 +3,7 @@
 #include "ops/pooling2d/options.hpp"
 
 #include "base/text.hpp"
+#include "engine/storage.hpp"
 
 #include <algorithm>
 
@@ -89,10 +90,11 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
     return result;
 }
 
-Verdict is_applicable(const Problem& problem) {
+Verdict is_applicable(const Problem& problem, bool narrow) {
     if (!problem.epilogue.empty()) return Verdict::no("pooling has no epilogue");
-    if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-        return Verdict::no("it computes in float only");
+    for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]})
+        if (operand->dtype != DType::f32 && !(narrow && is_activation_type(operand->dtype)))
+            return Verdict::no(cat("it takes no ", name_of(operand->dtype)));
     return Verdict::yes();
 }
 

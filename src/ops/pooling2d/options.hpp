@@ -31,7 +31,7 @@ struct View {
 /// Plain, channels_last, and on CPUs 16 or 8 channels a block: all operands the same.
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
 /// Whether an engine that computes in float without an epilogue can do it.
-Verdict is_applicable(const Problem& problem);
+Verdict is_applicable(const Problem& problem, bool narrow = false);
 double seconds(const Traits& device, const Problem& problem);
 
 }  // namespace dlprim::pooling2d

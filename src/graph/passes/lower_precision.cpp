@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// lower_precision: which values are stored in 16 bits.
+//
+// Value by value in the order of the graph: it is kept where the nodes that make and read it lose
+// nothing by their estimates. Most engines take operands of any mix of types, so that what one
+// value gets does not hang on what the next one gets; where an engine wants one type throughout,
+// its operands change together or not at all.
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+
+namespace dlprim {
+
+namespace {
+
+/// What is smaller than its maker's largest operand by this is a statistic, or too small a share of
+/// what the node reads to matter.
+constexpr std::int64_t small_share = 16;
+
+std::optional<DType> narrow_type(Precision precision) {
+    if (precision == Precision::fp16) return DType::f16;
+    if (precision == Precision::bf16) return DType::bf16;
+    return std::nullopt;
+}
+
+class Lowering {
+  public:
+    Lowering(Graph& graph, std::int64_t least,
+             const std::function<double(const Graph&, const Node&)>& seconds)
+        : graph_(graph),
+          least_(least),
+          seconds_(seconds),
+          readers_(graph.values.size()),
+          views_(graph.values.size()),
+          fixed_(graph.values.size(), 0),
+          seen_(graph.values.size(), 0),
+          known_(graph.nodes.size()) {
+        for (std::size_t i = 0; i < graph.values.size(); ++i) {
+            const Role role = graph.values[i].role;
+            fixed_[i] = role == Role::parameter || role == Role::constant;
+        }
+        for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+            const Node& node = graph.nodes[i];
+            for (ValueId input : node.inputs)
+                if (!node.op->is_view()) readers_[at(input)].push_back(i);
+            if (node.op->is_view()) views_[at(node.inputs[0])].push_back(node.outputs[0]);
+            const bool fixed = std::all_of(node.inputs.begin(), node.inputs.end(),
+                                           [&](ValueId id) { return fixed_[at(id)] != 0; });
+            for (ValueId output : node.outputs) fixed_[at(output)] = fixed;
+        }
+        for (const auto& output : graph.outputs) seen_[at(output.first)] = 1;
+        for (const auto& assignment : graph.assignments) seen_[at(assignment.source)] = 1;
+        for (const auto& gradient : graph.gradients) {
+            seen_[at(gradient.second)] = 1;
+            if (graph.value(gradient.first).role != Role::parameter) continue;
+            for (ValueId id = gradient.second;;) {
+                const NodeId made_by = graph.value(id).producer;
+                gradients_.push_back(id);
+                if (made_by < 0 || !graph.nodes[at(made_by)].op->is_view()) break;
+                id = graph.nodes[at(made_by)].inputs[0];
+            }
+        }
+        std::sort(gradients_.begin(), gradients_.end());
+    }
+
+    void run() {
+        for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+            const Node& node = graph_.nodes[i];
+            if (node.removed || node.op->is_view()) continue;
+            if (node.part != Part::forward && node.part != Part::backward) continue;
+            const std::optional<DType> type = narrow_type(node.precision);
+            if (!type) continue;
+            for (ValueId output : node.outputs)
+                if (is_activation(node, output)) try_one(output, node.precision, *type);
+        }
+    }
+
+  private:
+    static std::size_t at(int id) { return static_cast<std::size_t>(id); }
+
+    /// Whether the value that the node makes is one that may be stored in fewer bits.
+    bool is_activation(const Node& node, ValueId id) const {
+        const TensorSpec& spec = graph_.spec(id);
+        const std::int64_t size = spec.shape.numel();
+        if (spec.dtype != DType::f32 || size < least_ || fixed_[at(id)]) return false;
+        for (ValueId input : node.inputs)
+            if (!fixed_[at(input)] && graph_.shape(input).numel() > size * small_share)
+                return false;
+        return true;
+    }
+
+    /// All that lies in the value's memory, nodes that read it, and whether none of it is seen from
+    /// outside or part of a parameter's gradient.
+    bool collect(ValueId id, Precision precision, std::vector<ValueId>& alike,
+                 std::vector<std::size_t>& nodes) const {
+        if (seen_[at(id)]) return false;
+        alike.push_back(id);
+        for (std::size_t reader : readers_[at(id)]) {
+            const Node& node = graph_.nodes[reader];
+            if (node.precision != precision) return false;
+            if (node.part != Part::forward && node.part != Part::backward) return false;
+            if (makes_gradient_of(node, graph_.shape(id).numel())) return false;
+            if (std::find(nodes.begin(), nodes.end(), reader) == nodes.end())
+                nodes.push_back(reader);
+        }
+        return std::all_of(views_[at(id)].begin(), views_[at(id)].end(),
+                           [&](ValueId view) { return collect(view, precision, alike, nodes); });
+    }
+
+    /// Whether it does nothing but give a parameter's gradient of that size its form.
+    bool makes_gradient_of(const Node& node, std::int64_t size) const {
+        std::vector<TensorSpec> inputs, outputs;
+        for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
+        for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));
+        if (node.op->flops(node.attrs, inputs, outputs) > 0) return false;
+        return std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId output) {
+            return graph_.shape(output).numel() == size &&
+                   std::binary_search(gradients_.begin(), gradients_.end(), output);
+        });
+    }
+
+    /// Seconds of a node as things stand.
+    double seconds(std::size_t node) {
+        if (!known_[node]) known_[node] = seconds_(graph_, graph_.nodes[node]);
+        return *known_[node];
+    }
+
+    /// Values that lie in one memory each, and change together.
+    struct Change {
+        std::vector<ValueId> values;
+        std::map<std::size_t, double> before;  ///< nodes that make and read them, and their seconds
+    };
+
+    /// Adds a value that a node of precision `precision` makes; false where it has to stay float.
+    bool add(Change& change, ValueId id, Precision precision, DType type) {
+        while (graph_.value(id).producer >= 0) {
+            const Node& maker = graph_.nodes[at(graph_.value(id).producer)];
+            if (!maker.op->is_view()) break;
+            id = maker.inputs[0];
+        }
+        if (std::find(change.values.begin(), change.values.end(), id) != change.values.end())
+            return true;
+        const NodeId made_by = graph_.value(id).producer;
+        if (made_by < 0) return false;
+        const Node& maker = graph_.nodes[at(made_by)];
+        if (maker.precision != precision || !is_activation(maker, id)) return false;
+        if (maker.part != Part::forward && maker.part != Part::backward) return false;
+        std::vector<ValueId> alike;
+        std::vector<std::size_t> nodes{at(made_by)};
+        if (!collect(id, precision, alike, nodes)) return false;
+        for (std::size_t node : nodes) change.before.emplace(node, seconds(node));
+        for (ValueId value : alike) graph_.value(value).spec.dtype = type;
+        change.values.insert(change.values.end(), alike.begin(), alike.end());
+        for (std::size_t node : nodes) known_[node].reset();
+        return true;
+    }
+
+    /// A node that no engine can run as things stand; its number, or -1.
+    std::ptrdiff_t stuck(const Change& change) {
+        for (const auto& [node, before] : change.before)
+            if (seconds(node) == std::numeric_limits<double>::infinity())
+                return static_cast<std::ptrdiff_t>(node);
+        return -1;
+    }
+
+    /// Whether the value, and what has to go with it where engines take operands of one type only
+    /// (a Concat's), can change, at no cost.
+    bool extend(Change& change, ValueId id, Precision precision, DType type) {
+        if (!add(change, id, precision, type)) return false;
+        for (std::ptrdiff_t node; (node = stuck(change)) >= 0;) {
+            const auto count = change.values.size();
+            const Node& here = graph_.nodes[static_cast<std::size_t>(node)];
+            for (const auto* operands : {&here.inputs, &here.outputs})
+                for (ValueId operand : *operands)
+                    if (graph_.spec(operand).dtype == DType::f32)
+                        add(change, operand, precision, type);
+            if (change.values.size() == count) return false;
+        }
+        double before = 0, after = 0;
+        for (const auto& [node, was] : change.before) {
+            before += was;
+            after += seconds(node);
+        }
+        return after <= before;
+    }
+
+    void try_one(ValueId id, Precision precision, DType type) {
+        Change change;
+        if (extend(change, id, precision, type)) return;
+        for (ValueId value : change.values) graph_.value(value).spec.dtype = DType::f32;
+        for (const auto& [node, was] : change.before) known_[node] = was;
+    }
+
+    Graph& graph_;
+    const std::int64_t least_;
+    const std::function<double(const Graph&, const Node&)>& seconds_;
+    std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: nodes but views
+    std::vector<std::vector<ValueId>> views_;        ///< by ValueId
+    std::vector<char> fixed_;                        ///< by ValueId: of parameters alone
+    std::vector<char> seen_;                         ///< by ValueId: outside of the graph
+    std::vector<ValueId> gradients_;  ///< of parameters, sorted; with what they are views of
+    std::vector<std::optional<double>> known_;  ///< by node: its seconds as things stand
+};
+
+}  // namespace
+
+void lower_precision(Graph& graph, std::int64_t least,
+                     const std::function<double(const Graph&, const Node&)>& seconds) {
+    const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
+        return narrow_type(node.precision).has_value();
+    });
+    if (any) Lowering(graph, least, seconds).run();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+// fp16 and bf16: what is stored in 16 bits and what is not, how far results are off, and the loss
+// scale. Devices that store float only (CPUs, unless DLPRIM_TRAITS=wide_vectors=0 makes them pass
+// for GPUs) have to compute the bits of fp32.
+#include "api/net_impl.hpp"
+#include "graph/operator.hpp"
+#include "net/support.hpp"
+#include "plan/choose.hpp"
+
+#include <cmath>
+#include <limits>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+/// Activations of 8192 to 32768 elements; `middle` may be told a precision of its own.
+std::string network(const std::string& middle = "") {
+    return R"({
+  "inputs": [{"name": "data", "shape": [8, 3, 16, 16]},
+             {"name": "label", "shape": [8], "dtype": "int"}],
+  "outputs": ["scores", "loss"],
+  "operators": [
+    {"name": "first", "type": "Convolution2D", "inputs": ["data"], "outputs": ["a"],
+     "options": {"channels_out": 16, "kernel": 3, "pad": 1}},
+    {"name": "norm1", "type": "BatchNorm", "inputs": ["a"], "outputs": ["b"]},
+    {"name": "relu1", "type": "Activation", "inputs": ["b"], "outputs": ["c"],
+     "options": {"activation": "relu"}},
+    {"name": "middle", "type": "Convolution2D", "inputs": ["c"], "outputs": ["d"],
+     "options": {"channels_out": 16, "kernel": 3, "pad": 1, "groups": 16})" +
+           middle + R"(},
+    {"name": "norm2", "type": "BatchNorm", "inputs": ["d"], "outputs": ["e"]},
+    {"name": "sum", "type": "Elementwise", "inputs": ["e", "c"], "outputs": ["f"],
+     "options": {"activation": "relu"}},
+    {"name": "pool", "type": "Pooling2D", "inputs": ["f"], "outputs": ["g"],
+     "options": {"kernel": 2, "stride": 2}},
+    {"name": "last", "type": "Convolution2D", "inputs": ["g"], "outputs": ["h"],
+     "options": {"channels_out": 32, "kernel": 3, "pad": 1, "stride": 2, "activation": "relu"}},
+    {"name": "means", "type": "GlobalPooling", "inputs": ["h"], "outputs": ["i"],
+     "options": {"mode": "avg"}},
+    {"name": "scores", "type": "InnerProduct", "inputs": ["i"], "outputs": ["scores"],
+     "options": {"outputs": 5}},
+    {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "label"], "outputs": ["loss"]}
+  ]
+})";
+}
+
+Net make(const Context& device, Precision precision, const std::string& text = network()) {
+    NetOptions options = training(3);
+    options.precision = precision;
+    // Compilers for CPUs take minutes over kernels that are made for work-groups of GPUs;
+    // storage_test tries them.
+    if (stores_narrow(device.traits()))
+        for (const char* const type : {"Convolution2D", "Convolution2DBackwardData",
+                                       "Convolution2DBackwardFilter", "InnerProduct", "MatMul"})
+            options.engines.emplace_back(type,
+                                         EngineRegistry::instance().of(type, false).back()->name());
+    return Net::from_json(device, text, options);
+}
+
+double unit_of(Precision precision) {
+    return precision == Precision::fp16 ? 0x1p-11 : 0x1p-8;
+}
+
+bool is_narrow(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16;
+}
+
+std::vector<float> floats(const Tensor& tensor) {
+    std::vector<float> values(static_cast<std::size_t>(tensor.shape().numel()));
+    tensor.copy_to_host(values.data(), values.size() * sizeof(float));
+    return values;
+}
+
+double distance(const Tensor& found, const Tensor& wanted) {
+    const std::vector<float> a = floats(found), b = floats(wanted);
+    double difference = 0, size = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        difference += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+        size += double(b[i]) * b[i];
+    }
+    return std::sqrt(difference / std::max(size, 1e-30));
+}
+
+SolverOptions sgd(double rate = 0.05) {
+    SolverOptions options;
+    options.kind = SolverOptions::Kind::sgd;
+    options.learning_rate = rate;
+    options.momentum = 0.9;
+    return options;
+}
+
+std::vector<double> losses_of(Net& net, Solver& solver, unsigned steps) {
+    std::vector<double> losses;
+    for (unsigned step = 0; step < steps; ++step) {
+        feed_small_network(net, step % 4);
+        solver.step();
+        losses.push_back(floats(net.output("loss"))[0]);
+    }
+    return losses;
+}
+
+}  // namespace
+
+TEST_CASE("16 bits are stored between nodes, and nowhere else", "[narrow]") {
+    const Precision precision = GENERATE(Precision::fp16, Precision::bf16);
+    const DType type = precision == Precision::fp16 ? DType::f16 : DType::bf16;
+    ON_EVERY_DEVICE(device) {
+        Net net = make(device, precision), plain = make(device, Precision::fp32);
+        Solver solver(net, sgd()), other(plain, sgd());
+        const Graph& graph = net.impl().built().executor->plan().graph;
+        int narrow = 0;
+        for (const Value& value : graph.values) {
+            if (!is_narrow(value.spec.dtype)) continue;
+            ++narrow;
+            CHECK(value.spec.dtype == type);
+            CHECK(value.role == Role::intermediate);
+            CHECK(value.spec.shape.numel() >= 4096);
+        }
+        for (const auto& [value, gradient] : graph.gradients)
+            CHECK(graph.spec(gradient).dtype == DType::f32);
+        if (!stores_narrow(device.traits())) {
+            CHECK(narrow == 0);
+            continue;
+        }
+        // Forward the inputs of the norms, their results and that of the sum, of the pooling and of
+        // the last convolution's; backward as many.
+        CHECK(narrow >= 10);
+        CHECK(net.planned_peak_bytes() < plain.planned_peak_bytes() * 3 / 4);
+    }
+}
+
+TEST_CASE("an operator of fp32 reads and makes float in a net of fp16", "[narrow]") {
+    ON_EVERY_DEVICE(device) {
+        if (!stores_narrow(device.traits())) continue;
+        Net net = make(device, Precision::fp16, network(R"(, "precision": "fp32")"));
+        net.prepare();
+        const Graph& graph = net.impl().built().executor->plan().graph;
+        int own = 0, narrow = 0;
+        for (const Node& node : graph.nodes) {
+            const bool middle = node.name.starts_with("middle");
+            own += middle;
+            for (const auto* operands : {&node.inputs, &node.outputs})
+                for (const ValueId id : *operands) {
+                    if (middle) CHECK(graph.spec(id).dtype == DType::f32);
+                    narrow += is_narrow(graph.spec(id).dtype);
+                }
+        }
+        CHECK(own >= 3);
+        CHECK(narrow > 0);
+    }
+}
+
+TEST_CASE("results of fp16 and bf16 are as close as their rounding lets them", "[narrow]") {
+    const Precision precision = GENERATE(Precision::fp16, Precision::bf16);
+    ON_EVERY_DEVICE(device) {
+        Net exact = make(device, Precision::fp32), rounded = make(device, precision);
+        copy_params(exact, rounded);
+        for (Net* net : {&exact, &rounded}) {
+            feed_small_network(*net, 0);
+            net->forward();
+            net->backward();
+        }
+        const std::vector<std::string> names = exact.gradient_names();
+        REQUIRE(names.size() >= 8);
+        if (!stores_narrow(device.traits())) {
+            CHECK((bits(exact.output("scores")) == bits(rounded.output("scores"))));
+            for (const std::string& name : names)
+                CHECK((bits(exact.gradient(name)) == bits(rounded.gradient(name))));
+            continue;
+        }
+        // Seven values on the way to the scores are rounded, each by a unit at most. The way to a
+        // gradient leads back over as many, and a ReLU or a maximum that is decided otherwise, as
+        // of values within a unit of each other, gives one of a unit's share of the elements
+        // another gradient: in L2 the root of that share.
+        const double unit = unit_of(precision);
+        const double off = distance(rounded.output("scores"), exact.output("scores"));
+        CHECK(off <= 7 * unit);
+        CHECK(off > 0);
+        for (const std::string& name : names) {
+            const double error = distance(rounded.gradient(name), exact.gradient(name));
+            INFO(name << " is off by " << error);
+            CHECK(error <= 14 * unit + 2 * std::sqrt(unit));
+        }
+    }
+}
+
+TEST_CASE("training in fp16 and bf16 learns as in fp32", "[narrow]") {
+    const Precision precision = GENERATE(Precision::fp16, Precision::bf16);
+    ON_EVERY_DEVICE(device) {
+        Net exact = make(device, Precision::fp32), rounded = make(device, precision);
+        Solver first(exact, sgd()), second(rounded, sgd());
+        copy_params(exact, rounded);
+        const std::vector<double> wanted = losses_of(exact, first, 40),
+                                  found = losses_of(rounded, second, 40);
+        INFO("from " << wanted.front() << " to " << wanted.back() << " and " << found.back());
+        CHECK(wanted.back() < 0.3 * wanted.front());
+        CHECK(found.back() < 0.3 * found.front());
+        if (stores_narrow(device.traits())) continue;
+        // A power of two changes no bit on its way through float.
+        CHECK((all_bits(exact) == all_bits(rounded)));
+    }
+}
+
+TEST_CASE("a gradient that is not finite leaves all as it is and halves the scale", "[narrow]") {
+    const auto kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adamw);
+    ON_EVERY_DEVICE(device) {
+        Net net = make(device, Precision::fp16);
+        SolverOptions options = sgd();
+        options.kind = kind;
+        options.loss_scale = 0x1p127;
+        Solver solver(net, options);
+        CHECK(solver.loss_scale() == 0x1p127);
+        std::map<std::string, Bytes> before;
+        for (const std::string& name : net.param_names())
+            if (net.is_trainable(name)) before[name] = bits(net.param(name));
+        const auto unchanged = [&] {
+            for (const auto& [name, content] : before)
+                if (bits(net.param(name)) != content) return false;
+            return true;
+        };
+        feed_small_network(net, 0);
+        solver.step();
+        CHECK(solver.loss_scale() == 0x1p126);
+        CHECK(unchanged());
+        for (int step = 0; step < 130 && unchanged(); ++step) solver.step();
+        CHECK_FALSE(unchanged());
+        // Behind the first good update. A moment that a NaN had reached would have spread it.
+        CHECK(solver.loss_scale() >= 1);
+        CHECK(solver.loss_scale() < 0x1p126);
+        for (int step = 0; step < 3; ++step) solver.step();
+        for (const auto& [name, content] : before)
+            for (const float value : floats(net.param(name))) REQUIRE(std::isfinite(value));
+        if (kind != SolverOptions::Kind::adamw) continue;
+        // Adam's first update is the rate long, whatever the number of those left out.
+        Net again = make(device, Precision::fp16);
+        options.loss_scale = solver.loss_scale();
+        Solver fresh(again, options);
+        const std::vector<float> from = floats(again.param(again.param_names()[0]));
+        feed_small_network(again, 0);
+        fresh.step();
+        const std::vector<float> to = floats(again.param(again.param_names()[0]));
+        double most = 0;
+        for (std::size_t i = 0; i < from.size(); ++i)
+            most = std::max(most, std::fabs(double(to[i]) - from[i]));
+        CHECK(std::fabs(most - options.learning_rate) < 0.01 * options.learning_rate);
+    }
+}
+
+TEST_CASE("the loss scale doubles after so many good updates, where there is one", "[narrow]") {
+    ON_EVERY_DEVICE(device) {
+        SolverOptions options = sgd(0.001);
+        options.loss_scale = 256;
+        options.loss_scale_steps = 3;
+        options.clip_norm = 1;
+        for (const Precision precision : {Precision::fp16, Precision::bf16, Precision::fp32}) {
+            Net net = make(device, precision);
+            Solver solver(net, options);
+            for (const double wanted : {256, 256, 512, 512, 512, 1024}) {
+                feed_small_network(net, 0);
+                solver.step();
+                CHECK(solver.loss_scale() == (precision == Precision::fp16 ? wanted : 1));
+            }
+        }
+        options.loss_scale = 0;
+        Net net = make(device, Precision::fp16);
+        CHECK(Solver(net, options).loss_scale() == 1);
+        check_error(ErrorKind::invalid_argument, {"loss_scale"}, [&] {
+            options.loss_scale = -1;
+            Solver(net, options);
+        });
+    }
+}
+
+TEST_CASE("a run in fp16 has the same bits twice, and when it is resumed", "[narrow]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("c.h5");
+        SolverOptions options;
+        options.kind = SolverOptions::Kind::adamw;
+        options.loss_scale = 0x1p124;  // some updates are left out
+        options.loss_scale_steps = 4;
+        options.accumulate = 2;
+        options.clip_norm = 2;
+        Net net = make(device, Precision::fp16);
+        Solver solver(net, options);
+        losses_of(net, solver, 9);
+        solver.save_checkpoint(path);
+        losses_of(net, solver, 20);
+        Net other = make(device, Precision::fp16);
+        Solver resumed(other, options);
+        resumed.load_checkpoint(path);
+        losses_of(other, resumed, 20);
+        CHECK(solver.loss_scale() == resumed.loss_scale());
+        CHECK((all_bits(net) == all_bits(other)));
+        Net third = make(device, Precision::fp16);
+        Solver again(third, options);
+        losses_of(third, again, 9);
+        losses_of(third, again, 20);
+        CHECK((all_bits(net) == all_bits(third)));
+    }
+}
