@@ -255,11 +255,13 @@ class Checker {
                     others.emplace(one->name(), problem.op);
             }
         }
-        // A Pad's gradient has no engine for it, and some cases have no elements.
+        // A Pad's gradient has no engine for it, parts of a Concat of many are as small as
+        // statistics, and some cases have no elements.
         const bool expected = std::any_of(made_.begin(), made_.end(), [](const TensorSpec& spec) {
             return spec.shape.numel() > 0;
         });
-        if (!any && expected && one_.type != "Pad") fail("nothing is stored in 16 bits");
+        if (!any && expected && one_.type != "Pad" && one_.inputs.size() < 16)
+            fail("nothing is stored in 16 bits");
         if (!used) fail("the engine applies, but was not used when forced");
         return others;
     }
