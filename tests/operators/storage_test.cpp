@@ -273,7 +273,8 @@ class Checker {
 
     /// A result is rounded once, by half a unit in its last place at most: 2^-11 of it, 2^-8 in
     /// bf16. Backward, the forward result is rounded, the gradient before the activation, which
-    /// depends on it, and the result.
+    /// depends on it, and the result. The slope of a tanh, 1 - y^2, is off by two units in all,
+    /// where it is 1/2 in the mean over normal inputs: by four more of itself; a sigmoid's by less.
     void check(const std::string& what, const Tensor& found, const std::vector<double>& wanted,
                bool backward) {
         std::vector<float> values(static_cast<std::size_t>(found.shape().numel()));
@@ -281,7 +282,9 @@ class Checker {
         const double unit = dtype_ == DType::f16 ? 0x1p-11 : 0x1p-8;
         const double error =
             relative_error(std::vector<double>(values.begin(), values.end()), wanted, 1e-30);
-        if (!(error <= (backward ? 4 : 1) * unit + 1e-5))
+        const bool curved = one_.options.find("tanh") != std::string::npos ||
+                            one_.options.find("sigmoid") != std::string::npos;
+        if (!(error <= (backward ? curved ? 8 : 4 : 1) * unit + 1e-5))
             fail(what + " is off by " + std::to_string(error));
     }
 
