@@ -15,8 +15,10 @@ import sys
 
 # Defined in work_group.hpp.
 MACROS = {"WGMMA_64", "WGMMA_128", "WGMMA_BEGIN", "WGMMA_COMMIT", "WGMMA_WAIT_32", "WGMMA_WAIT_64", "WGMMA_FENCE", "WGMMA_D8",
-          "WGMMA_D32", "WGMMA_D64", "COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR"}
-FUNCTIONS = ["split_pack", "warp_max"]
+          "WGMMA_D32", "WGMMA_D64", "COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
+          "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128", "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF",
+          "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL"}
+FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
 def load(root, path):
@@ -43,7 +45,7 @@ def translate(text):
     text = without_macros(text).replace("EPILOGUE_PARAMETERS", "")
     for function in FUNCTIONS:
         text = re.sub(rf"inline uint {function}\(.*?\n}}\n", "", text, flags=re.S)
-    text = re.sub(r"kernel __attribute__\(\(.*?\)\)\) void", "void", text)
+    text = re.sub(r"kernel (__attribute__\(\(.*?\)\)\) )?void", "void", text)
     text = re.sub(r"\blocal (uchar|float|int|uint) (\w+)\[([^\]]*)\]( __attribute__\(\(aligned\(\d+\)\)\))?;",
                   r'\1* \2 = (\1*)local_array("\2", sizeof(\1) * (\3));', text)
     text = re.sub(r"\b(global|local)\b", "", text)

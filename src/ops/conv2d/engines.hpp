@@ -19,6 +19,9 @@ void add_wgmma_narrow_engine(EngineRegistry& registry);          ///< wgmma_narr
 void add_wgmma_planes_engines(EngineRegistry& registry);         ///< wgmma_planes.cpp
 void add_wgmma_split_filter_engine(EngineRegistry& registry);    ///< wgmma_split_filter.cpp
 void add_inner_product_engine(EngineRegistry& registry);         ///< inner_product.cpp
+void add_wgmma_half_engines(EngineRegistry& registry);           ///< wgmma_half.cpp
+void add_wgmma_half_filter_engine(EngineRegistry& registry);     ///< wgmma_half_filter.cpp
+void add_wgmma_half_first_engines(EngineRegistry& registry);     ///< wgmma_half_first.cpp
 void add_depthwise_engines(EngineRegistry& registry);            ///< depthwise.cpp
 void add_reference_engines(EngineRegistry& registry);            ///< reference.cpp
 

@@ -14,6 +14,7 @@
 #include <dlprim/tensor.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -43,7 +44,9 @@ struct Example {
     Attrs attrs;
     HostArray x, weight, bias, y, dy, dx, dweight;
 
-    Example(std::string title, const Attrs& options, const Shape& input, unsigned seed)
+    // x and dy are values of `dtype`.
+    Example(std::string title, const Attrs& options, const Shape& input, unsigned seed,
+            DType dtype = DType::f32)
         : name(std::move(title)) {
         const auto op = make_forward();
         attrs = op->schema().complete(options, name);
@@ -52,11 +55,11 @@ struct Example {
         std::vector<TensorSpec> specs{{input, DType::f32}};
         for (const ParamSpec& param : op->params(attrs, specs)) specs.push_back(param.spec);
         std::mt19937 random(seed);
-        x = array(input, random);
+        x = array(input, random, dtype);
         weight = array(specs[1].shape, random);
         bias = array(Shape{weight.shape[0]}, random);
         y.shape = op->infer(attrs, specs)[0].shape;
-        dy = array(y.shape, random);
+        dy = array(y.shape, random, dtype);
         forward_oracle(o, x, weight, o.bias ? &bias : nullptr, y);
         dx.shape = x.shape;
         backward_data_oracle(o, dy, weight, dx);
@@ -64,22 +67,27 @@ struct Example {
         backward_filter_oracle(o, x, dy, dweight);
     }
 
-    static HostArray array(const Shape& shape, std::mt19937& random) {
+    static HostArray array(const Shape& shape, std::mt19937& random, DType dtype = DType::f32) {
         HostArray made{shape, {}, DType::f32};
         std::normal_distribution<float> normal;
-        for (std::int64_t i = 0; i < shape.numel(); ++i)
-            made.data.push_back(static_cast<double>(normal(random)));
+        for (std::int64_t i = 0; i < shape.numel(); ++i) {
+            const float value = normal(random);
+            std::byte stored[8];
+            convert(&value, DType::f32, stored, dtype, 1);
+            made.data.push_back(0);
+            convert(stored, dtype, &made.data.back(), DType::f64, 1);
+        }
         return made;
     }
 };
 
-Tensor upload(const Context& context, const HostArray& array) {
+Tensor upload(const Context& context, const HostArray& array, DType dtype = DType::f32) {
     // A foreign offset in front, so that offsets are tried too.
     std::vector<float> values(3, 1e30f);
     values.insert(values.end(), array.data.begin(), array.data.end());
     const auto count = static_cast<std::int64_t>(values.size());
-    const Tensor all(context, Shape{count}, values);
-    if (count == 3) return Tensor(context, Shape{1}, std::vector<float>{0});
+    const Tensor all(context, Shape{count}, values, dtype);
+    if (count == 3) return Tensor(context, Shape{1}, std::vector<float>{0}, dtype);
     return all.slice(0, 3, count);
 }
 
@@ -98,14 +106,17 @@ double relative_error(const std::vector<float>& found, const std::vector<double>
     return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
 }
 
-// `from` turned from one layout into another by the Reorder engine.
+// `from` turned from one layout into another by the Reorder engine, with `front` elements of
+// something else before it.
 Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
-                 const Layout& from_layout, const Layout& to_layout) {
+                 const Layout& from_layout, const Layout& to_layout, std::int64_t front = 0) {
     Problem problem;
     problem.op = "Reorder";
-    problem.inputs.push_back({shape, DType::f32, from_layout, false});
-    problem.outputs.push_back({shape, DType::f32, to_layout, false});
-    const Tensor to(context, physical_shape(shape, to_layout));
+    problem.inputs.push_back({shape, from.dtype(), from_layout, false});
+    problem.outputs.push_back({shape, from.dtype(), to_layout, false});
+    const Shape stored = physical_shape(shape, to_layout);
+    const Tensor all(context, Shape{stored.numel() + front}, from.dtype());
+    const Tensor to = all.slice(0, front, front + stored.numel());
     ContextImpl& impl = context.impl();
     const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
     const BufferRef pair[] = {ref(from), ref(to)};
@@ -115,11 +126,11 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
 
 // Operand `index` in the layout that its engine asked for.
 Tensor laid_out(const Context& context, const Engine& engine, const Problem& problem,
-                const Tuning& tuning, std::size_t index, const Tensor& plain) {
+                const Tuning& tuning, std::size_t index, const Tensor& plain, std::int64_t front) {
     const Operand& operand = problem.inputs[index];
     if (operand.layout.is_plain()) return plain;
     if (operand.layout.kind != Layout::Kind::packed)
-        return reordered(context, plain, operand.shape, Layout::plain(), operand.layout);
+        return reordered(context, plain, operand.shape, Layout::plain(), operand.layout, front);
     const Tensor packed(context, Shape{static_cast<std::int64_t>(operand.layout.bytes / 4)});
     ContextImpl& impl = context.impl();
     const BufferRef pair[] = {ref(plain), ref(packed)};
@@ -128,11 +139,43 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     return packed;
 }
 
+// Of the L2 norm: float sums; or the rounding of weights, and of what is added and stored, each by
+// up to half a unit of the last place of what the problem stores.
+double tolerance(const Problem& problem) {
+    double most = 1e-5;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) {
+            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
+            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
+        }
+    return most;
+}
+
 testing::Turns turns;
+
+// The default tuning; with `all` every combination of tile and stages that the engine offers, and
+// every other value it offers alone.
+std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Problem& problem,
+                            bool all) {
+    const Tuning standard = engine.default_tuning(traits, problem);
+    std::vector<Tuning> made{standard};
+    if (!all) return made;
+    for (const auto& [name, values] : engine.tune_space(traits, problem)) {
+        const bool combined = name == "tile" || name == "stages";
+        const std::vector<Tuning> base = combined ? made : std::vector<Tuning>{standard};
+        for (const Tuning& tuning : base)
+            for (const std::int64_t value : values) {
+                Tuning next = tuning;
+                next[name] = value;
+                if (std::find(made.begin(), made.end(), next) == made.end()) made.push_back(next);
+            }
+    }
+    return made;
+}
 
 // Runs the problem by every engine of the context's device and checks the first output.
 void check(const Context& context, Problem problem, const std::vector<Tensor>& inputs,
-           const std::vector<double>& wanted) {
+           const std::vector<double>& wanted, bool all_tunings = false) {
     ContextImpl& impl = context.impl();
     const auto engines = EngineRegistry::instance().of(problem.op, impl.is_host());
     REQUIRE(!engines.empty());
@@ -144,40 +187,52 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
             for (const Layout& layout : choice.inputs)
                 kind += layout.kind == Layout::Kind::packed ? " packed" : ' ' + layout.str();
             if (!problem.epilogue.empty()) kind += " with epilogue";
+            for (const Operand& operand : problem.inputs)
+                if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
             if (!turns.take(kind, context)) continue;
             for (std::size_t i = 0; i < choice.inputs.size(); ++i)
                 problem.inputs[i].layout = choice.inputs[i];
             problem.outputs[0].layout = choice.outputs[0];
-            const Tuning tuning = engine->default_tuning(impl.traits(), problem);
-            std::vector<Tensor> operands;
-            for (std::size_t i = 0; i < choice.inputs.size(); ++i)
-                operands.push_back(laid_out(context, *engine, problem, tuning, i, inputs[i]));
-            const Shape& shape = problem.outputs[0].shape;
-            Tensor output(context, physical_shape(shape, choice.outputs[0]));
-            output.fill(1e30);
-            operands.push_back(output);
-            const std::uint64_t scratch = engine->workspace_bytes(impl.traits(), problem, tuning);
-            if (scratch > 0)
-                operands.push_back(
-                    Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
-            std::vector<BufferRef> bound;
-            for (const Tensor& operand : operands) bound.push_back(ref(operand));
-            const auto launch = engine->build(impl, problem, tuning);
-            launch->enqueue(impl.queue(), bound);
-            const std::vector<float> first = output.to_floats();
-            const Tensor plain =
-                choice.outputs[0].is_plain()
-                    ? output
-                    : reordered(context, output, shape, choice.outputs[0], Layout::plain());
-            CHECK(relative_error(plain.to_floats(), wanted) < 1e-5);
-            // Padding lanes are zero: what the reorder of the plain output has there.
-            if (!choice.outputs[0].is_plain()) {
-                const Tensor again =
-                    reordered(context, plain, shape, Layout::plain(), choice.outputs[0]);
-                CHECK(again.to_floats() == first);
+            for (const Tuning& tuning : tunings(*engine, impl.traits(), problem, all_tunings)) {
+                std::vector<Tensor> operands;
+                // Images with channels last begin now at a multiple of 16 bytes, now at any
+                // element.
+                static int trials = 0;
+                const std::int64_t front =
+                    choice.inputs[0].kind == Layout::Kind::channels_last && ++trials % 3 == 0 ? 3
+                                                                                              : 0;
+                for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+                    operands.push_back(
+                        laid_out(context, *engine, problem, tuning, i, inputs[i], front));
+                const Shape& shape = problem.outputs[0].shape;
+                Tensor output(context, physical_shape(shape, choice.outputs[0]),
+                              problem.outputs[0].dtype);
+                output.fill(1e30);
+                operands.push_back(output);
+                const std::uint64_t scratch =
+                    engine->workspace_bytes(impl.traits(), problem, tuning);
+                if (scratch > 0)
+                    operands.push_back(
+                        Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
+                std::vector<BufferRef> bound;
+                for (const Tensor& operand : operands) bound.push_back(ref(operand));
+                const auto launch = engine->build(impl, problem, tuning);
+                launch->enqueue(impl.queue(), bound);
+                const std::vector<float> first = output.to_floats();
+                const Tensor plain =
+                    choice.outputs[0].is_plain()
+                        ? output
+                        : reordered(context, output, shape, choice.outputs[0], Layout::plain());
+                CHECK(relative_error(plain.to_floats(), wanted) < tolerance(problem));
+                // Padding lanes are zero: what the reorder of the plain output has there.
+                if (!choice.outputs[0].is_plain()) {
+                    const Tensor again =
+                        reordered(context, plain, shape, Layout::plain(), choice.outputs[0]);
+                    CHECK(again.to_floats() == first);
+                }
+                launch->enqueue(impl.queue(), bound);
+                CHECK(output.to_floats() == first);
             }
-            launch->enqueue(impl.queue(), bound);
-            CHECK(output.to_floats() == first);
         }
         for (Operand& operand : problem.inputs) operand.layout = {};
         problem.outputs[0].layout = {};
@@ -314,4 +369,90 @@ TEST_CASE("a filter gradient over a million positions keeps its precision") {
                          gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
                          {e.x.shape, e.y.shape}, e.weight.shape),
               {upload(context, e.x), upload(context, e.dy)}, e.dweight.data);
+}
+
+// Precision fp16 and bf16: images stored in 16 bits, on devices that have engines for that.
+TEST_CASE("engines of images of 16 bits agree with the oracle") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        const char* name;
+        Ints kernel, stride, pad, dilate;
+        std::int64_t in, out, n, size;
+        bool all_tunings;
+        std::int64_t groups = 1;
+    };
+    const Case cases[] = {
+        {"taps", {3}, {1}, {1}, {1}, 64, 128, 2, 14, true},
+        {"1x1", {1}, {1}, {0}, {1}, 256, 72, 3, 9, true},
+        {"a stride", {3, 5}, {2, 3}, {1, 2}, {1}, 72, 64, 2, 15, true},
+        {"empty phases", {1}, {2}, {0}, {1}, 128, 256, 2, 8, false},
+        {"a dilation", {3}, {1}, {2}, {2}, 40, 24, 2, 11, false},
+        {"many channels, few pixels", {3}, {1}, {1}, {1}, 512, 512, 1, 4, true},
+        {"many pixels", {1}, {1}, {0}, {1}, 16, 96, 4, 56, false},
+        {"odd channels out", {3}, {1}, {1}, {1}, 8, 21, 2, 10, false},
+        {"a first layer", {7}, {2}, {3}, {1}, 3, 64, 2, 31, true},
+        {"a first layer of odd channels", {3}, {1}, {1}, {2}, 5, 21, 2, 9, false},
+        {"depthwise", {3}, {1}, {1}, {1}, 72, 72, 2, 13, true, 72},
+        {"depthwise with a stride", {3, 5}, {2}, {1, 2}, {1}, 32, 32, 3, 12, true, 32},
+        {"depthwise with a dilation", {3}, {1}, {2}, {2}, 8, 8, 2, 9, false, 8},
+        {"depthwise with empty phases", {1}, {2}, {0}, {1}, 12, 12, 2, 9, false, 12},
+    };
+    for (const DType dtype : {DType::f16, DType::bf16})
+        for (const Case& c : cases) {
+            INFO(c.name << ", " << name_of(dtype));
+            const bool all_tunings = c.all_tunings && dtype == DType::f16;
+            const Attrs attrs{{"channels_out", c.out}, {"kernel", c.kernel}, {"stride", c.stride},
+                              {"pad", c.pad},          {"dilate", c.dilate}, {"bias", true},
+                              {"groups", c.groups}};
+            const Example e(c.name, attrs, Shape{c.n, c.in, c.size, c.size + 1}, 3, dtype);
+            std::mt19937 random(5);
+            const HostArray added = Example::array(e.y.shape, random, dtype);
+            std::vector<double> fused = e.y.data;
+            for (std::size_t i = 0; i < fused.size(); ++i)
+                fused[i] = std::max(fused[i] + added.data[i], 0.0);
+            const auto narrow = [&](Problem problem, std::initializer_list<std::size_t> inputs,
+                                    bool output) {
+                problem.precision = dtype == DType::f16 ? Precision::fp16 : Precision::bf16;
+                for (const std::size_t i : inputs) problem.inputs[i].dtype = dtype;
+                if (output) problem.outputs[0].dtype = dtype;
+                return problem;
+            };
+            for (const Context& context : devices) {
+                const Tensor x = upload(context, e.x, dtype), dy = upload(context, e.dy, dtype);
+                const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
+                const Problem forward = problem_of(
+                    forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape}, e.y.shape);
+                // A network's image may be float.
+                const Tensor image = upload(context, e.x);
+                check(context, narrow(forward, {}, true), {image, weight, bias}, e.y.data);
+                check(context,
+                      narrow(problem_of(backward_filter_type,
+                                        gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
+                                        {e.x.shape, e.y.shape}, e.weight.shape),
+                             {1}, false),
+                      {image, dy}, e.dweight.data);
+                check(context, narrow(forward, {0}, true), {x, weight, bias}, e.y.data,
+                      all_tunings);
+                Problem with_epilogue = forward;
+                with_epilogue.inputs.push_back({e.y.shape, DType::f32, {}, false});
+                with_epilogue.epilogue = {{EpilogueStage::Kind::add, 3, {}, 0, 0},
+                                          {EpilogueStage::Kind::activation, -1, "relu", 0, 0}};
+                check(context, narrow(with_epilogue, {0, 3}, true),
+                      {x, weight, bias, upload(context, added, dtype)}, fused);
+                check(context, narrow(with_epilogue, {0}, false),
+                      {x, weight, bias, upload(context, added)}, fused);
+                check(context,
+                      narrow(problem_of(backward_data_type,
+                                        gradient_attrs(e.attrs, "input_shape", e.x.shape),
+                                        {e.y.shape, e.weight.shape}, e.x.shape),
+                             {0}, true),
+                      {dy, weight}, e.dx.data, all_tunings);
+                check(context,
+                      narrow(problem_of(backward_filter_type,
+                                        gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
+                                        {e.x.shape, e.y.shape}, e.weight.shape),
+                             {0, 1}, false),
+                      {x, dy}, e.dweight.data, all_tunings);
+            }
+        }
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// conv2d.wgmma_half_first: a convolution of plain images with few channels, as networks begin with, to halves or
+// bfloat16 whose channels lie last, on tensor cores.
+//
+//   rows: 128 output pixels of all images; rows 2 i and 2 i + 1 of each 64 are its pixels i and i + 32, so that a warp
+//   reads 32 pixels that follow each other;  columns: BN output channels;  K: input channels, within them taps.
+//
+// All of K is in local memory at once, A transposed: 16 KiB for each 64 of it, and BN * 128 bytes of weights, which come
+// packed (wgmma_half_pack.cl, block 1). Other work-groups of a compute unit multiply and store while one reads.
+//
+// Defines: KIND: what is multiplied, 1 half, 2 bfloat16; X_KIND, Y_KIND: of x and y (half_store.clh); BN; STEPS: of 64
+// in K; CHANNELS, KERNEL_H, KERNEL_W, X_H, X_W, OUT_H, OUT_W, STRIDE_H, STRIDE_W: sizes;
+// Y_FOURS: output channels are a multiple of four, and EPILOGUE takes a float4.
+#define STAGES 2
+#define NEAR 0
+#include "common/half_store.clh"
+#include "common/wgmma_half.clh"
+
+#define BM 128
+#define DEPTH (CHANNELS * KERNEL_H * KERNEL_W)
+#define A_BYTES (STEPS * 16384)
+#define B_BYTES (BN * 128)
+#define ROW (BN + 8)
+#if A_BYTES + STEPS * B_BYTES > BM * ROW * 4
+#define LOCAL_BYTES (A_BYTES + STEPS * B_BYTES)
+#else
+#define LOCAL_BYTES (BM * ROW * 4)
+#endif
+#define SUMS (BN / 2)
+#if BN == 64
+#define MULTIPLY HALF_64
+#define WAIT WGMMA_WAIT_32
+#else
+#define MULTIPLY HALF_128
+#define WAIT WGMMA_WAIT_64
+#endif
+#define X_TYPE JOIN(STORED_, X_KIND)
+#define Y_TYPE JOIN(STORED_, Y_KIND)
+#define PACK JOIN(PACK_, KIND)
+// Elements of x, in pairs, as halves or bfloat16.
+#if X_KIND == 0
+#define PAIR(a, b) PACK(a, b)
+#else
+#define PAIR(a, b) ((uint)(a) | (uint)(b) << 16)
+#endif
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first(
+    global const X_TYPE* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
+    ulong bias_offset, global Y_TYPE* y, ulong y_offset, int has_bias, int pixels, int channels_out, int pad_h,
+    int pad_w, int dilate_h, int dilate_w, int tiles_n, int row_blocks, long blocks_at EPILOGUE_PARAMETERS) {
+    local uchar tiles[LOCAL_BYTES] __attribute__((aligned(1024)));
+    // Of each k: distance in the image, and bits of a pixel's mask that must be set.
+    local int far[STEPS * 64];
+    local uint bits[STEPS * 64];
+    const uint tiles_at = (uint)tiles;
+    const int id = get_local_id(0), warp = id >> 5, lane = id & 31, warpgroup = id >> 7;
+    const int n0 = (int)get_group_id(0) % tiles_n * BN, m0 = (int)get_group_id(0) / tiles_n * BM;
+    x += x_offset;
+    w += w_offset;
+
+    global const uchar* weights = w + blocks_at + (long)(n0 / 64) * STEPS * 8192 + id * 16;
+#pragma unroll
+    for (int t = 0; t < STEPS; ++t) {
+#pragma unroll
+        for (int i = 0; i < BN / 32; ++i)
+            if (n0 / 64 + i / 2 < row_blocks)
+                HALF_COPY(tiles_at + A_BYTES + t * B_BYTES + id * 16 + i * 4096,
+                          weights + ((long)(i / 2) * STEPS + t) * 8192 + i % 2 * 4096)
+    }
+    HALF_COPY_COMMIT
+    for (int k = id; k < STEPS * 64; k += 256) {
+        const int c = k / (KERNEL_H * KERNEL_W), tap = k - c * (KERNEL_H * KERNEL_W);
+        const int ky = tap / KERNEL_W, kx = tap - ky * KERNEL_W;
+        far[k] = (c * X_H + ky * dilate_h) * X_W + kx * dilate_w;
+        bits[k] = k < DEPTH ? 1u << ky | 0x10000u << kx : 0;
+    }
+
+    // A warp reads two times 32 pixels of its half of the rows for every fourth k.
+    int from[2];
+    uint mask[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int pixel = m0 + warpgroup * 64 + lane + 32 * i, image = pixel / (OUT_H * OUT_W);
+        const int inside = pixel - image * (OUT_H * OUT_W), row = inside / OUT_W;
+        const int top = row * STRIDE_H - pad_h, left = (inside - row * OUT_W) * STRIDE_W - pad_w;
+        from[i] = (image * (CHANNELS * X_H) + top) * X_W + left;
+        mask[i] = 0;
+        for (int k = 0; k < KERNEL_H; ++k) mask[i] |= (uint)((uint)(top + k * dilate_h) < X_H) << k;
+        for (int k = 0; k < KERNEL_W; ++k) mask[i] |= (uint)((uint)(left + k * dilate_w) < X_W) << (16 + k);
+        if (pixel >= pixels) mask[i] = 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    {
+        local uchar* to = tiles + warpgroup * 8192 + (lane & 3) * 4;
+#pragma unroll 8
+        for (int i = 0; i < STEPS * 16; ++i) {
+            const int k = (warp & 3) + 4 * i, t = k >> 6, e = far[k];
+            const uint wanted = bits[k];
+            X_TYPE v0 = 0, v1 = 0;
+            if (wanted != 0 && (mask[0] & wanted) == wanted) v0 = x[from[0] + e];
+            if (wanted != 0 && (mask[1] & wanted) == wanted) v1 = x[from[1] + e];
+            *(local uint*)(to + t * 16384 + WGMMA_AT(k & 63, lane >> 2)) = PAIR(v0, v1);
+        }
+    }
+    HALF_COPY_WAIT_ALL
+    WGMMA_FENCE
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    float sum[SUMS];
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) sum[i] = 0;
+    WGMMA_BEGIN
+#pragma unroll
+    for (int t = 0; t < STEPS; ++t) {
+        const ulong a = WGMMA_COLUMNS(tiles_at + t * 16384 + warpgroup * 8192, 8192);
+        const ulong b = WGMMA_ROWS(tiles_at + A_BYTES + t * B_BYTES);
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+            if (t * 64 + k * 16 < DEPTH) MULTIPLY(sum, a + WGMMA_STEP(2048) * k, b + WGMMA_STEP(32) * k, "1, 0");
+    }
+    WGMMA_COMMIT
+    WAIT(sum)
+
+    y += y_offset;
+    bias += bias_offset;
+    // Nobody reads the tiles any more.
+    local float* rows = (local float*)tiles;
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int i = 0; i < SUMS / 2; ++i) {
+        const int row = (warp & 3) * 16 + (lane >> 2) + (i & 1) * 8;
+        const int column = i / 2 * 8 + (lane & 3) * 2;
+        *(local float2*)(rows + (warpgroup * 64 + (row >> 1) + (row & 1) * 32) * ROW + column) =
+            (float2)(sum[2 * i], sum[2 * i + 1]);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if Y_FOURS
+    const int column = id % (BN / 4) * 4, channel = n0 + column;
+    if (channel >= channels_out) return;
+    global const float* unscale = (global const float*)w + channel;
+    const float f0 = unscale[0], f1 = unscale[1], f2 = unscale[2], f3 = unscale[3];
+    float b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+    if (has_bias) {
+        b0 = bias[channel];
+        b1 = bias[channel + 1];
+        b2 = bias[channel + 2];
+        b3 = bias[channel + 3];
+    }
+#pragma unroll 4
+    for (int i = 0; i < BM * BN / 1024; ++i) {
+        const int row = id / (BN / 4) + i * (1024 / BN);
+        if (m0 + row < pixels) {
+            const ulong at = (ulong)(m0 + row) * channels_out + channel;
+            float4 v = *(local const float4*)(rows + row * ROW + column);
+            v = (float4)(v.x * f0 + b0, v.y * f1 + b1, v.z * f2 + b2, v.w * f3 + b3);
+            EPILOGUE(v, at);
+            JOIN(PUT_4_, Y_KIND)(y + at, v.x, v.y, v.z, v.w)
+        }
+    }
+#else
+    const int column = id % BN, channel = n0 + column;
+    if (channel >= channels_out) return;
+    const float factor = ((global const float*)w)[channel], offset = has_bias ? bias[channel] : 0.0f;
+    for (int row = id / BN; row < BM; row += 256 / BN) {
+        if (m0 + row < pixels) {
+            const ulong at = (ulong)(m0 + row) * channels_out + channel;
+            float v = rows[row * ROW + column] * factor + offset;
+            EPILOGUE(v, at);
+            JOIN(PUT_, Y_KIND)(y + at, v)
+        }
+    }
+#endif
+}
