@@ -23,6 +23,7 @@ void add_wgmma_half_engines(EngineRegistry& registry);           ///< wgmma_half
 void add_wgmma_half_filter_engine(EngineRegistry& registry);     ///< wgmma_half_filter.cpp
 void add_wgmma_half_first_engines(EngineRegistry& registry);     ///< wgmma_half_first.cpp
 void add_depthwise_engines(EngineRegistry& registry);            ///< depthwise.cpp
+void add_depthwise_last_engines(EngineRegistry& registry);       ///< depthwise_last.cpp
 void add_reference_engines(EngineRegistry& registry);            ///< reference.cpp
 
 }  // namespace dlprim::conv2d

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// conv2d.depthwise_last and conv2d_backward_data.depthwise_last: depthwise convolutions (a channel in and one out a
+// group), or one phase of such a data gradient, over images of float, half or bfloat16 whose channels lie last.
+//
+// A work-item makes ROWS x OUTPUTS pixels of four channels, neighbouring ones have neighbouring channels, so that each
+// read is a line of memory; pixels in common are read once. No local memory.
+//
+// Defines: X_KIND, Y_KIND: of x and y (stored_fours.clh); KERNEL_H, KERNEL_W: at least 1; STRIDE_H, STRIDE_W, DILATE_H,
+// DILATE_W; ROWS, 1 unless DILATE_H is 1; OUTPUTS, 1 unless DILATE_W is 1; COUNT_T: an unsigned type that counts
+// work-items.
+#include "common/stored_fours.clh"
+
+#define TAPS (KERNEL_H * KERNEL_W)
+#define SPAN_H ((ROWS - 1) * STRIDE_H + KERNEL_H)
+#define SPAN_W ((OUTPUTS - 1) * STRIDE_W + KERNEL_W)
+
+// taps_h is 0 where no tap reaches the phase.
+kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, global const float* weight,
+                           ulong weight_offset, global const float* bias, ulong bias_offset,
+                           global STORED(Y_KIND) * y, ulong y_offset, long count, int has_bias, int taps_h, int channels,
+                           int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
+                           int column_step, int pad_h, int pad_w, int weight_w, int h0, int h_step, int w0, int w_step,
+                           int weight_channel EPILOGUE_PARAMETERS) {
+    const COUNT_T item = (COUNT_T)get_global_id(0);
+    if (item >= (COUNT_T)count) return;
+    const int quads = channels / 4, strips = (out_w + OUTPUTS - 1) / OUTPUTS, bands = (out_h + ROWS - 1) / ROWS;
+    const int channel = (int)(item % (COUNT_T)quads) * 4;
+    const COUNT_T place = item / (COUNT_T)quads, line = place / (COUNT_T)strips;
+    const int ox0 = (int)(place % (COUNT_T)strips) * OUTPUTS, row = (int)(line % (COUNT_T)bands) * ROWS;
+    const COUNT_T image = line / (COUNT_T)bands;
+    const int top = row * STRIDE_H - pad_h, left = ox0 * STRIDE_W - pad_w;
+    x += x_offset + (ulong)image * x_h * x_w * channels + channel;
+    weight += weight_offset + (ulong)channel * weight_channel;
+    float4 factors[TAPS], sum[ROWS * OUTPUTS];
+#pragma unroll
+    for (int k = 0; k < TAPS; ++k) {
+        global const float* from = weight + (h0 + k / KERNEL_W * h_step) * weight_w + w0 + k % KERNEL_W * w_step;
+        factors[k] = (float4)(0.0f);
+        if (k / KERNEL_W < taps_h)
+            factors[k] = (float4)(from[0], from[weight_channel], from[2 * weight_channel], from[3 * weight_channel]);
+    }
+#pragma unroll
+    for (int e = 0; e < ROWS * OUTPUTS; ++e) sum[e] = (float4)(0.0f);
+#define CONVOLVE(LOAD)                                                                                       \
+    _Pragma("unroll") for (int r = 0; r < SPAN_H; ++r) {                                                     \
+        const int iy = top + r * DILATE_H, inside = (uint)iy < (uint)x_h;                                    \
+        float4 v[SPAN_W];                                                                                    \
+        _Pragma("unroll") for (int i = 0; i < SPAN_W; ++i) {                                                 \
+            const int ix = left + i * DILATE_W;                                                              \
+            v[i] = (float4)(0.0f);                                                                           \
+            if (inside && (uint)ix < (uint)x_w) v[i] = LOAD(X_KIND, x + ((long)iy * x_w + ix) * channels);   \
+        }                                                                                                    \
+        _Pragma("unroll") for (int e_y = 0; e_y < ROWS; ++e_y) {                                             \
+            const int ky = r - e_y * STRIDE_H;                                                               \
+            if (ky < 0 || ky >= KERNEL_H) continue;                                                          \
+            _Pragma("unroll") for (int kx = 0; kx < KERNEL_W; ++kx) {                                        \
+                _Pragma("unroll") for (int e = 0; e < OUTPUTS; ++e)                                          \
+                    sum[e_y * OUTPUTS + e] += v[e * STRIDE_W + kx] * factors[ky * KERNEL_W + kx];            \
+            }                                                                                                \
+        }                                                                                                    \
+    }
+    if (FOURS_ALIGNED(X_KIND, x)) {
+        CONVOLVE(LOAD_ALIGNED)
+    } else {
+        CONVOLVE(LOAD_ANY)
+    }
+    float4 more = (float4)(0.0f);
+    if (has_bias) more = vload4(0, bias + bias_offset + channel);
+    y += y_offset;
+    const int aligned = FOURS_ALIGNED(Y_KIND, y);
+#pragma unroll
+    for (int e = 0; e < ROWS * OUTPUTS; ++e) {
+        const int oy = row + e / OUTPUTS, ox = ox0 + e % OUTPUTS;
+        if (oy < out_h && ox < out_w) {
+            const ulong pixel = ((ulong)image * y_h + row0 + oy * row_step) * y_w + column0 + ox * column_step;
+            const ulong at = pixel * channels + channel;
+            float4 v = sum[e] + more;
+            EPILOGUE(v, at);
+            if (aligned)
+                STORE_ALIGNED(Y_KIND, y + at, v);
+            else
+                STORE_ANY(Y_KIND, y + at, v);
+        }
+    }
+}
