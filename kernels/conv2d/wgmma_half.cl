@@ -8,7 +8,7 @@
 //
 // Two warpgroups, one above the other; each has MG times 64 rows. Sums go through local memory, in float, so that
 // results and what is added to them are read and written in rows of channels. Local memory: STAGES * (BM + BN) * 128
-// bytes, and 12 BM.
+// bytes, or 4 BM (BN + 8) if that is more, and 12 BM.
 //
 // Defines: KIND, STAGES, NEAR (wgmma_half.clh); MG, BN; Y_KIND: of y (half_store.clh); KERNEL_H, KERNEL_W;
 // DIRECT: pixel p of y is pixel p of x, without taps; CHANNEL_TAIL: input channels do not fill blocks;
@@ -35,6 +35,11 @@
 #define Y_TYPE JOIN(STORED_, Y_KIND)
 // A row of sums in local memory, in floats: neighbouring rows in different banks.
 #define ROW (BN + 8)
+#if STAGES * STAGE > BM * ROW * 4
+#define LOCAL_BYTES (STAGES * STAGE)
+#else
+#define LOCAL_BYTES (BM * ROW * 4)
+#endif
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
     global const ushort* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
@@ -42,7 +47,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
     int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step, int column_step,
     int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int steps, int steps_part,
     int tiles_m, int tiles_n, int row_blocks, long blocks_at, long part_stride EPILOGUE_PARAMETERS) {
-    local uchar tiles[STAGES * STAGE] __attribute__((aligned(1024)));
+    local uchar tiles[LOCAL_BYTES] __attribute__((aligned(1024)));
     // Of each row: the place in x of tap (0, 0) in pixels; which taps are inside, rows of them in the lower bits and
     // columns in the upper; the place in y in pixels, or -1.
     local int bases[BM];

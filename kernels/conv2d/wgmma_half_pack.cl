@@ -4,9 +4,10 @@
 //   blocks    for each 64 rows and step of K the row's 64 halves (bfloat16), swizzled (wgmma.clh); K goes by blocks of
 //             `block` input channels, filled up with zeros, within them by taps, up to `depth`
 // A row is multiplied by the power of two that brings its largest magnitude to between 2^14 and 2^15, so that weights of
-// any magnitude keep their bits. A work-group a row. Local memory: 1 KiB.
+// any magnitude keep their bits. A work-group a row. Local memory: 1 KiB and ROOM floats.
 //
-// Defines: KIND: 1 half, 2 bfloat16.
+// Defines: KIND: 1 half, 2 bfloat16; ROOM: the row's weights stay in local memory between the two passes if that is
+// `depth` or more, else it is 0.
 #include "common/half_store.clh"
 
 #define ITEMS 256
@@ -14,9 +15,12 @@
 
 kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_half_pack(
     global const float* weight, ulong weight_offset, global uchar* packed, ulong packed_offset, int group_out,
-    int group_in, int depth, int block, int steps, int kernel_h, int kernel_w, int weight_w, int h0, int h_step, int w0, int w_step,
-    long weight_out, long weight_in, long blocks_at) {
+    int group_in, int depth, int block, int steps, int kernel_h, int kernel_w, int weight_w, int h0, int h_step, int w0,
+    int w_step, long weight_out, long weight_in, long blocks_at) {
     local uint largest[ITEMS];
+#if ROOM
+    local float row_[ROOM];
+#endif
     const int id = get_local_id(0), row = get_group_id(0), taps = kernel_h * kernel_w;
     packed += packed_offset;
     const int live = row < group_out;
@@ -28,9 +32,17 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_half_pack(
         const int ky_ = tap_ / kernel_w, kx_ = tap_ - ky_ * kernel_w;                                      \
         if (live && (k) < depth && c_ < group_in) v = weight[c_ * weight_in + (h0 + ky_ * h_step) * weight_w + w0 + kx_ * w_step]; \
     }
+#if ROOM
+#define KEEP(k, v) row_[k] = v;
+#define KEPT(k, v) const float v = (k) < depth ? row_[k] : 0.0f;
+#else
+#define KEEP(k, v)
+#define KEPT(k, v) WEIGHT(k, v)
+#endif
     uint most = 0;
     for (int k = id; k < depth; k += ITEMS) {
         WEIGHT(k, v)
+        KEEP(k, v)
         most = max(most, as_uint(v) & 0x7fffffffu);
     }
     largest[id] = most;
@@ -48,8 +60,8 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void wgmma_half_pack(
         uint pairs[4];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            WEIGHT(chunk * 8 + 2 * i, a)
-            WEIGHT(chunk * 8 + 2 * i + 1, b)
+            KEPT(chunk * 8 + 2 * i, a)
+            KEPT(chunk * 8 + 2 * i + 1, b)
             pairs[i] = PACK(a * scale, b * scale);
         }
         *(global uint4*)(to + (long)(chunk / 8) * 8192 + ((chunk % 8 ^ (row & 7)) << 4)) =

@@ -94,10 +94,11 @@ int main() {
             late_products = times & 2;
             const double error = run(one);
             const bool bad = !(error <= bound);
-            std::printf("%s %d x %d x %d x %d, %d channels, %d parts, %s copies, %s products: "
-                        "relative error %.2g\n",
-                        bad ? "FAILED" : "ok", s.n, s.in, H, W, s.out, s.splits,
-                        late_copies ? "late" : "early", late_products ? "late" : "early", error);
+            std::printf(
+                "%s %d x %d x %d x %d, %d channels, %d parts, %s copies, %s products: "
+                "relative error %.2g\n",
+                bad ? "FAILED" : "ok", s.n, s.in, H, W, s.out, s.splits,
+                late_copies ? "late" : "early", late_products ? "late" : "early", error);
             failed += bad;
             ++done;
         }

@@ -2,8 +2,8 @@
 // The kernels of conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first, emulated on
 // the host, beside a convolution and a filter gradient in double. Built for one geometry and types
 // each: KIND, X_KIND, Y_KIND, STEPS, CHANNELS, KERNEL_H, KERNEL_W, X_H, X_W, OUT_H, OUT_W,
-// STRIDE_H, STRIDE_W as the kernels have them; Y_FOURS and PRODUCT_BN of the first; WM and FILTER_BN of the
-// second; PAD, DILATE.
+// STRIDE_H, STRIDE_W as the kernels have them; Y_FOURS and PRODUCT_BN of the first; WM and
+// FILTER_BN of the second; ROOM; PAD, DILATE.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -32,7 +32,8 @@ constexpr int taps = KERNEL_H * KERNEL_W, depth = CHANNELS * taps;
 using X = std::conditional_t<X_KIND == 0, float, ushort>;
 using Y = std::conditional_t<Y_KIND == 0, float, ushort>;
 
-template <class T> T stored(float v, int kind) {
+template <class T>
+T stored(float v, int kind) {
     return static_cast<T>(kind == 0   ? static_cast<double>(v)
                           : kind == 1 ? half_of(v)
                                       : bfloat_of(v));
@@ -155,7 +156,8 @@ int main() {
         late_products = times & 2;
         const int out = Y_FOURS ? 72 : 21;
         report("forward", Example(2, out, 0).forward(), rounding[Y_KIND] + 3e-6);
-        report("forward, odd start", Example(1, Y_FOURS ? 8 : 7, 1).forward(), rounding[Y_KIND] + 3e-6);
+        report("forward, odd start", Example(1, Y_FOURS ? 8 : 7, 1).forward(),
+               rounding[Y_KIND] + 3e-6);
         report("filter", Example(2, 72, 0).backward(3), 3e-6);
         report("filter, odd start", Example(1, 8, 1).backward(1), 3e-6);
     }

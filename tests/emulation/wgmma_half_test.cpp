@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The kernels of conv2d.wgmma_half, emulated on the host, beside a convolution in double over the
 // same rounded factors. Built for tiles and types: KIND, STAGES, NEAR, MG, BN, Y_KIND, KERNEL_H,
-// KERNEL_W, DIRECT, CHANNEL_TAIL, Y_FOURS as the kernel has them, ADD_KIND: what the epilogue adds
-// is stored in.
+// KERNEL_W, DIRECT, CHANNEL_TAIL, Y_FOURS, ROOM as the kernels have them, ADD_KIND: what the
+// epilogue adds is stored in.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -118,8 +118,9 @@ double run(const Shape& s) {
     const int h0 = s.phase ? KERNEL_H - 1 : 0, w0 = s.phase ? KERNEL_W - 1 : 0,
               step = s.phase ? -1 : 1;
     run_kernel(rows, 1, 256, [&] {
-        weights::wgmma_half_pack(w.data(), 0, packed_at, 0, s.out, s.in, steps * 64, 64, steps, KERNEL_H, KERNEL_W,
-                                 KERNEL_W, h0, step, w0, step, weight_out, weight_in, rows * 4L);
+        weights::wgmma_half_pack(w.data(), 0, packed_at, 0, s.out, s.in, steps * 64, 64, steps,
+                                 KERNEL_H, KERNEL_W, KERNEL_W, h0, step, w0, step, weight_out,
+                                 weight_in, rows * 4L);
     });
     const int tiles_m = (pixels + 128 * MG - 1) / (128 * MG), tiles_n = (s.out + BN - 1) / BN;
     const bool split = s.splits > 1;

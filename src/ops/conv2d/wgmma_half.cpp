@@ -171,10 +171,13 @@ class WgmmaHalf : public Engine {
         const HalfSize size = size_of(job);
         const std::int64_t splits = tuning.at("splits");
         const bool split = splits > 1, fours = job.group_out % 4 == 0;
+        // Few steps leave local memory to more work-groups.
+        const std::int64_t stages = std::min(
+            half_stages(tile, tuning), std::max<std::int64_t>(2, ceil_div(size.steps, splits) + 1));
         const std::string options =
-            define("KIND", half_kind(problem.inputs[0].dtype)) +
-            define("STAGES", half_stages(tile, tuning)) + define("NEAR", tuning.at("near")) +
-            define("MG", tile.rows / 128) + define("BN", tile.columns) +
+            define("KIND", half_kind(problem.inputs[0].dtype)) + define("STAGES", stages) +
+            define("NEAR", tuning.at("near")) + define("MG", tile.rows / 128) +
+            define("BN", tile.columns) +
             define("Y_KIND", split ? 0 : half_kind(problem.outputs[0].dtype)) +
             define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
             define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
@@ -302,11 +305,16 @@ Layout half_weights_layout(const std::vector<DenseJob>& jobs, DType dtype, std::
 std::unique_ptr<Launch> pack_half_weights(ContextImpl& context, const std::vector<DenseJob>& jobs,
                                           DType dtype, std::int64_t block) {
     auto launch = std::make_unique<KernelLaunch>();
-    const auto program = context.build({half_weights_source, kernel_source(half_weights_source),
-                                        define("KIND", half_kind(dtype))});
     std::int64_t at = 0;
     for (const DenseJob& job : jobs) {
         const HalfWeights weights(job, block);
+        // 32 KiB at most, so that several work-groups stay on a compute unit.
+        std::int64_t room = 1024;
+        while (room < weights.depth) room *= 2;
+        if (room > 8192) room = 0;
+        const auto program =
+            context.build({half_weights_source, kernel_source(half_weights_source),
+                           define("KIND", half_kind(dtype)) + define("ROOM", room)});
         KernelCall call(program, "wgmma_half_pack", group_range(weights.rows, half_items));
         call.tensor("weight", 0).tensor_at("packed", 1, static_cast<std::uint64_t>(at), 1);
         const std::pair<const char*, std::int64_t> sizes[] = {{"group_out", job.group_out},
@@ -341,8 +349,10 @@ double half_seconds(const Traits& device, const HalfTile& tile, const HalfSize& 
     const double groups =
         static_cast<double>(ceil_div(size.rows, tile.rows) * ceil_div(size.columns, tile.columns)) *
         static_cast<double>(splits);
+    // Work-groups that share a compute unit hide each other's waiting; one alone does so less.
     const double each = groups / units, resident = tile.resident;
-    const double rounds = std::max(resident, std::ceil(each / resident) * resident);
+    const double rounds =
+        each <= 1 ? 1 + 0.4 * (resident - 1) : std::ceil(each / resident) * resident;
     return rounds * step * (static_cast<double>(ceil_div(size.steps, splits)) + 3.0);
 }
 
