@@ -11,6 +11,7 @@ void register_matmul() {
         matmul::add_host(op);
         matmul::add_vector(op);
         matmul::add_dot(op);
+        matmul::add_wgmma_half(op);
         matmul::add_wgmma_split(op);
         matmul::add_tiled(op);
         matmul::add_gemv(op);

@@ -13,6 +13,7 @@
 #include <dlprim/tensor.hpp>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
@@ -115,6 +116,18 @@ double relative_error(const std::vector<float>& found, const std::vector<double>
     return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
 }
 
+// Of the L2 norm: float sums; or the rounding of a matrix, and of what is added and stored, each by
+// up to half a unit of the last place of what the problem stores.
+double tolerance(const Problem& problem) {
+    double most = 1e-5;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) {
+            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
+            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
+        }
+    return most;
+}
+
 testing::Turns turns;
 
 void check_engine(const Context& context, const Engine& engine, Problem problem,
@@ -127,6 +140,8 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
         std::string kind = std::string(engine.name());
         for (const Layout& layout : choice.inputs) kind += layout.is_plain() ? " plain" : " packed";
         if (!problem.epilogue.empty()) kind += " with epilogue";
+        for (const Operand& operand : problem.inputs)
+            if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
         if (given == nullptr && !turns.take(kind, context)) continue;
         const Tuning tuning = given ? *given : engine.default_tuning(impl.traits(), problem);
         std::vector<Tensor> operands = inputs;
@@ -138,7 +153,7 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
                 engine.build_packing(impl, problem, tuning, static_cast<int>(i))
                     ->enqueue(impl.queue(), pair);
             }
-        Tensor output(context, problem.outputs[0].shape);
+        Tensor output(context, problem.outputs[0].shape, problem.outputs[0].dtype);
         output.fill(1e30);
         operands.push_back(output);
         if (const std::uint64_t scratch = engine.workspace_bytes(impl.traits(), problem, tuning)) {
@@ -151,14 +166,16 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
         const auto launch = engine.build(impl, problem, tuning);
         launch->enqueue(impl.queue(), bound);
         const std::vector<float> first = output.to_floats();
-        CHECK(relative_error(first, wanted) < 1e-5);
+        CHECK(relative_error(first, wanted) < tolerance(problem));
         launch->enqueue(impl.queue(), bound);
         CHECK(output.to_floats() == first);
         CHECK(engine.estimate(impl.traits(), problem, tuning) > 0);
     }
 }
 
-void check(const Context& context, const Example& e, bool all_tunings = false) {
+// `constant_tunings`: tunings are tried where the second factor is constant, not where it is none.
+void check(const Context& context, const Example& e, bool all_tunings = false,
+           bool constant_tunings = false) {
     ContextImpl& impl = context.impl();
     std::vector<Tensor> inputs;
     for (const HostArray& input : e.inputs) inputs.push_back(upload(context, input));
@@ -169,7 +186,7 @@ void check(const Context& context, const Example& e, bool all_tunings = false) {
             INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
             if (!engine->is_applicable(impl.traits(), problem)) continue;
             check_engine(context, *engine, problem, inputs, e.wanted.data);
-            if (!all_tunings || constant) continue;
+            if (!all_tunings || constant != constant_tunings) continue;
             const Tuning start = engine->default_tuning(impl.traits(), problem);
             for (const auto& [name, values] : engine->tune_space(impl.traits(), problem))
                 for (const std::int64_t value : values) {
@@ -290,4 +307,56 @@ TEST_CASE("a sum of 100,000 products keeps its precision") {
             7);
         for (const Context& context : devices) check(context, e);
     }
+}
+
+// Precision fp16 and bf16: activations stored in 16 bits, on devices that have engines for that.
+TEST_CASE("engines of activations of 16 bits agree with the oracle") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        const char* type;
+        Attrs attrs;
+        std::vector<Shape> shapes;
+        bool narrow_output, all_tunings;
+    };
+    const auto outputs = [](std::int64_t n) { return Attrs{{"outputs", n}}; };
+    const Case cases[] = {
+        {"InnerProduct", outputs(40), {Shape{5, 72}}, true, false},
+        {"InnerProduct", outputs(131), {Shape{130, 8, 3, 5}}, true, false},
+        {"InnerProduct", outputs(1000), {Shape{64, 2048}}, false, true},
+        {"MatMul", Attrs{}, {Shape{70, 136}, Shape{136, 68}}, true, false},
+        {"MatMul", Attrs{{"transpose_b", true}}, {Shape{3, 40, 64}, Shape{24, 64}}, true, false},
+    };
+    for (const DType dtype : {DType::f16, DType::bf16})
+        for (const Case& c : cases) {
+            INFO(c.type << " of " << c.shapes[0].str() << ", " << name_of(dtype));
+            std::vector<HostArray> tensors = Example::tensors(c.shapes, 4);
+            for (double& v : tensors[0].data) {
+                std::byte stored[8];
+                convert(&v, DType::f64, stored, dtype, 1);
+                convert(stored, dtype, &v, DType::f64, 1);
+            }
+            Example e(c.type, c.attrs, tensors, 4);
+            e.inputs[0].dtype = e.problem.inputs[0].dtype = dtype;
+            if (c.narrow_output) e.problem.outputs[0].dtype = dtype;
+            e.problem.precision = dtype == DType::f16 ? Precision::fp16 : Precision::bf16;
+            for (const Context& context : devices)
+                check(context, e, c.all_tunings && dtype == DType::f16, true);
+            // ReLU of the sum with another tensor of 16 bits.
+            const Activation& f = find_activation("relu");
+            std::mt19937 random(9);
+            HostArray added = normals(e.problem.outputs[0].shape, random);
+            for (std::size_t i = 0; i < added.data.size(); ++i) {
+                std::byte stored[8];
+                convert(&added.data[i], DType::f64, stored, dtype, 1);
+                convert(stored, dtype, &added.data[i], DType::f64, 1);
+                e.wanted.data[i] = activate(f.name, e.wanted.data[i] + added.data[i], 0, 0);
+            }
+            added.dtype = dtype;
+            e.problem.epilogue = {
+                {EpilogueStage::Kind::add, static_cast<int>(e.inputs.size()), {}, 0, 0},
+                {EpilogueStage::Kind::activation, -1, f.name, 0, 0}};
+            e.problem.inputs.push_back({added.shape, dtype, {}, false});
+            e.inputs.push_back(added);
+            for (const Context& context : devices) check(context, e);
+        }
 }
