@@ -182,16 +182,23 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
         b2 = bias[channel + 2];
         b3 = bias[channel + 3];
     }
-#pragma unroll 4
-    for (int i = 0; i < BM * BN / 1024; ++i) {
-        const int row = id / (BN / 4) + i * (1024 / BN);
-        const int place = places[row];
-        if (place >= 0) {
-            const ulong at = (ulong)place * channels_out + channel;
-            float4 v = *(local const float4*)(rows + row * ROW + column);
-            v = (float4)(v.x * f0 + b0, v.y * f1 + b1, v.z * f2 + b2, v.w * f3 + b3);
-            EPILOGUE(v, at);
-            JOIN(PUT_4_, Y_KIND)(y + at, v.x, v.y, v.z, v.w)
+    // What is added is read for several rows before any of them is written: the compiler cannot know that y is none of it.
+#define AT_ONCE 8
+    for (int i = 0; i < BM * BN / 1024; i += AT_ONCE) {
+        float4 v[AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j) {
+            const int row = id / (BN / 4) + (i + j) * (1024 / BN);
+            const ulong at = (ulong)max(places[row], 0) * channels_out + channel;
+            const float4 s = *(local const float4*)(rows + row * ROW + column);
+            v[j] = (float4)(s.x * f0 + b0, s.y * f1 + b1, s.z * f2 + b2, s.w * f3 + b3);
+            EPILOGUE(v[j], at);
+        }
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j) {
+            const int place = places[id / (BN / 4) + (i + j) * (1024 / BN)];
+            if (place >= 0)
+                JOIN(PUT_4_, Y_KIND)(y + (ulong)place * channels_out + channel, v[j].x, v[j].y, v[j].z, v[j].w)
         }
     }
 #else

@@ -186,9 +186,10 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 
     const std::vector<char> constant = constant_values(graph);
     if (stores_narrow(device.traits()))
-        lower_precision(graph, options.least_narrow, [&](const Graph& g, const Node& node) {
-            return least_seconds(device, g, node, constant);
-        });
+        lower_precision(graph, options.least_narrow, options.narrow_cost,
+                        [&](const Graph& g, const Node& node) {
+                            return least_seconds(device, g, node, constant);
+                        });
     if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
     const std::vector<Choice> choices =
         choose_engines(device, graph, constant, options, plan->notes);

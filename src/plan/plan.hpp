@@ -30,7 +30,8 @@ struct PlanOptions {
     /// Outputs and gradients are left in the layout that their engine writes: External::layout.
     bool free_outputs = false;
     std::int64_t least_narrow = 4096;  ///< elements of what is stored in 16 bits
-    std::uint64_t memory_limit = 0;    ///< bytes; 0: the device's
+    double narrow_cost = 1;  ///< how many times as long its nodes may take by the estimates, then
+    std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)>
         progress;             ///< compiling, tuning
     double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long

@@ -29,10 +29,11 @@ std::optional<DType> narrow_type(Precision precision) {
 
 class Lowering {
   public:
-    Lowering(Graph& graph, std::int64_t least,
+    Lowering(Graph& graph, std::int64_t least, double cost,
              const std::function<double(const Graph&, const Node&)>& seconds)
         : graph_(graph),
           least_(least),
+          cost_(cost),
           seconds_(seconds),
           readers_(graph.values.size()),
           views_(graph.values.size()),
@@ -185,7 +186,7 @@ class Lowering {
             before += was;
             after += seconds(node);
         }
-        return after <= before;
+        return after <= before * cost_;
     }
 
     void try_one(ValueId id, Precision precision, DType type) {
@@ -197,6 +198,7 @@ class Lowering {
 
     Graph& graph_;
     const std::int64_t least_;
+    const double cost_;
     const std::function<double(const Graph&, const Node&)>& seconds_;
     std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: nodes but views
     std::vector<std::vector<ValueId>> views_;        ///< by ValueId
@@ -208,12 +210,12 @@ class Lowering {
 
 }  // namespace
 
-void lower_precision(Graph& graph, std::int64_t least,
+void lower_precision(Graph& graph, std::int64_t least, double cost,
                      const std::function<double(const Graph&, const Node&)>& seconds) {
     const bool any = std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const Node& node) {
         return narrow_type(node.precision).has_value();
     });
-    if (any) Lowering(graph, least, seconds).run();
+    if (any) Lowering(graph, least, cost, seconds).run();
 }
 
 }  // namespace dlprim
