@@ -23,8 +23,11 @@ DType stored(const std::vector<Operand>& inputs, const EpilogueStage& stage) {
     return inputs.empty() ? DType::f32 : inputs[static_cast<std::size_t>(stage.operand)].dtype;
 }
 
-// Functions that read one or four halves or bfloat16 as floats.
+// Functions that read one or four of what is stored as floats, from wherever they begin.
 constexpr const char* readers = R"(
+float4 epilogue_float_4(global const float* p) {
+    return ((ulong)p & 15) == 0 ? *(global const float4*)p : vload4(0, p);
+}
 float epilogue_half(global const ushort* p) { return vload_half(0, (global const half*)p); }
 float4 epilogue_half_4(global const ushort* p) {
     return ((ulong)p & 7) == 0 ? vloada_half4(0, (global const half*)p) : vload_half4(0, (global const half*)p);
@@ -37,7 +40,7 @@ float4 epilogue_bfloat_4(global const ushort* p) {
 )";
 
 // The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls. For all
-// operands float, `inputs` is empty.
+// operands float, and aligned as their vectors are, `inputs` is empty.
 void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
                      const std::vector<Operand>& inputs, int lanes) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
@@ -47,7 +50,9 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
         if (stage.kind == EpilogueStage::Kind::add) {
             const DType dtype = stored(inputs, stage);
             const std::string element = cat("(e", adds, " + e", adds, "_offset + (at))");
-            if (dtype == DType::f32)
+            if (dtype == DType::f32 && lanes == 4 && !inputs.empty() && name == "EPILOGUE")
+                body << " (v) += epilogue_float_4" << element << ';';
+            else if (dtype == DType::f32)
                 body << " (v) += *(global const " << type << "*)" << element << ';';
             else
                 body << " (v) += epilogue_" << (dtype == DType::f16 ? "half" : "bfloat")
@@ -65,16 +70,16 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
     os << "#define " << name << "(v, at) do {" << body.str() << " } while (0)\n";
 }
 
-// For all operands float, `inputs` is empty.
+// For all operands float, and aligned as their vectors are, `inputs` is empty.
 std::string make_epilogue(std::string source, const Epilogue& epilogue,
                           const std::vector<Operand>& inputs, int lanes) {
     std::ostringstream head, parameters, aligned;
     int adds = 0;
-    bool narrow = false;
+    bool reads = false;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind != EpilogueStage::Kind::add) continue;
         const bool is_float = stored(inputs, stage) == DType::f32;
-        narrow = narrow || !is_float;
+        reads = reads || !is_float || (lanes == 4 && !inputs.empty());
         parameters << ", global const " << (is_float ? "float" : "ushort") << "* e" << adds
                    << ", ulong e" << adds << "_offset";
         aligned << " && (e" << adds << "_offset & 3) == 0";
@@ -83,7 +88,7 @@ std::string make_epilogue(std::string source, const Epilogue& epilogue,
     const std::string word = "EPILOGUE_PARAMETERS";
     for (std::size_t at = source.find(word); at != std::string::npos; at = source.find(word))
         source.replace(at, word.size(), parameters.str());
-    if (narrow) head << readers;
+    if (reads) head << readers;
     define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes);
     if (source.find("EPILOGUE4") != std::string::npos) {
         define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4);
