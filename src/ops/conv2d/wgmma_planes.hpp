@@ -30,6 +30,6 @@ void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Proble
 /// The kernel files that it compiles.
 std::vector<std::string> planes_product_sources();
 /// A step's time over wgmma_split's, which has more to do in it.
-constexpr double planes_pace = 0.65;
+constexpr double planes_pace = 0.6;
 
 }  // namespace dlprim::conv2d
