@@ -283,16 +283,19 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
         }
         const int unit = inner_reduced ? W : 1;
         // Steps are counted, as compilers unroll only loops whose turns they can tell beforehand.
+        // With sign: LLVM makes saturated subtractions of the same without, which Oclgrind does not
+        // know.
+        const std::string number = k.index == "uint" ? "int" : "long";
         os << "    const " << k.index << " stop = mine ? (" << k.index
            << ")((ulong)Nreduction * (part + 1) / Nparts) : 0;\n"
            << "    const " << k.index << " step = (" << k.index
            << ")((ulong)Nreduction * part / Nparts) + ly;\n"
-           << "    " << k.index << " left = step < stop ? (stop - step + " << ry - 1 << ") / " << ry
-           << " : 0;\n";
+           << "    " << number << " left = (" << number << ")step < (" << number << ")stop ? (("
+           << number << ")stop - (" << number << ")step + " << ry - 1 << ") / " << ry << " : 0;\n";
         k.start_digits(os, "    ", reduced_dims, "step", ry, unit);
         if (long_sums)
-            os << "    while (left > 0) {\n    const " << k.index << " turns = min(left, ("
-               << k.index << ")" << run_steps << ");\n    left -= turns;\n";
+            os << "    while (left > 0) {\n    const " << number << " turns = min(left, (" << number
+               << ")" << run_steps << ");\n    left -= turns;\n";
         os << "#pragma unroll " << unrolled << "\n    for (" << k.index << " turn = 0; turn < "
            << (long_sums ? "turns" : "left") << "; ++turn) {\n";
         for (std::size_t n = 0; n < reduced_dims.size(); ++n)
