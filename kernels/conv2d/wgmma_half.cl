@@ -170,49 +170,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
         *(local float2*)(rows + row * ROW + column) = (float2)(sum[2 * i], sum[2 * i + 1]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#if Y_FOURS
-    const int column = id % (BN / 4) * 4, channel = n0 + column;
-    if (channel >= channels_out) return;
-    global const float* unscale = (global const float*)w + channel;
-    const float f0 = unscale[0], f1 = unscale[1], f2 = unscale[2], f3 = unscale[3];
-    float b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-    if (has_bias) {
-        b0 = bias[channel];
-        b1 = bias[channel + 1];
-        b2 = bias[channel + 2];
-        b3 = bias[channel + 3];
-    }
-    // What is added is read for several rows before any of them is written: the compiler cannot know that y is none of it.
-#define AT_ONCE 8
-    for (int i = 0; i < BM * BN / 1024; i += AT_ONCE) {
-        float4 v[AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; ++j) {
-            const int row = id / (BN / 4) + (i + j) * (1024 / BN);
-            const ulong at = (ulong)max(places[row], 0) * channels_out + channel;
-            const float4 s = *(local const float4*)(rows + row * ROW + column);
-            v[j] = (float4)(s.x * f0 + b0, s.y * f1 + b1, s.z * f2 + b2, s.w * f3 + b3);
-            EPILOGUE(v[j], at);
-        }
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; ++j) {
-            const int place = places[id / (BN / 4) + (i + j) * (1024 / BN)];
-            if (place >= 0)
-                JOIN(PUT_4_, Y_KIND)(y + (ulong)place * channels_out + channel, v[j].x, v[j].y, v[j].z, v[j].w)
-        }
-    }
-#else
-    const int column = id % BN, channel = n0 + column;
-    if (channel >= channels_out) return;
-    const float factor = ((global const float*)w)[channel], offset = has_bias ? bias[channel] : 0.0f;
-    for (int row = id / BN; row < BM; row += 256 / BN) {
-        const int place = places[row];
-        if (place >= 0) {
-            const ulong at = (ulong)place * channels_out + channel;
-            float v = rows[row * ROW + column] * factor + offset;
-            EPILOGUE(v, at);
-            JOIN(PUT_, Y_KIND)(y + at, v)
-        }
-    }
-#endif
+#define PLACE(row) places[row]
+#include "common/half_finish.clh"
 }

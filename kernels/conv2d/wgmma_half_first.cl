@@ -134,40 +134,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first(
             (float2)(sum[2 * i], sum[2 * i + 1]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#if Y_FOURS
-    const int column = id % (BN / 4) * 4, channel = n0 + column;
-    if (channel >= channels_out) return;
-    global const float* unscale = (global const float*)w + channel;
-    const float f0 = unscale[0], f1 = unscale[1], f2 = unscale[2], f3 = unscale[3];
-    float b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-    if (has_bias) {
-        b0 = bias[channel];
-        b1 = bias[channel + 1];
-        b2 = bias[channel + 2];
-        b3 = bias[channel + 3];
-    }
-#pragma unroll 4
-    for (int i = 0; i < BM * BN / 1024; ++i) {
-        const int row = id / (BN / 4) + i * (1024 / BN);
-        if (m0 + row < pixels) {
-            const ulong at = (ulong)(m0 + row) * channels_out + channel;
-            float4 v = *(local const float4*)(rows + row * ROW + column);
-            v = (float4)(v.x * f0 + b0, v.y * f1 + b1, v.z * f2 + b2, v.w * f3 + b3);
-            EPILOGUE(v, at);
-            JOIN(PUT_4_, Y_KIND)(y + at, v.x, v.y, v.z, v.w)
-        }
-    }
-#else
-    const int column = id % BN, channel = n0 + column;
-    if (channel >= channels_out) return;
-    const float factor = ((global const float*)w)[channel], offset = has_bias ? bias[channel] : 0.0f;
-    for (int row = id / BN; row < BM; row += 256 / BN) {
-        if (m0 + row < pixels) {
-            const ulong at = (ulong)(m0 + row) * channels_out + channel;
-            float v = rows[row * ROW + column] * factor + offset;
-            EPILOGUE(v, at);
-            JOIN(PUT_, Y_KIND)(y + at, v)
-        }
-    }
-#endif
+#define PLACE(row) (m0 + (row) < pixels ? m0 + (row) : -1)
+#include "common/half_finish.clh"
 }

@@ -39,10 +39,10 @@ float4 epilogue_bfloat_4(global const ushort* p) {
 }
 )";
 
-// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls. For all
-// operands float, and aligned as their vectors are, `inputs` is empty.
+// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls; `anywhere`:
+// floats may begin off their vectors' alignment. For all operands float, `inputs` is empty.
 void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
-                     const std::vector<Operand>& inputs, int lanes) {
+                     const std::vector<Operand>& inputs, int lanes, bool anywhere) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
     std::ostringstream body;
     int adds = 0, number = 0;
@@ -50,7 +50,7 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
         if (stage.kind == EpilogueStage::Kind::add) {
             const DType dtype = stored(inputs, stage);
             const std::string element = cat("(e", adds, " + e", adds, "_offset + (at))");
-            if (dtype == DType::f32 && lanes == 4 && !inputs.empty() && name == "EPILOGUE")
+            if (dtype == DType::f32 && anywhere)
                 body << " (v) += epilogue_float_4" << element << ';';
             else if (dtype == DType::f32)
                 body << " (v) += *(global const " << type << "*)" << element << ';';
@@ -75,11 +75,12 @@ std::string make_epilogue(std::string source, const Epilogue& epilogue,
                           const std::vector<Operand>& inputs, int lanes) {
     std::ostringstream head, parameters, aligned;
     int adds = 0;
+    const bool anywhere = lanes == 4 && !inputs.empty();
     bool reads = false;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind != EpilogueStage::Kind::add) continue;
         const bool is_float = stored(inputs, stage) == DType::f32;
-        reads = reads || !is_float || (lanes == 4 && !inputs.empty());
+        reads = reads || !is_float || anywhere;
         parameters << ", global const " << (is_float ? "float" : "ushort") << "* e" << adds
                    << ", ulong e" << adds << "_offset";
         aligned << " && (e" << adds << "_offset & 3) == 0";
@@ -89,9 +90,9 @@ std::string make_epilogue(std::string source, const Epilogue& epilogue,
     for (std::size_t at = source.find(word); at != std::string::npos; at = source.find(word))
         source.replace(at, word.size(), parameters.str());
     if (reads) head << readers;
-    define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes);
+    define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes, anywhere);
     if (source.find("EPILOGUE4") != std::string::npos) {
-        define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4);
+        define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4, false);
         head << "#define EPILOGUE_ALIGNED (1" << aligned.str() << ")\n";
     }
     return cat(head.str(), source);
