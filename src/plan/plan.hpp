@@ -30,7 +30,7 @@ struct PlanOptions {
     /// Outputs and gradients are left in the layout that their engine writes: External::layout.
     bool free_outputs = false;
     std::int64_t least_narrow = 4096;  ///< elements of what is stored in 16 bits
-    double narrow_cost = 1;  ///< how many times as long its nodes may take by the estimates, then
+    double narrow_cost = 1;          ///< times the estimate in float that its nodes may take, then
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
     std::function<void(std::string_view what, int done, int total)>
         progress;             ///< compiling, tuning

@@ -132,6 +132,25 @@ TEST_CASE("16 bits are stored between nodes, and nowhere else", "[narrow]") {
     }
 }
 
+TEST_CASE("what a batch norm takes its shift from is no reason to store its input in float",
+          "[narrow]") {
+    ON_EVERY_DEVICE(device) {
+        if (!stores_narrow(device.traits())) continue;
+        NetOptions options = training(3);
+        options.precision = Precision::fp16;
+        options.batch = 64;  // the shift reads a 64th of it
+        for (const char* const type :
+             {"Convolution2D", "Convolution2DBackwardData", "Convolution2DBackwardFilter"})
+            options.engines.emplace_back(type,
+                                         EngineRegistry::instance().of(type, false).back()->name());
+        Net net = Net::from_json(device, network(), options);
+        const Graph& graph = net.impl().built().executor->plan().graph;
+        for (const Node& node : graph.nodes)
+            if (!node.removed && node.name != "last" && node.op->type() == "Convolution2D")
+                CHECK(graph.spec(node.outputs[0]).dtype == DType::f16);
+    }
+}
+
 TEST_CASE("an operator of fp32 reads and makes float in a net of fp16", "[narrow]") {
     ON_EVERY_DEVICE(device) {
         if (!stores_narrow(device.traits())) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // lower_precision: which values are stored in 16 bits.
 //
-// Value by value in the order of the graph: it is kept where the nodes that make and read it lose
-// nothing by their estimates. Most engines take operands of any mix of types, so that what one
-// value gets does not hang on what the next one gets; where an engine wants one type throughout,
-// its operands change together or not at all.
+// First all that some engines take so, since the fast ones for 16 bits want whole regions of them:
+// a product's operands and what stands between it and the next. Then value by value what is
+// faster as it was goes back. Where an engine wants one type throughout (a Concat's), its operands
+// change together or not at all.
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 
@@ -76,8 +76,10 @@ class Lowering {
             const std::optional<DType> type = narrow_type(node.precision);
             if (!type) continue;
             for (ValueId output : node.outputs)
-                if (is_activation(node, output)) try_one(output, node.precision, *type);
+                if (graph_.spec(output).dtype == DType::f32 && is_activation(node, output))
+                    try_one(output, node.precision, *type);
         }
+        for (const std::vector<ValueId>& group : groups_) go_back(group);
     }
 
   private:
@@ -87,7 +89,10 @@ class Lowering {
     bool is_activation(const Node& node, ValueId id) const {
         const TensorSpec& spec = graph_.spec(id);
         const std::int64_t size = spec.shape.numel();
-        if (spec.dtype != DType::f32 || size < least_ || fixed_[at(id)]) return false;
+        if (spec.dtype != DType::f32 || fixed_[at(id)]) return false;
+        if (!node.inputs.empty() && node.op->is_beginning(node, graph_.shape(node.inputs[0])))
+            return true;
+        if (size < least_) return false;
         for (ValueId input : node.inputs)
             if (!fixed_[at(input)] && graph_.shape(input).numel() > size * small_share)
                 return false;
@@ -169,7 +174,7 @@ class Lowering {
     }
 
     /// Whether the value, and what has to go with it where engines take operands of one type only
-    /// (a Concat's), can change, at no cost.
+    /// (a Concat's), can change.
     bool extend(Change& change, ValueId id, Precision precision, DType type) {
         if (!add(change, id, precision, type)) return false;
         for (std::ptrdiff_t node; (node = stuck(change)) >= 0;) {
@@ -181,19 +186,46 @@ class Lowering {
                         add(change, operand, precision, type);
             if (change.values.size() == count) return false;
         }
-        double before = 0, after = 0;
-        for (const auto& [node, was] : change.before) {
-            before += was;
-            after += seconds(node);
-        }
-        return after <= before * cost_;
+        return true;
     }
 
     void try_one(ValueId id, Precision precision, DType type) {
         Change change;
-        if (extend(change, id, precision, type)) return;
+        if (extend(change, id, precision, type)) {
+            groups_.push_back(std::move(change.values));
+            return;
+        }
         for (ValueId value : change.values) graph_.value(value).spec.dtype = DType::f32;
         for (const auto& [node, was] : change.before) known_[node] = was;
+    }
+
+    /// Makes the values float again where the nodes that make and read them are faster so.
+    void go_back(const std::vector<ValueId>& values) {
+        std::vector<std::size_t> nodes;
+        for (ValueId id : values) {
+            nodes.insert(nodes.end(), readers_[at(id)].begin(), readers_[at(id)].end());
+            const NodeId maker = graph_.value(id).producer;
+            if (!graph_.nodes[at(maker)].op->is_view()) nodes.push_back(at(maker));
+        }
+        std::sort(nodes.begin(), nodes.end());
+        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+        const auto together = [&] {
+            double sum = 0;
+            for (std::size_t node : nodes) sum += seconds(node);
+            return sum;
+        };
+        const double narrow = together();
+        const DType type = graph_.spec(values.front()).dtype;
+        std::vector<std::optional<double>> before;
+        const auto change = [&](DType to) {
+            for (ValueId id : values) graph_.value(id).spec.dtype = to;
+            for (std::size_t node : nodes) known_[node].reset();
+        };
+        for (std::size_t node : nodes) before.push_back(known_[node]);
+        change(DType::f32);
+        if (together() * cost_ < narrow) return;
+        change(type);
+        for (std::size_t i = 0; i < nodes.size(); ++i) known_[nodes[i]] = before[i];
     }
 
     Graph& graph_;
@@ -206,6 +238,7 @@ class Lowering {
     std::vector<char> seen_;                         ///< by ValueId: outside of the graph
     std::vector<ValueId> gradients_;  ///< of parameters, sorted; with what they are views of
     std::vector<std::optional<double>> known_;  ///< by node: its seconds as things stand
+    std::vector<std::vector<ValueId>> groups_;  ///< what has changed, by what changed together
 };
 
 }  // namespace

@@ -54,11 +54,11 @@ void merge_pointwise(Graph& graph);
 bool recompute_pointwise(Graph& graph, const Traits& device);
 
 /// Gives values between nodes of precision fp16 or bf16 that type, where `seconds` says of the
-/// nodes that make and read them that some engine takes it (infinity: none does), and that they
-/// take no longer together, or at most `cost` times as long. Of at least `least` elements, and
-/// never: parameters and what is made of them alone, their gradients, what is seen outside of the
-/// graph, and statistics, that is, what is small beside what it is made from. The last of the
-/// passes: others expect float.
+/// nodes that make and read them that some engine takes it (infinity: none does), and not that they
+/// take more than `cost` times as long together as with the value in float and all others as they
+/// are. Of at least `least` elements, and never: parameters and what is made of them alone, their
+/// gradients, what is seen outside of the graph, and statistics, that is, what is small beside what
+/// it is made from. The last of the passes: others expect float.
 void lower_precision(Graph& graph, std::int64_t least, double cost,
                      const std::function<double(const Graph&, const Node&)>& seconds);
 
