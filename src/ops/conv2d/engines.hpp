@@ -12,6 +12,7 @@ void add_blocked_first_engine(EngineRegistry& registry);         ///< blocked_fi
 void add_blocked_winograd_engines(EngineRegistry& registry);     ///< blocked_winograd.cpp
 void add_blocked_filter_engines(EngineRegistry& registry);       ///< blocked_filter.cpp
 void add_blocked_depthwise_engines(EngineRegistry& registry);    ///< blocked_depthwise.cpp
+void add_winograd_engines(EngineRegistry& registry);             ///< winograd.cpp
 void add_implicit_gemm_engines(EngineRegistry& registry);        ///< implicit_gemm.cpp
 void add_implicit_gemm_filter_engine(EngineRegistry& registry);  ///< implicit_gemm_filter.cpp
 void add_wgmma_split_engines(EngineRegistry& registry);          ///< wgmma_split.cpp

@@ -29,6 +29,7 @@ void register_conv2d() {
     conv2d::add_inner_product_engine(engines);
     conv2d::add_wgmma_split_engines(engines);
     conv2d::add_wgmma_split_filter_engine(engines);
+    conv2d::add_winograd_engines(engines);
     conv2d::add_implicit_gemm_engines(engines);
     conv2d::add_implicit_gemm_filter_engine(engines);
     conv2d::add_reference_engines(engines);

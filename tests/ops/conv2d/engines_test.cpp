@@ -173,23 +173,27 @@ std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Pr
     return made;
 }
 
-// Runs the problem by every engine of the context's device and checks the first output.
+// Runs the problem by every engine of the context's device and checks the first output. `only`: by
+// those with this in their names, whoever's turn it is.
 void check(const Context& context, Problem problem, const std::vector<Tensor>& inputs,
-           const std::vector<double>& wanted, bool all_tunings = false) {
+           const std::vector<double>& wanted, bool all_tunings = false,
+           std::string_view only = {}) {
     ContextImpl& impl = context.impl();
     const auto engines = EngineRegistry::instance().of(problem.op, impl.is_host());
     REQUIRE(!engines.empty());
     for (const Engine* engine : engines) {
+        if (engine->name().find(only) == std::string_view::npos) continue;
         INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
         if (!engine->is_applicable(impl.traits(), problem)) continue;
+        int number = 0;
         for (const LayoutChoice& choice : engine->layouts(impl.traits(), problem)) {
-            std::string kind = std::string(engine->name());
+            std::string kind = std::string(engine->name()) + ' ' + std::to_string(number++);
             for (const Layout& layout : choice.inputs)
                 kind += layout.kind == Layout::Kind::packed ? " packed" : ' ' + layout.str();
             if (!problem.epilogue.empty()) kind += " with epilogue";
             for (const Operand& operand : problem.inputs)
                 if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
-            if (!turns.take(kind, context)) continue;
+            if (only.empty() && !turns.take(kind, context)) continue;
             for (std::size_t i = 0; i < choice.inputs.size(); ++i)
                 problem.inputs[i].layout = choice.inputs[i];
             problem.outputs[0].layout = choice.outputs[0];
@@ -355,6 +359,43 @@ TEST_CASE("an epilogue is applied") {
                 problem.epilogue = {{EpilogueStage::Kind::activation, -1, f.name, f.alpha, f.beta}};
                 check(context, problem, {upload(context, e.dy), upload(context, e.weight)}, data);
             }
+        }
+    }
+}
+
+TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        const char* name;
+        std::int64_t n, in, out, groups, h, w;
+        Ints pad;
+        bool all_tunings;
+    };
+    const Case cases[] = {
+        {"several slices", 2, 20, 24, 1, 13, 10, {1}, true},
+        {"a long sum, pads that differ", 1, 140, 9, 1, 6, 7, {2, 0, 1, 2}, true},
+        {"groups", 3, 6, 10, 2, 9, 12, {0}, false},
+        {"groups of whole steps", 1, 16, 8, 2, 5, 6, {1}, false},
+        {"pads beyond the kernel", 1, 4, 4, 1, 8, 9, {3, 4, 3, 5}, false},
+        {"one pixel", 2, 5, 7, 1, 1, 1, {1}, false},
+        {"many channels", 1, 512, 8, 1, 7, 7, {1}, false},
+    };
+    for (const Case& c : cases) {
+        INFO(c.name);
+        const Attrs attrs{
+            {"channels_out", c.out}, {"groups", c.groups}, {"kernel", Ints{3}}, {"pad", c.pad}};
+        const Example e(c.name, attrs, Shape{c.n, c.in, c.h, c.w}, 7);
+        for (const Context& context : devices) {
+            check(context,
+                  problem_of(forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape},
+                             e.y.shape),
+                  {upload(context, e.x), upload(context, e.weight), upload(context, e.bias)},
+                  e.y.data, c.all_tunings, "winograd");
+            check(context,
+                  problem_of(backward_data_type, gradient_attrs(e.attrs, "input_shape", e.x.shape),
+                             {e.y.shape, e.weight.shape}, e.x.shape),
+                  {upload(context, e.dy), upload(context, e.weight)}, e.dx.data, c.all_tunings,
+                  "winograd");
         }
     }
 }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// conv2d.winograd, second of three: a matrix product for each position of the tiles, and group of channels.
+//
+//     m [z][rows][v_row] = u [z][steps * BK][u_row], rows and depth changed over, times v [z][depth][v_row]
+//
+// where z counts groups within positions, rows are output channels, depth input channels, and columns are tiles. The
+// weights u come packed (winograd_pack.cl), zero beyond the depth; v_row and u_row are multiples of four, and what m
+// has in columns beyond the last tile is nothing.
+//
+// A work-group makes a BM x BN tile of m (common/gemm_tile.clh says how and how much local memory it takes): the next
+// step's operands travel in registers while the current one is multiplied, one barrier a step. Every `run` steps are
+// summed by themselves and added to m, which keeps the error of long sums small. Groups of the launch are row tiles,
+// then column tiles, then z. Defines: those of gemm_tile.clh; DEPTH_TAIL: the depth does not fill steps.
+#define TILE_GAP 0
+#include "common/gemm_tile.clh"
+
+#define A_QUADS (BM * BK / 4 / THREADS)
+#define A_STEP (THREADS * 4 / BM)
+#define B_QUADS (BN * BK / 4 / THREADS)
+#define B_STEP (THREADS * 4 / BN)
+// Rows whose sums are read before they are written again: a compiler cannot know that they do not overlap.
+#define ROWS_TOGETHER 2
+
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void winograd_multiply(
+    global const float* u, ulong u_offset, global const float* v, ulong v_offset, global float* m, ulong m_offset,
+    int rows, int depth, int u_row, int v_row, int steps, int run, int tiles_m, int tiles_n) {
+    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
+    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
+    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
+    const int m0 = (int)get_group_id(0) % tiles_m * BM;
+    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
+    const int z = (int)get_group_id(0) / tiles_m / tiles_n;
+    const int a_row = id / (BM / 4), a_column = id % (BM / 4) * 4;
+    const int b_row = id / (BN / 4), b_column = id % (BN / 4) * 4;
+    global const float* u_from =
+        u + u_offset + ((ulong)z * steps * BK + a_row) * u_row + min(m0 + a_column, u_row - 4);
+    global const float* v_from = v + v_offset + ((ulong)z * depth + b_row) * v_row + min(n0 + b_column, v_row - 4);
+    m += m_offset + (ulong)z * rows * v_row;
+    float4 a_next[A_QUADS], b_next[B_QUADS];
+
+#if DEPTH_TAIL
+#define FETCH_COLUMNS(step)                                                                 \
+    _Pragma("unroll") for (int q = 0; q < B_QUADS; ++q) b_next[q] =                         \
+        (step)*BK + b_row + q * B_STEP < depth                                              \
+            ? *(global const float4*)(v_from + (ulong)(q * B_STEP) * v_row)                 \
+            : (float4)(0.0f);
+#else
+#define FETCH_COLUMNS(step)                                         \
+    _Pragma("unroll") for (int q = 0; q < B_QUADS; ++q) b_next[q] = \
+        *(global const float4*)(v_from + (ulong)(q * B_STEP) * v_row);
+#endif
+#define FETCH(step)                                                    \
+    _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) a_next[q] =    \
+        *(global const float4*)(u_from + (ulong)(q * A_STEP) * u_row); \
+    FETCH_COLUMNS(step)                                                \
+    u_from += (ulong)BK * u_row;                                       \
+    v_from += (ulong)BK * v_row;
+#define KEEP(buffer)                                                                                    \
+    _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) *                                               \
+        (local float4*)(a_tile + ((buffer)*BK + a_row + q * A_STEP) * LDA + a_column) = a_next[q];      \
+    _Pragma("unroll") for (int q = 0; q < B_QUADS; ++q) *                                               \
+        (local float4*)(b_tile + ((buffer)*BK + b_row + q * B_STEP) * LDB + b_column) = b_next[q];
+
+    float4 sum[4 * GM][GN];
+    TILE_CLEAR
+    FETCH(0)
+    KEEP(0)
+    barrier(CLK_LOCAL_MEM_FENCE);
+    int buffer = 0, left = run;
+    bool first = true;
+    for (int step = 0; step < steps; ++step) {
+        const bool more = step + 1 < steps;
+        if (more) {
+            FETCH(step + 1)
+        }
+        TILE_MULTIPLY(buffer)
+        buffer ^= 1;
+        if (more) {
+            KEEP(buffer)
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (--left > 0 && more) continue;
+#pragma unroll
+        for (int i0 = 0; i0 < 4 * GM; i0 += ROWS_TOGETHER) {
+            if (!first) {
+#pragma unroll
+                for (int i = i0; i < i0 + ROWS_TOGETHER; ++i)
+#pragma unroll
+                    for (int j = 0; j < GN; ++j)
+                        if (m0 + TILE_ROW(i) < rows && n0 + TILE_COLUMN(j) < v_row)
+                            sum[i][j] +=
+                                *(global const float4*)(m + (ulong)(m0 + TILE_ROW(i)) * v_row + n0 + TILE_COLUMN(j));
+            }
+#pragma unroll
+            for (int i = i0; i < i0 + ROWS_TOGETHER; ++i)
+#pragma unroll
+                for (int j = 0; j < GN; ++j)
+                    if (m0 + TILE_ROW(i) < rows && n0 + TILE_COLUMN(j) < v_row)
+                        *(global float4*)(m + (ulong)(m0 + TILE_ROW(i)) * v_row + n0 + TILE_COLUMN(j)) = sum[i][j];
+        }
+        TILE_CLEAR
+        first = false;
+        left = run;
+    }
+}

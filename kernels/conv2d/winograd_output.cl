@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// conv2d.winograd, third of three: products of the positions (m [position][channel][m_row], winograd.cl) to pixels, with
+// bias and epilogue. Tiles are counted as in winograd_input.cl; one work-item a tile and channel; no local memory.
+//
+// Defines: SIZE (2 or 4); VECTOR: pixels of a row that are written together, of which the rows of y hold whole ones: 4,
+// or 2 where y is float, or 1; C_STORED: the type of y; the epilogue (src/engine/epilogue.hpp).
+#include "common/storage.clh"
+
+#define SPAN (SIZE + 2)
+
+// SPAN positions of a row or column, p[from], p[from + step], .., to SIZE pixels f.
+#if SIZE == 4
+#define NEAR 0.70710678118654752f
+#define FAR 1.41421356237309505f
+#define TRANSFORM(p, from, step)                                                                       \
+    const float sa = p[from + step] + p[from + 2 * step], da = p[from + step] - p[from + 2 * step];    \
+    const float sb = p[from + 3 * step] + p[from + 4 * step];                                          \
+    const float db = p[from + 3 * step] - p[from + 4 * step];                                          \
+    const float f[SIZE] = {p[from] + sa + sb, fma(da, NEAR, db * FAR), fma(sa, 0.5f, sb * 2.0f),       \
+                           fma(da, NEAR * 0.5f, fma(db, FAR * 2.0f, p[from + 5 * step]))};
+#else
+#define TRANSFORM(p, from, step)                                          \
+    const float f[SIZE] = {p[from] + p[from + step] + p[from + 2 * step], \
+                           p[from + step] - p[from + 2 * step] - p[from + 3 * step]};
+#endif
+
+kernel void winograd_output(global const float* m, ulong m_offset, global const float* bias, ulong bias_offset,
+                            global C_T* y, ulong y_offset, int has_bias, int tile0, int tiles, int channels,
+                            int tile_rows, int tile_columns, int y_h, int y_w, int m_row EPILOGUE_PARAMETERS) {
+    const int item = get_global_id(0);
+    const int channel = item / tiles, tile = item - channel * tiles;
+    if (channel >= channels) return;
+    const int line = (tile0 + tile) / tile_columns;
+    const int left = (tile0 + tile - line * tile_columns) * SIZE;
+    const int image = line / tile_rows, top = (line - image * tile_rows) * SIZE;
+    const ulong position = (ulong)channels * m_row;
+    global const float* const from = m + m_offset + (ulong)channel * m_row + tile;
+    float p[SPAN * SPAN], pixels[SIZE * SIZE];
+#pragma unroll
+    for (int i = 0; i < SPAN * SPAN; ++i) p[i] = from[i * position];
+#pragma unroll
+    for (int j = 0; j < SPAN; ++j) {
+        TRANSFORM(p, j, SPAN)
+#pragma unroll
+        for (int i = 0; i < SIZE; ++i) p[i * SPAN + j] = f[i];
+    }
+    const float more = has_bias ? bias[bias_offset + channel] : 0.0f;
+    const ulong at = (((ulong)image * channels + channel) * y_h + top) * y_w + left;
+    // All that the epilogue reads is read before anything is written, which a compiler could not know to be elsewhere.
+#pragma unroll
+    for (int i = 0; i < SIZE; ++i) {
+        TRANSFORM(p, i * SPAN, 1)
+#pragma unroll
+        for (int j = 0; j < SIZE; ++j) {
+            pixels[i * SIZE + j] = f[j] + more;
+            if (top + i < y_h && left + j < y_w) EPILOGUE(pixels[i * SIZE + j], at + i * y_w + j);
+        }
+    }
+    y += y_offset;
+    const bool aligned = y_offset % VECTOR == 0;
+#pragma unroll
+    for (int i = 0; i < SIZE; ++i) {
+        if (top + i >= y_h) break;
+#pragma unroll
+        for (int j = 0; j < SIZE; j += VECTOR) {
+            if (left + j >= y_w) break;
+            const ulong place = at + i * y_w + j;
+#if VECTOR == 4
+            if (aligned) {
+                C_PUT_ALIGNED4(y + place, (float4)(pixels[i * SIZE + j], pixels[i * SIZE + j + 1],
+                                                   pixels[i * SIZE + j + 2], pixels[i * SIZE + j + 3]));
+                continue;
+            }
+#elif VECTOR == 2
+            if (aligned) {
+                *(global float2*)(y + place) = (float2)(pixels[i * SIZE + j], pixels[i * SIZE + j + 1]);
+                continue;
+            }
+#endif
+#pragma unroll
+            for (int e = 0; e < VECTOR; ++e) C_PUT(y, place + e, pixels[i * SIZE + j + e]);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Weights as winograd.cl reads them: [position][group][depth][row], depth input channels and row output channels, both
+// rounded up, with zeros where there is no such channel. Element (h, w) of the kernel of output channel m and input
+// channel c is weight[g * weight_group + m * weight_out + c * weight_in + (h0 + h * h_step) * 3 + w0 + w * w_step], so
+// that data gradients turn it over. One work-item a (group, c, m), with all its positions; no local memory.
+//
+// Defines: SIZE (2 or 4), as in winograd_input.cl.
+#define SPAN (SIZE + 2)
+
+// Three taps t[from], t[from + step], t[from + 2 * step] to SPAN positions f: for each point the powers of it over the
+// product of its distances from the others.
+#if SIZE == 4
+#define NEAR_1 0.47140452079103168f
+#define FAR_1 0.23570226039551584f
+#define TRANSFORM(t, from, step)                                                                       \
+    const float g0 = t[from], g1 = t[from + step], g2 = t[from + 2 * step];                            \
+    const float ea = fma(g2, -1.0f / 3, g0 * (-2.0f / 3)), eb = fma(g2, 1.0f / 3, g0 * (1.0f / 6));    \
+    const float f[SPAN] = {g0,                  fma(g1, -NEAR_1, ea), fma(g1, NEAR_1, ea),             \
+                           fma(g1, FAR_1, eb), fma(g1, -FAR_1, eb),  g2};
+#else
+#define TRANSFORM(t, from, step)                                            \
+    const float g0 = t[from], g1 = t[from + step], g2 = t[from + 2 * step]; \
+    const float e = (g0 + g2) * 0.5f;                                       \
+    const float f[SPAN] = {g0, fma(g1, 0.5f, e), fma(g1, -0.5f, e), g2};
+#endif
+
+kernel void winograd_pack(global const float* weight, ulong weight_offset, global float* packed, ulong packed_offset,
+                          long count, int group_out, int group_in, int row, int depth, int h0, int h_step, int w0,
+                          int w_step, long weight_group, long weight_out, long weight_in) {
+    const long at = get_global_id(0);
+    if (at >= count) return;
+    const int m = (int)(at % row), c = (int)(at / row % depth);
+    const long g = at / row / depth;
+    float t[9], half_way[3 * SPAN];
+#pragma unroll
+    for (int i = 0; i < 9; ++i) t[i] = 0.0f;
+    if (m < group_out && c < group_in) {
+        weight += weight_offset + g * weight_group + m * weight_out + c * weight_in + h0 * 3 + w0;
+#pragma unroll
+        for (int h = 0; h < 3; ++h)
+#pragma unroll
+            for (int w = 0; w < 3; ++w) t[h * 3 + w] = weight[h * h_step * 3 + w * w_step];
+    }
+#pragma unroll
+    for (int w = 0; w < 3; ++w) {
+        TRANSFORM(t, w, 3)
+#pragma unroll
+        for (int i = 0; i < SPAN; ++i) half_way[i * 3 + w] = f[i];
+    }
+#pragma unroll
+    for (int i = 0; i < SPAN; ++i) {
+        TRANSFORM(half_way, i * 3, 1)
+#pragma unroll
+        for (int j = 0; j < SPAN; ++j) packed[packed_offset + (i * SPAN + j) * count + at] = f[j];
+    }
+}
