@@ -62,44 +62,41 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void winograd_multip
         (local float4*)(b_tile + ((buffer)*BK + b_row + q * B_STEP) * LDB + b_column) = b_next[q];
 
     float4 sum[4 * GM][GN];
-    TILE_CLEAR
     FETCH(0)
     KEEP(0)
     barrier(CLK_LOCAL_MEM_FENCE);
-    int buffer = 0, left = run;
-    bool first = true;
-    for (int step = 0; step < steps; ++step) {
-        const bool more = step + 1 < steps;
-        if (more) {
-            FETCH(step + 1)
+    int buffer = 0;
+    for (int step = 0; step < steps;) {
+        const int first = step, end = min(steps, step + run);
+        TILE_CLEAR
+        for (; step < end; ++step) {
+            const bool more = step + 1 < steps;
+            if (more) {
+                FETCH(step + 1)
+            }
+            TILE_MULTIPLY(buffer)
+            buffer ^= 1;
+            if (more) {
+                KEEP(buffer)
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
         }
-        TILE_MULTIPLY(buffer)
-        buffer ^= 1;
-        if (more) {
-            KEEP(buffer)
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (--left > 0 && more) continue;
+        // Nothing is added, which a compiler cannot know: it would keep all these places in registers from run to run.
+        const int nothing = step >> 30, row = m0 + ty * 4 + nothing, column = n0 + tx * 4 + nothing;
+        global float* const to = m + (ulong)row * v_row + column;
 #pragma unroll
         for (int i0 = 0; i0 < 4 * GM; i0 += ROWS_TOGETHER) {
-            if (!first) {
-#pragma unroll
-                for (int i = i0; i < i0 + ROWS_TOGETHER; ++i)
-#pragma unroll
-                    for (int j = 0; j < GN; ++j)
-                        if (m0 + TILE_ROW(i) < rows && n0 + TILE_COLUMN(j) < v_row)
-                            sum[i][j] +=
-                                *(global const float4*)(m + (ulong)(m0 + TILE_ROW(i)) * v_row + n0 + TILE_COLUMN(j));
+#define EACH(todo)                                                                                         \
+    _Pragma("unroll") for (int i = i0; i < i0 + ROWS_TOGETHER; ++i)                                        \
+        _Pragma("unroll") for (int j = 0; j < GN; ++j)                                                     \
+            if (row + i / 4 * 4 * TY + i % 4 < rows && column + j * 4 * TX < v_row) {                      \
+                global float4* const at = (global float4*)(to + (i / 4 * 4 * TY + i % 4) * v_row + j * 4 * TX); \
+                todo                                                                                       \
             }
-#pragma unroll
-            for (int i = i0; i < i0 + ROWS_TOGETHER; ++i)
-#pragma unroll
-                for (int j = 0; j < GN; ++j)
-                    if (m0 + TILE_ROW(i) < rows && n0 + TILE_COLUMN(j) < v_row)
-                        *(global float4*)(m + (ulong)(m0 + TILE_ROW(i)) * v_row + n0 + TILE_COLUMN(j)) = sum[i][j];
+            if (first > 0) {
+                EACH(sum[i][j] += *at;)
+            }
+            EACH(*at = sum[i][j];)
         }
-        TILE_CLEAR
-        first = false;
-        left = run;
     }
 }

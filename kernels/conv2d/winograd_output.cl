@@ -24,6 +24,23 @@
                            p[from + step] - p[from + 2 * step] - p[from + 3 * step]};
 #endif
 
+// Writes VECTOR pixels from q on to place `e` of y.
+#if VECTOR == 4
+#define PUT(e, q)                                                        \
+    if (aligned)                                                         \
+        C_PUT_ALIGNED4(y + (e), (float4)((q)[0], (q)[1], (q)[2], (q)[3])); \
+    else                                                                 \
+        C_PUT_VECTOR(4, y + (e), (float4)((q)[0], (q)[1], (q)[2], (q)[3]))
+#elif VECTOR == 2
+#define PUT(e, q)                                                \
+    if (aligned)                                                 \
+        *(global float2*)(y + (e)) = (float2)((q)[0], (q)[1]); \
+    else                                                         \
+        vstore2((float2)((q)[0], (q)[1]), 0, y + (e))
+#else
+#define PUT(e, q) C_PUT(y, e, (q)[0])
+#endif
+
 kernel void winograd_output(global const float* m, ulong m_offset, global const float* bias, ulong bias_offset,
                             global C_T* y, ulong y_offset, int has_bias, int tile0, int tiles, int channels,
                             int tile_rows, int tile_columns, int y_h, int y_w, int m_row EPILOGUE_PARAMETERS) {
@@ -59,26 +76,10 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     y += y_offset;
     const bool aligned = y_offset % VECTOR == 0;
 #pragma unroll
-    for (int i = 0; i < SIZE; ++i) {
-        if (top + i >= y_h) break;
+    for (int i = 0; i < SIZE; ++i)
 #pragma unroll
-        for (int j = 0; j < SIZE; j += VECTOR) {
-            if (left + j >= y_w) break;
-            const ulong place = at + i * y_w + j;
-#if VECTOR == 4
-            if (aligned) {
-                C_PUT_ALIGNED4(y + place, (float4)(pixels[i * SIZE + j], pixels[i * SIZE + j + 1],
-                                                   pixels[i * SIZE + j + 2], pixels[i * SIZE + j + 3]));
-                continue;
+        for (int j = 0; j < SIZE; j += VECTOR)
+            if (top + i < y_h && left + j < y_w) {
+                PUT(at + i * y_w + j, pixels + i * SIZE + j);
             }
-#elif VECTOR == 2
-            if (aligned) {
-                *(global float2*)(y + place) = (float2)(pixels[i * SIZE + j], pixels[i * SIZE + j + 1]);
-                continue;
-            }
-#endif
-#pragma unroll
-            for (int e = 0; e < VECTOR; ++e) C_PUT(y, place + e, pixels[i * SIZE + j + e]);
-        }
-    }
 }

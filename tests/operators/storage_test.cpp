@@ -41,9 +41,11 @@ const char* const types[] = {"Convolution2D",
                              "Pad"};
 
 /// Engines that must have run on 16 bits by the end.
-const char* const engines[] = {"conv2d.implicit_gemm",
+const char* const engines[] = {"conv2d.winograd",
+                               "conv2d.implicit_gemm",
                                "conv2d.depthwise_last",
                                "conv2d.reference",
+                               "conv2d_backward_data.winograd",
                                "conv2d_backward_data.implicit_gemm",
                                "conv2d_backward_data.depthwise_last",
                                "conv2d_backward_data.reference",
