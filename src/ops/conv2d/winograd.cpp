@@ -89,7 +89,7 @@ bool fits(const Traits& device, const Plan& plan) {
 }
 
 // The size of tile that the problem's layout says.
-std::int64_t size_of(const Problem& problem) {
+std::int64_t tile_size(const Problem& problem) {
     const std::string& name = problem.inputs[1].layout.tag;
     const std::size_t at = std::string_view(tag).size();
     return name.size() > at && name[at] == '2' ? 2 : 4;
@@ -141,13 +141,13 @@ class Winograd : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const Plan plan = plan_of(device, problem, size_of(problem), tuning.at("slices"));
+        const Plan plan = plan_of(device, problem, tile_size(problem), tuning.at("slices"));
         return static_cast<std::uint64_t>((plan.tile_in() + plan.tile_out()) * plan.columns);
     }
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        const Plan plan = plan_of(device, problem, size_of(problem), tuning.at("slices"));
+        const Plan plan = plan_of(device, problem, tile_size(problem), tuning.at("slices"));
         const double rate = std::max(device.gbytes_per_s, 1.0) * 1e9;
         const auto slices = static_cast<double>(plan.slices);
         const auto in = static_cast<double>(plan.tile_in() * plan.tiles);
@@ -163,7 +163,7 @@ class Winograd : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        const Plan plan = plan_of(device, problem, size_of(problem));
+        const Plan plan = plan_of(device, problem, tile_size(problem));
         constexpr std::int64_t whole = std::int64_t(1) << 40;  // of K: no sums in parts
         Tuning tuning = choose_gemm(device, plan.product(), whole, whole, 0, 0);
         tuning.erase("splits");
@@ -172,7 +172,7 @@ class Winograd : public Engine {
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        const Plan plan = plan_of(device, problem, size_of(problem));
+        const Plan plan = plan_of(device, problem, tile_size(problem));
         TuneSpace space{{"slices", {plan.slices}}};
         for (const std::int64_t times : {2, 4})  // less workspace, perhaps within a cache
             if (plan.columns >= 4 * times) space["slices"].push_back(plan.slices * times);
@@ -183,7 +183,8 @@ class Winograd : public Engine {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const Plan plan = plan_of(context.traits(), problem, size_of(problem), tuning.at("slices"));
+        const Plan plan =
+            plan_of(context.traits(), problem, tile_size(problem), tuning.at("slices"));
         const GemmTile& tile = gemm_tile(tuning.at("tile"));
         const Programs programs{
             context.build(
@@ -207,7 +208,7 @@ class Winograd : public Engine {
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
-        const Plan plan = plan_of(context.traits(), problem, size_of(problem));
+        const Plan plan = plan_of(context.traits(), problem, tile_size(problem));
         const DenseJob& job = plan.job;
         auto launch = std::make_unique<KernelLaunch>();
         KernelCall call(
@@ -258,7 +259,7 @@ class Winograd : public Engine {
                                  std::int64_t count) {
         KernelCall call(programs.input, "winograd_input",
                         rounded_range(device, count * plan.channels_in(), 128));
-        call.tensor("x", 0, dlprim::size_of(problem.inputs[0].dtype));
+        call.tensor("x", 0, size_of(problem.inputs[0].dtype));
         call.tensor("v", workspace(problem));
         bind(call, {{"tile0", first},
                     {"tiles", count},
@@ -301,7 +302,7 @@ class Winograd : public Engine {
                         rounded_range(device, count * plan.channels_out(), 128));
         call.tensor_at("m", workspace(problem), products_at(plan)).tensor("bias", bias ? 2 : 1);
         call.tensor("y", static_cast<int>(problem.inputs.size()),
-                    dlprim::size_of(problem.outputs[0].dtype));
+                    size_of(problem.outputs[0].dtype));
         bind(call, {{"has_bias", bias},
                     {"tile0", first},
                     {"tiles", count},
