@@ -29,7 +29,7 @@ struct DeviceInfo {
 
 /// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
 /// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
-/// or "wgmma=0".
+/// or "wgmma=0,mma=0".
 struct Traits {
     bool host = false;  ///< the host itself, no OpenCL
     bool wide_vectors =
@@ -47,10 +47,14 @@ struct Traits {
     bool fp16 = false;   ///< half arithmetic
     bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device
                          ///< is opened)
-    bool unified_memory = false;  ///< host and device share memory
-    double gflops = 0;            ///< estimated fp32 peak in 10^9 a second, for cost models
-    double gbytes_per_s = 0;      ///< estimated memory bandwidth in 10^9 a second
-    double launch_us = 5;         ///< estimated cost of one kernel launch
+    bool mma = false;    ///< NVIDIA's matrix instructions of a warp run here, and none of a
+                         ///< warpgroup (tried likewise)
+    std::uint64_t mma_local_bytes = 0;  ///< what a work-group of such kernels may have of local
+                                        ///< memory, which drivers understate (tried likewise)
+    bool unified_memory = false;        ///< host and device share memory
+    double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
+    double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second
+    double launch_us = 5;               ///< estimated cost of one kernel launch
 };
 
 /// What a context has done since it was opened; differences between two readings cost a batch.

@@ -10,11 +10,11 @@
 // results and what is added to them are read and written in rows of channels. Local memory: STAGES * (BM + BN) * 128
 // bytes, or 4 BM (BN + 8) if that is more, and 12 BM.
 //
-// Defines: KIND, STAGES, NEAR (wgmma_half.clh); MG, BN; Y_KIND: of y (half_store.clh); KERNEL_H, KERNEL_W;
+// Defines: KIND, STAGES, NEAR (matrix_half.clh); MG, BN; Y_KIND: of y (half_store.clh); KERNEL_H, KERNEL_W;
 // DIRECT: pixel p of y is pixel p of x, without taps; CHANNEL_TAIL: input channels do not fill blocks;
 // Y_FOURS: output channels are a multiple of four, and EPILOGUE takes a float4.
 #include "common/half_store.clh"
-#include "common/wgmma_half.clh"
+#include "common/matrix_half.clh"
 
 #define BM (128 * MG)
 #define A_BYTES (BM * 128)
@@ -24,10 +24,10 @@
 #define SUMS (BN / 2)
 #if BN == 64
 #define MULTIPLY HALF_64
-#define WAIT WGMMA_WAIT_32
+#define WAIT UNIT_WAIT_32
 #elif BN == 128
 #define MULTIPLY HALF_128
-#define WAIT WGMMA_WAIT_64
+#define WAIT UNIT_WAIT_64
 #else
 #define MULTIPLY HALF_256
 #define WAIT HALF_WAIT_128
@@ -92,7 +92,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
         from[i] = bases[(id >> 3) + 32 * i] * channels_in + chunk * 8;
         mask[i] = masks[(id >> 3) + 32 * i];
     }
-    const uint to = tiles_at + WGMMA_AT(id >> 3, chunk);
+    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
     const int aligned = ((ulong)x & 15) == 0;
     const int first_block = n0 / 64;
     global const uchar* weights = w + blocks_at + (long)first_block * steps * 8192 + id * 16;
@@ -120,6 +120,17 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
         }                                                                                                           \
     }
 
+    // Of a step.
+#if MG == 2
+#define PRODUCT(k) HALF_PAIR(MULTIPLY, sum, SUMS, a + UNIT_STEP(32) * k, b + UNIT_STEP(32) * k, 0, 0);
+#else
+#define PRODUCT(k) MULTIPLY(sum, a + UNIT_STEP(32) * k, b + UNIT_STEP(32) * k, 0, 0);
+#endif
+#define MULTIPLY_STEP                                              \
+    UNIT_BEGIN                                                     \
+    _Pragma("unroll") for (int k = 0; k < 4; ++k) { PRODUCT(k) }   \
+    UNIT_COMMIT
+
     float sum[MG * SUMS];
 #pragma unroll
     for (int i = 0; i < MG * SUMS; ++i) sum[i] = 0;
@@ -131,25 +142,18 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
     int stage = 0;
     for (int t = first; t < last; ++t) {
         HALF_COPY_WAIT
-        WGMMA_FENCE
+        UNIT_FENCE
         // Step t is there for all, and where step t + AHEAD will go nobody reads any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint a_at = tiles_at + stage * STAGE + warpgroup * (MG * 8192), b_at = tiles_at + stage * STAGE + A_BYTES;
-        const ulong a = WGMMA_ROWS(a_at), b = WGMMA_ROWS(b_at);
-        WGMMA_BEGIN
-#pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            MULTIPLY(sum, a + WGMMA_STEP(32) * k, b + WGMMA_STEP(32) * k, "0, 0");
-#if MG == 2
-            MULTIPLY((sum + SUMS), a + WGMMA_STEP(32) * k + WGMMA_STEP(8192), b + WGMMA_STEP(32) * k, "0, 0");
-#endif
-        }
-        WGMMA_COMMIT
+        const ulong a = UNIT_ROWS(a_at), b = UNIT_ROWS(b_at);
+        UNIT_EARLY(MULTIPLY_STEP)
         {
             const int next = stage + AHEAD < STAGES ? stage + AHEAD : stage + AHEAD - STAGES;
             if (t + AHEAD < last) COPY(t + AHEAD, next)
             HALF_COPY_COMMIT
         }
+        UNIT_LATE(MULTIPLY_STEP)
         HALF_WAIT
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }

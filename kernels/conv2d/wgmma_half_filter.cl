@@ -10,9 +10,9 @@
 // [part][output channel][tap][input channel] (wgmma_half_filter_sum.cl); else there is one tap and one part, and they are
 // the gradient. Local memory: STAGES * (BM + BN) * 128 bytes.
 //
-// Defines: KIND, STAGES, NEAR (wgmma_half.clh; x is read several times); WM; BN; PARTS;
+// Defines: KIND, STAGES, NEAR (matrix_half.clh; x is read several times); WM; BN; PARTS;
 // KERNEL_H, KERNEL_W; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes.
-#include "common/wgmma_half.clh"
+#include "common/matrix_half.clh"
 
 #define BM (64 * WM)
 #define BLOCKS (BN / 64)
@@ -23,10 +23,10 @@
 #define SUMS (WIDTH / 2)
 #if WIDTH == 64
 #define MULTIPLY HALF_64
-#define WAIT WGMMA_WAIT_32
+#define WAIT UNIT_WAIT_32
 #elif WIDTH == 128
 #define MULTIPLY HALF_128
-#define WAIT WGMMA_WAIT_64
+#define WAIT UNIT_WAIT_64
 #else
 #define MULTIPLY HALF_256
 #define WAIT HALF_WAIT_128
@@ -49,7 +49,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_filter(
 
     // A work-item copies one 16-byte chunk of two pixels of every block.
     const int chunk = id & 7;
-    const uint to = tiles_at + WGMMA_AT(id >> 3, chunk);
+    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
     const int aligned = (((ulong)x | (ulong)dy) & 15) == 0;
     int down[BLOCKS], right[BLOCKS], channel[BLOCKS];
 #pragma unroll
@@ -83,6 +83,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_filter(
     else                                                                                 \
         COPY_STEP(t, stage, HALF_COPY_SLOWLY, HALF_COPY_SLOWLY)
 
+#define MULTIPLY_STEP                                                                                                \
+    UNIT_BEGIN                                                                                                       \
+    _Pragma("unroll") for (int k = 0; k < 4; ++k) MULTIPLY(sum, a + UNIT_STEP(2048) * k, b + UNIT_STEP(2048) * k, 1, 1); \
+    UNIT_COMMIT
+
     float sum[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = 0;
@@ -96,16 +101,13 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_filter(
     int stage = 0;
     for (int t = first; t < last; ++t) {
         HALF_COPY_WAIT
-        WGMMA_FENCE
+        UNIT_FENCE
         // Step t is there for all, and where step t + AHEAD will go nobody reads any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint at = tiles_at + stage * STAGE;
-        const ulong a = WGMMA_COLUMNS(at + (WM == 2 ? warpgroup * 8192 : 0), 8192);
-        const ulong b = WGMMA_COLUMNS(at + A_BYTES + (WM == 2 ? 0 : warpgroup * (WIDTH * 128)), 8192);
-        WGMMA_BEGIN
-#pragma unroll
-        for (int k = 0; k < 4; ++k) MULTIPLY(sum, a + WGMMA_STEP(2048) * k, b + WGMMA_STEP(2048) * k, "1, 1");
-        WGMMA_COMMIT
+        const ulong a = UNIT_COLUMNS(at + (WM == 2 ? warpgroup * 8192 : 0));
+        const ulong b = UNIT_COLUMNS(at + A_BYTES + (WM == 2 ? 0 : warpgroup * (WIDTH * 128)));
+        UNIT_EARLY(MULTIPLY_STEP)
         {
             const int next = stage + AHEAD < STAGES ? stage + AHEAD : stage + AHEAD - STAGES;
             if (t + AHEAD < last) {
@@ -113,6 +115,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_filter(
             }
             HALF_COPY_COMMIT
         }
+        UNIT_LATE(MULTIPLY_STEP)
         HALF_WAIT
         stage = stage + 1 == STAGES ? 0 : stage + 1;
     }

@@ -14,7 +14,7 @@
 #define STAGES 2
 #define NEAR 0
 #include "common/half_store.clh"
-#include "common/wgmma_half.clh"
+#include "common/matrix_half.clh"
 
 #define BM 128
 #define DEPTH (CHANNELS * KERNEL_H * KERNEL_W)
@@ -29,10 +29,10 @@
 #define SUMS (BN / 2)
 #if BN == 64
 #define MULTIPLY HALF_64
-#define WAIT WGMMA_WAIT_32
+#define WAIT UNIT_WAIT_32
 #else
 #define MULTIPLY HALF_128
-#define WAIT WGMMA_WAIT_64
+#define WAIT UNIT_WAIT_64
 #endif
 #define X_TYPE JOIN(STORED_, X_KIND)
 #define Y_TYPE JOIN(STORED_, Y_KIND)
@@ -99,26 +99,26 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first(
             X_TYPE v0 = 0, v1 = 0;
             if (wanted != 0 && (mask[0] & wanted) == wanted) v0 = x[from[0] + e];
             if (wanted != 0 && (mask[1] & wanted) == wanted) v1 = x[from[1] + e];
-            *(local uint*)(to + t * 16384 + WGMMA_AT(k & 63, lane >> 2)) = PAIR(v0, v1);
+            *(local uint*)(to + t * 16384 + UNIT_AT(k & 63, lane >> 2)) = PAIR(v0, v1);
         }
     }
     HALF_COPY_WAIT_ALL
-    WGMMA_FENCE
+    UNIT_FENCE
     barrier(CLK_LOCAL_MEM_FENCE);
 
     float sum[SUMS];
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = 0;
-    WGMMA_BEGIN
+    UNIT_BEGIN
 #pragma unroll
     for (int t = 0; t < STEPS; ++t) {
-        const ulong a = WGMMA_COLUMNS(tiles_at + t * 16384 + warpgroup * 8192, 8192);
-        const ulong b = WGMMA_ROWS(tiles_at + A_BYTES + t * B_BYTES);
+        const ulong a = UNIT_COLUMNS(tiles_at + t * 16384 + warpgroup * 8192);
+        const ulong b = UNIT_ROWS(tiles_at + A_BYTES + t * B_BYTES);
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-            if (t * 64 + k * 16 < DEPTH) MULTIPLY(sum, a + WGMMA_STEP(2048) * k, b + WGMMA_STEP(32) * k, "1, 0");
+            if (t * 64 + k * 16 < DEPTH) MULTIPLY(sum, a + UNIT_STEP(2048) * k, b + UNIT_STEP(32) * k, 1, 0);
     }
-    WGMMA_COMMIT
+    UNIT_COMMIT
     WAIT(sum)
 
     y += y_offset;

@@ -15,7 +15,7 @@
 #define STAGES 2
 #define NEAR 0
 #include "common/half_store.clh"
-#include "common/wgmma_half.clh"
+#include "common/matrix_half.clh"
 
 #define BM (64 * WM)
 #define A_BYTES (BM * 128)
@@ -25,10 +25,10 @@
 #define SUMS (WIDTH / 2)
 #if WIDTH == 64
 #define MULTIPLY HALF_64
-#define WAIT WGMMA_WAIT_32
+#define WAIT UNIT_WAIT_32
 #elif WIDTH == 128
 #define MULTIPLY HALF_128
-#define WAIT WGMMA_WAIT_64
+#define WAIT UNIT_WAIT_64
 #else
 #define MULTIPLY HALF_256
 #define WAIT HALF_WAIT_128
@@ -64,7 +64,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first_fi
     barrier(CLK_LOCAL_MEM_FENCE);
 
     const int chunk = id & 7, aligned = ((ulong)dy & 15) == 0;
-    const uint to = tiles_at + WGMMA_AT(id >> 3, chunk);
+    const uint to = tiles_at + UNIT_AT(id >> 3, chunk);
     // dy of step t: a work-item copies one chunk of two rows of every block.
 #define COPY_A(t, stage, COPY)                                                              \
     _Pragma("unroll") for (int i_ = 0; i_ < 2; ++i_) {                                      \
@@ -99,7 +99,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first_fi
             X_TYPE v0_ = 0, v1_ = 0;                                                                      \
             if (wanted_ != 0 && (mask_[0] & wanted_) == wanted_) v0_ = x[from_[0] + e_];                  \
             if (wanted_ != 0 && (mask_[1] & wanted_) == wanted_) v1_ = x[from_[1] + e_];                  \
-            *(local uint*)(line_ + WGMMA_AT(k_, lane >> 2)) = PAIR(v0_, v1_);                             \
+            *(local uint*)(line_ + UNIT_AT(k_, lane >> 2)) = PAIR(v0_, v1_);                             \
         }                                                                                                 \
     }
 #define PREPARE(t, stage)                      \
@@ -112,8 +112,13 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first_fi
         HALF_COPY_COMMIT                       \
         GATHER(t, stage)                       \
         HALF_COPY_WAIT_ALL                     \
-        WGMMA_FENCE                            \
+        UNIT_FENCE                            \
     }
+
+#define MULTIPLY_STEP                                                                                              \
+    UNIT_BEGIN                                                                                                     \
+    _Pragma("unroll") for (int k = 0; k < 4; ++k) MULTIPLY(sum, a + UNIT_STEP(2048) * k, b + UNIT_STEP(32) * k, 1, 0); \
+    UNIT_COMMIT
 
     float sum[SUMS];
 #pragma unroll
@@ -124,13 +129,11 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first_fi
         // Step t is there for all, and where step t + 1 will go nobody reads any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint at = tiles_at + stage * STAGE;
-        const ulong a = WGMMA_COLUMNS(at + (WM == 2 ? warpgroup * 8192 : 0), 8192);
-        const ulong b = WGMMA_ROWS(at + A_BYTES + (WM == 2 ? 0 : warpgroup * (WIDTH * 128)));
-        WGMMA_BEGIN
-#pragma unroll
-        for (int k = 0; k < 4; ++k) MULTIPLY(sum, a + WGMMA_STEP(2048) * k, b + WGMMA_STEP(32) * k, "1, 0");
-        WGMMA_COMMIT
+        const ulong a = UNIT_COLUMNS(at + (WM == 2 ? warpgroup * 8192 : 0));
+        const ulong b = UNIT_ROWS(at + A_BYTES + (WM == 2 ? 0 : warpgroup * (WIDTH * 128)));
+        UNIT_EARLY(MULTIPLY_STEP)
         if (t + 1 < last) PREPARE(t + 1, 1 - stage)
+        UNIT_LATE(MULTIPLY_STEP)
         HALF_WAIT
     }
     WAIT(sum)

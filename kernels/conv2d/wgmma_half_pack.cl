@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Weights as conv2d.wgmma_half reads them, at `packed`, in bytes:
 //   unscale   a float a row (rows: output channels, rounded up to blocks of 64)
-//   blocks    for each 64 rows and step of K the row's 64 halves (bfloat16), swizzled (wgmma.clh); K goes by blocks of
+//   blocks    for each 64 rows and step of K the row's 64 halves (bfloat16), swizzled (common/matrix_unit.clh); K goes by blocks of
 //             `block` input channels, filled up with zeros, within them by taps, up to `depth`
 // A row is multiplied by the power of two that brings its largest magnitude to between 2^14 and 2^15, so that weights of
 // any magnitude keep their bits. A work-group a row. Local memory: 1 KiB and ROOM floats.

@@ -17,12 +17,12 @@
 //
 // Defines: WM; PRODUCTS; STAGES; KERNEL_H, KERNEL_W; Y_QUADS: y is written without gaps and its planes are multiples
 // of four pixels; NARROW: 0, or rows a step.
-#include "common/wgmma_tile.clh"
+#include "common/matrix_tile.clh"
 
-#define A_TILE(at) WGMMA_ROWS(at)
-#define A_STEP WGMMA_STEP(32)
-#define B_TILE(at) WGMMA_ROWS(at)
-#define B_STEP WGMMA_STEP(32)
+#define A_TILE(at) UNIT_ROWS(at)
+#define A_STEP UNIT_STEP(32)
+#define B_TILE(at) UNIT_ROWS(at)
+#define B_STEP UNIT_STEP(32)
 #define TAPS (KERNEL_H * KERNEL_W)
 #define COLUMN_PIXEL(c) (((c) >> 4) * 16 + ((c) >> 1 & 3) * 4 + ((c) >> 3 & 1) * 2 + ((c)&1))
 
@@ -113,7 +113,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
                                           (inside - r * out_w) * column_step
                                     : -1;
     }
-    const uint to = tiles_at + PLANES * A_PLANE + WGMMA_AT(row, chunk);
+    const uint to = tiles_at + PLANES * A_PLANE + UNIT_AT(row, chunk);
     const long lower = (long)blocks * x_pixels * PIXEL_BYTES;
     global const uchar* weights = w + planes_at + (long)tile_m * steps * (PLANES * A_PLANE) + id * 16;
 #define COPY(t, stage)                                                                                            \
@@ -148,18 +148,20 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
     int stage = 0;
     for (int t = first; t < last; ++t) {
         COPY_WAIT
-        WGMMA_FENCE
+        UNIT_FENCE
         // Step t is there for all, and nobody reads step t - 1 any more.
         barrier(CLK_LOCAL_MEM_FENCE);
         const uint a_at = tiles_at + stage * STAGE + (WM == 2 ? warpgroup * 8192 : 0);
         const uint b_at = tiles_at + stage * STAGE + PLANES * A_PLANE + (WM == 2 ? 0 : warpgroup * 8192);
-        MULTIPLY(A_TILE(a_at), A_TILE(a_at + A_PLANE), B_TILE(b_at), B_TILE(b_at + B_PLANE), "0, 0")
+#define MULTIPLY_STEP MULTIPLY(A_TILE(a_at), A_TILE(a_at + A_PLANE), B_TILE(b_at), B_TILE(b_at + B_PLANE), 0, 0)
+        UNIT_EARLY(MULTIPLY_STEP)
         {
             const int next = stage == 0 ? STAGES - 1 : stage - 1;
             if (t + STAGES - 1 < last) COPY(t + STAGES - 1, next)
             COPY_COMMIT
         }
-        WGMMA_WAIT(product)
+        UNIT_LATE(MULTIPLY_STEP)
+        UNIT_WAIT(product)
         local const float* undo = unscale + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
 #pragma unroll
         for (int i = 0; i < SUMS / 4; ++i) {
@@ -176,5 +178,5 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_planes(
 
 #define SUM_AT(q, half_, j) (8 * (q) + 4 * ((j) >> 1) + 2 * (half_) + ((j)&1))
 #define PLACE_AT(q, j) ((WM == 2 ? 0 : warpgroup * 64) + (q)*16 + (lane & 3) * 4 + (j))
-#include "common/wgmma_finish.clh"
+#include "common/matrix_finish.clh"
 }

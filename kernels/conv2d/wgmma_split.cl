@@ -18,18 +18,20 @@
 // Defines: WM; PRODUCTS; KERNEL_H, KERNEL_W; BLOCKED; PLANE: x_h * x_w;
 // CHANNEL_TAIL: channels do not fill the last step; Y_QUADS: y is written without gaps and its planes are multiples of
 // four pixels.
-#include "common/wgmma_tile.clh"
+#include "common/matrix_tile.clh"
 
 #if Y_QUADS
 #define PIXEL(i) (((i)&3) * 8 + ((i) >> 2))
 #else
 #define PIXEL(i) (i)
 #endif
-#define A_TILE(at) WGMMA_ROWS(at)
-#define A_STEP WGMMA_STEP(32)
-#define B_TILE(at) WGMMA_COLUMNS(at, 8192)
-#define B_STEP WGMMA_STEP(2048)
+#define A_TILE(at) UNIT_ROWS(at)
+#define A_STEP UNIT_STEP(32)
+#define B_TILE(at) UNIT_COLUMNS(at)
+#define B_STEP UNIT_STEP(2048)
 #define ASYNC_COPY(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+#define ASYNC_COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
+#define ASYNC_WAIT asm volatile("cp.async.wait_group 0;" ::: "memory");
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
     global const float* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
@@ -111,7 +113,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         _Pragma("unroll") for (int i = 0; i < PLANES * A_PLANE / 4096; ++i)                     \
             ASYNC_COPY(tiles_at + (stage)*STAGE + id * 16 + i * 4096,                           \
                        weights + (long)(t) * (PLANES * A_PLANE) + i * 4096)                     \
-        asm volatile("cp.async.commit_group;" ::: "memory");                                    \
+        ASYNC_COMMIT                                                                            \
     }
 // The largest magnitude of every column, then halves of all of them. One barrier inside, and one between two of
 // these.
@@ -138,7 +140,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         local uchar* to = tiles + (stage)*STAGE + PLANES * A_PLANE + block * 8192;                       \
         _Pragma("unroll") for (int i = 0; i < 16; ++i) {                                        \
             const float a = next[2 * i] * s0, b = next[2 * i + 1] * s1;                         \
-            const int at = WGMMA_AT(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
+            const int at = UNIT_AT(k0 + 4 * i, lane >> 2) + (lane & 3) * 4;                    \
             SPLIT_STORE(a, b, to + at, to + B_PLANE + at)                                       \
         }                                                                                       \
     }
@@ -151,28 +153,32 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
         READ(first)
         KEEP(0)
         if (first + 1 < last) READ(first + 1)
-        asm volatile("cp.async.wait_group 0;" ::: "memory");
-        WGMMA_FENCE
+        ASYNC_WAIT
+        UNIT_FENCE
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     int stage = 0;
     for (int t = first; t < last; ++t) {
         const uint at = tiles_at + stage * STAGE;
 #if WM == 2
-        MULTIPLY(A_TILE(at + warpgroup * 8192), A_TILE(at + A_PLANE + warpgroup * 8192), B_TILE(at + PLANES * A_PLANE),
-                 B_TILE(at + PLANES * A_PLANE + B_PLANE), "0, 1")
+#define MULTIPLY_STEP                                                                                                \
+    MULTIPLY(A_TILE(at + warpgroup * 8192), A_TILE(at + A_PLANE + warpgroup * 8192), B_TILE(at + PLANES * A_PLANE),   \
+             B_TILE(at + PLANES * A_PLANE + B_PLANE), 0, 1)
 #else
-        MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192),
-                 B_TILE(at + PLANES * A_PLANE + B_PLANE + warpgroup * 8192), "0, 1")
+#define MULTIPLY_STEP                                                                                                \
+    MULTIPLY(A_TILE(at), A_TILE(at + A_PLANE), B_TILE(at + PLANES * A_PLANE + warpgroup * 8192),                      \
+             B_TILE(at + PLANES * A_PLANE + B_PLANE + warpgroup * 8192), 0, 1)
 #endif
+        UNIT_EARLY(MULTIPLY_STEP)
         if (t + 1 < last) {
             COPY_WEIGHTS(t + 1, 1 - stage)
             KEEP(1 - stage)
             if (t + 2 < last) READ(t + 2)
-            asm volatile("cp.async.wait_group 0;" ::: "memory");
-            WGMMA_FENCE
+            ASYNC_WAIT
+            UNIT_FENCE
         }
-        WGMMA_WAIT(product)
+        UNIT_LATE(MULTIPLY_STEP)
+        UNIT_WAIT(product)
         local const float* factors = unscale + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;
 #pragma unroll
         for (int i = 0; i < SUMS / 4; ++i) {
@@ -190,5 +196,5 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split(
 #define SUM_AT(q, half_, j) (4 * (((q) >> 2) * 8 + ((q)&1) * 4 + (j)) + 2 * (half_) + ((q) >> 1 & 1))
 #define PLACE_AT(q, j) \
     ((WM == 2 ? (q) >> 2 : warpgroup) * 64 + ((q) >> 1 & 1) * 32 + PIXEL(4 * (((q)&1) * 4 + (j)) + (lane & 3)))
-#include "common/wgmma_finish.clh"
+#include "common/matrix_finish.clh"
 }

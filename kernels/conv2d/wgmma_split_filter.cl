@@ -13,14 +13,14 @@
 //
 // Defines: WM; PRODUCTS; KERNEL_H, KERNEL_W; TAP_OUTER; H, W, OH, OW, STRIDE_H, STRIDE_W: sizes;
 // ROW_TAIL: output channels do not fill tiles.
-#include "common/wgmma_tile.clh"
+#include "common/matrix_tile.clh"
 
 #define PLANE (H * W)
 #define OUT_PLANE (OH * OW)
-#define A_TILE(at) WGMMA_ROWS(at)
-#define B_TILE(at) WGMMA_ROWS(at)
-#define A_STEP WGMMA_STEP(32)
-#define B_STEP WGMMA_STEP(32)
+#define A_TILE(at) UNIT_ROWS(at)
+#define B_TILE(at) UNIT_ROWS(at)
+#define A_STEP UNIT_STEP(32)
+#define B_STEP UNIT_STEP(32)
 #define A_ROWS (BM / 8)
 #define B_ROWS (BN / 8)
 
@@ -117,7 +117,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         local uchar* to = (from) + warp * (rows)*128 + (lane & 3) * 4;                     \
         _Pragma("unroll") for (int i = 0; i < (rows); ++i) {                               \
             const float a = next[2 * i] * scale, b = next[2 * i + 1] * scale;              \
-            SPLIT_STORE(a, b, to + WGMMA_AT(i, lane >> 2), to + (apart) + WGMMA_AT(i, lane >> 2)) \
+            SPLIT_STORE(a, b, to + UNIT_AT(i, lane >> 2), to + (apart) + UNIT_AT(i, lane >> 2)) \
         }                                                                                  \
     }
 #define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
@@ -138,24 +138,27 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_split_filter(
         READ_A(first + 1)
         READ_B(first + 1)
         FIND_SPOTS(first + 2)
-        WGMMA_FENCE
+        UNIT_FENCE
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (int t = first; t < last; ++t) {
         const int stage = t & 1;
         const uint at = tiles_at + stage * STAGE;
         const int row_bytes = (WM == 2 ? warpgroup : 0) * 8192, column_bytes = (WM == 2 ? 0 : warpgroup) * 8192;
-        MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes),
-                 B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), "0, 0")
+#define MULTIPLY_STEP                                                                                                \
+    MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes), \
+             B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), 0, 0)
+        UNIT_EARLY(MULTIPLY_STEP)
         if (t + 1 < last) {
             KEEP_A(1 - stage)
             READ_A(t + 2)
             KEEP_B(1 - stage)
             READ_B(t + 2)
             FIND_SPOTS(t + 3)
-            WGMMA_FENCE
+            UNIT_FENCE
         }
-        WGMMA_WAIT(product)
+        UNIT_LATE(MULTIPLY_STEP)
+        UNIT_WAIT(product)
         // A warp makes the rows of A that it multiplies (WM 2), or half of them.
         const float r0 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2)];
         const float r1 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2 + 1)];

@@ -4,7 +4,7 @@
 //   table     two ints a k: distance in the image, and bits of a pixel's mask that must be set (y, and x in the
 //             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
 //   planes    for each tile and step the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves, swizzled
-//             (wgmma.clh)
+//             (common/matrix_unit.clh)
 // Weights of taps beyond live_h, live_w are zeros. A work-group a row, and one for each 256 entries of the table behind them. Local memory: 1 KiB.
 //
 // Defines: PRODUCTS.

@@ -15,7 +15,7 @@
 // order. Local memory: 256 BM + 256 * 128 bytes twice (half of that with PRODUCTS 1), and about 10 KiB.
 //
 // Defines: WM, PRODUCTS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
-#include "common/wgmma_tile.clh"
+#include "common/matrix_tile.clh"
 
 
 // Lines along K: those of a warp, of a tile of `rows`.
@@ -77,7 +77,7 @@
         if (lane < LINES(rows)) (unscales)[warp * LINES(rows) + lane] = UNSCALE(most.x);          \
         local uchar* line = (to) + warp * LINES(rows) * 128 + (lane & 3) * 4;                           \
         _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i)                                         \
-            STORE_HALVES(next, i, scale, scale, line + WGMMA_AT(i, lane >> 2), apart)                   \
+            STORE_HALVES(next, i, scale, scale, line + UNIT_AT(i, lane >> 2), apart)                   \
     }
 #define KEEP_ACROSS_K(next, rows, largest, most, to, apart, unscales, UNSCALE)                                   \
     {                                                                                                   \
@@ -92,42 +92,40 @@
         }                                                                                               \
         local uchar* line = (to) + block * 8192 + (lane & 3) * 4;                                       \
         _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i)                                        \
-            STORE_HALVES(next, i, s0, s1, line + WGMMA_AT(K_PLACE(first_k + i * SHARE(rows)), lane >> 2), apart) \
+            STORE_HALVES(next, i, s0, s1, line + UNIT_AT(K_PLACE(first_k + i * SHARE(rows)), lane >> 2), apart) \
     }
 
 #if TA
 #define READ_A READ_ACROSS_K
 #define LOOK_A LOOK_ACROSS_K
 #define KEEP_A KEEP_ACROSS_K
-#define A_TILE(at) WGMMA_COLUMNS(at, 8192)
-#define A_STEP WGMMA_STEP(2048)
+#define A_TILE(at) UNIT_COLUMNS(at)
+#define A_STEP UNIT_STEP(2048)
 #define A_ROW(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
-#define A_WAY "1"
 #else
 #define READ_A READ_ALONG_K
 #define LOOK_A LOOK_ALONG_K
 #define KEEP_A KEEP_ALONG_K
-#define A_TILE(at) WGMMA_ROWS(at)
-#define A_STEP WGMMA_STEP(32)
+#define A_TILE(at) UNIT_ROWS(at)
+#define A_STEP UNIT_STEP(32)
 #define A_ROW(half_) (half_)
-#define A_WAY "0"
 #endif
 #if TB
 #define READ_B READ_ALONG_K
 #define LOOK_B LOOK_ALONG_K
 #define KEEP_B KEEP_ALONG_K
-#define B_TILE(at) WGMMA_ROWS(at)
-#define B_STEP WGMMA_STEP(32)
+#define B_TILE(at) UNIT_ROWS(at)
+#define B_STEP UNIT_STEP(32)
 #define B_COLUMN(half_) (half_)
-#define WAYS A_WAY ", 0"
+#define B_WAY 0
 #else
 #define READ_B READ_ACROSS_K
 #define LOOK_B LOOK_ACROSS_K
 #define KEEP_B KEEP_ACROSS_K
-#define B_TILE(at) WGMMA_COLUMNS(at, 8192)
-#define B_STEP WGMMA_STEP(2048)
+#define B_TILE(at) UNIT_COLUMNS(at)
+#define B_STEP UNIT_STEP(2048)
 #define B_COLUMN(half_) ((half_) / 64 * 64 + ELEMENT((half_) % 64))
-#define WAYS A_WAY ", 1"
+#define B_WAY 1
 #endif
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
@@ -167,22 +165,25 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
         LOOK
         KEEP_BOTH(0)
         READ(1)
-        WGMMA_FENCE
+        UNIT_FENCE
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (int t = 0; t < steps; ++t) {
         const int stage = t & 1;
         const uint at = tiles_at + stage * STAGE;
         const int row_bytes = (WM == 2 ? warpgroup : 0) * 8192, column_bytes = (WM == 2 ? 0 : warpgroup) * 8192;
-        MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes),
-                 B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), WAYS)
+#define MULTIPLY_STEP                                                                                                \
+    MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes), \
+             B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), TA, B_WAY)
+        UNIT_EARLY(MULTIPLY_STEP)
         if (t + 1 < steps) {
             LOOK
             KEEP_BOTH(1 - stage)
             READ(t + 2)
-            WGMMA_FENCE
+            UNIT_FENCE
         }
-        WGMMA_WAIT(product)
+        UNIT_LATE(MULTIPLY_STEP)
+        UNIT_WAIT(product)
         const int row = (WM == 2 ? warpgroup * 64 : 0) + (warp & 3) * 16 + (lane >> 2);
         const float r0 = unscale_a[stage * BM + row], r1 = unscale_a[stage * BM + row + 8];
         local const float* factors = unscale_b + stage * BN + (WM == 2 ? 0 : warpgroup * 64) + (lane & 3) * 2;

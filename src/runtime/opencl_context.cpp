@@ -6,11 +6,11 @@
 #include "runtime/cl.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/matrix_probe.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
 #include "runtime/ptx_target.hpp"
-#include "runtime/wgmma_probe.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -71,7 +71,13 @@ class OpenCLContext : public PooledContext {
     void* cl_device_handle() const override { return device_; }
     void drain() noexcept { queue_->drain(); }
     /// Settles the traits that only running something shows.
-    void probe() { traits_.wgmma = traits_.wgmma && wgmma_works(*this); }
+    void probe() {
+        traits_.wgmma = traits_.wgmma && wgmma_works(*this);
+        // The smaller instructions are for where the larger ones are not.
+        const bool try_mma = traits_.mma && !traits_.wgmma;
+        traits_.mma_local_bytes = try_mma ? mma_local_bytes(*this, traits_.mma_local_bytes) : 0;
+        traits_.mma = traits_.mma_local_bytes > 0;
+    }
 
   protected:
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
@@ -207,8 +213,11 @@ OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,
             cat("kernel cache: the binary of '", source.name, "' does not load, it is rebuilt"));
     }
     auto program = std::make_shared<OpenCLProgram>(from_source(source), source);
-    if (wants_ptx_target(source.source)) {
-        const auto ptx = with_ptx_target(binary_of(program->handle()));
+    // A mark of the source may be in what the preprocessor leaves out.
+    const std::string compiled =
+        wants_ptx_target(source.source) ? binary_of(program->handle()) : std::string();
+    if (wants_ptx_target(compiled)) {
+        const auto ptx = with_ptx_target(compiled);
         const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
         if (made == nullptr)
             fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that ",

@@ -67,8 +67,12 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extens
             traits.unified_memory ? 50 : std::clamp(traits.compute_units * 30.0, 100.0, 4000.0);
         traits.launch_us = 5;
         // CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV of cl_nv_device_attribute_query.
-        if (extensions.find("cl_nv_device_attribute_query") != std::string::npos)
-            traits.wgmma = device_value<cl_uint>(device, 0x4000) == 9;
+        if (extensions.find("cl_nv_device_attribute_query") != std::string::npos) {
+            const cl_uint capability = device_value<cl_uint>(device, 0x4000);
+            traits.wgmma = capability == 9;
+            traits.mma = capability >= 8;
+            if (traits.mma) traits.mma_local_bytes = 227 << 10;  // more than any has
+        }
     }
     return traits;
 }

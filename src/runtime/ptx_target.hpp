@@ -13,7 +13,7 @@
 
 namespace dlprim {
 
-/// Whether the OpenCL C text has marked instructions.
+/// Whether the text, OpenCL C or PTX, has marked instructions.
 bool wants_ptx_target(std::string_view source);
 /// The PTX with its marks taken out, for sm_90a; nothing when this is not PTX for sm_90.
 std::optional<std::string> with_ptx_target(std::string ptx);

@@ -16,7 +16,7 @@ void lower_traits(Traits& traits) {
     static const std::vector<std::string> keys = {
         "max_work_group", "local_kib",        "max_alloc_mib", "global_mib",
         "vector_width",   "vector_registers", "compute_units", "fp64",
-        "fp16",           "wide_vectors",     "wgmma"};
+        "fp16",           "wide_vectors",     "wgmma",         "mma"};
     for (const std::string& item : split(*text, ',')) {
         const std::size_t equals = item.find('=');
         const std::string key = item.substr(0, equals);
@@ -47,10 +47,12 @@ void lower_traits(Traits& traits) {
         if (key == "fp64") lower_flag(traits.fp64);
         if (key == "fp16") lower_flag(traits.fp16);
         if (key == "wgmma") lower_flag(traits.wgmma);
+        if (key == "mma") lower_flag(traits.mma);
         if (key == "wide_vectors") lower_flag(traits.wide_vectors);
         if (key == "local_kib") {
             value <<= 10;
             lower(traits.local_bytes, 0);
+            lower(traits.mma_local_bytes, 0);
         }
         if (key == "max_alloc_mib") {
             value <<= 20;

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Turns a kernel of kernels/ into C++ that tests/emulation/work_group.hpp runs.
 
-    translate.py KERNELS_FOLDER PATH OUTPUT
+    translate.py KERNELS_FOLDER PATH UNIT OUTPUT
 
-For kernels with instructions of one vendor's devices, which no OpenCL implementation on a CPU takes. Includes are
+UNIT: wgmma or mma, the unit of common/matrix_unit.clh. For kernels with instructions of one vendor's devices, which no OpenCL implementation on a CPU takes. Includes are
 resolved; address spaces go; local arrays come from the emulated work-group; what holds inline PTX (macros and
 functions) is left out: work_group.hpp defines all of that by the same names. Only what these kernels use of the
 language is understood.
@@ -13,27 +13,33 @@ import pathlib
 import re
 import sys
 
-# Defined in work_group.hpp.
-MACROS = {"WGMMA_64", "WGMMA_128", "WGMMA_BEGIN", "WGMMA_COMMIT", "WGMMA_WAIT_32", "WGMMA_WAIT_64", "WGMMA_FENCE", "WGMMA_D8",
-          "WGMMA_D32", "WGMMA_D64", "COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
-          "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128", "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF",
-          "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL"}
+# Defined in work_group.hpp; a unit's, or all kernels'.
+UNITS = {
+    "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
+              "WGMMA_D32", "WGMMA_D64", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
+    "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
+}
+MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
+          "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF", "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL",
+          "ASYNC_COPY", "ASYNC_COMMIT", "ASYNC_WAIT"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
-def load(root, path):
+def load(root, path, unit):
     lines = []
     for line in (root / path).read_text().splitlines():
         include = re.match(r'#include "(.*)"', line)
-        lines.append(load(root, include.group(1)) if include else line)
+        if include and include.group(1) in {f"common/{name}.clh" for name in UNITS if name != unit}:
+            continue
+        lines.append(load(root, include.group(1), unit) if include else line)
     return "\n".join(lines)
 
 
-def without_macros(text):
+def without_macros(text, macros):
     kept, lines = [], iter(text.split("\n"))
     for line in lines:
         name = re.match(r"#define (\w+)", line)
-        if not name or name.group(1) not in MACROS:
+        if not name or name.group(1) not in macros:
             kept.append(line)
             continue
         while line.endswith("\\"):
@@ -41,15 +47,36 @@ def without_macros(text):
     return "\n".join(kept)
 
 
-def translate(text):
-    text = without_macros(text).replace("EPILOGUE_PARAMETERS", "")
+def vectors(text):
+    """(float2)(a, b) -> float2{a, b}."""
+    pieces, at = [], 0
+    for start in re.finditer(r"\((u?int[24]|float[24])\)\(", text):
+        depth, end = 1, start.end()
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        if start.start() < at:
+            sys.exit("a vector within a vector is more than is understood")
+        pieces += [text[at:start.start()], start.group(1), "{", text[start.end():end - 1], "}"]
+        at = end
+    return "".join(pieces) + text[at:]
+
+
+def local_arrays(declaration):
+    kind = declaration.group(1)
+    return " ".join(f'{kind}* {name} = ({kind}*)local_array("{name}", sizeof({kind}) * ({size}));'
+                    for name, size in re.findall(r"(\w+)\[([^\];]*)\]", declaration.group(2)))
+
+
+def translate(text, unit):
+    text = without_macros(text, MACROS | UNITS[unit]).replace("EPILOGUE_PARAMETERS", "")
     for function in FUNCTIONS:
         text = re.sub(rf"inline uint {function}\(.*?\n}}\n", "", text, flags=re.S)
     text = re.sub(r"kernel (__attribute__\(\(.*?\)\)\) )?void", "void", text)
-    text = re.sub(r"\blocal (uchar|float|int|uint) (\w+)\[([^\]]*)\]( __attribute__\(\(aligned\(\d+\)\)\))?;",
-                  r'\1* \2 = (\1*)local_array("\2", sizeof(\1) * (\3));', text)
+    text = re.sub(r" __attribute__\(\(aligned\(\d+\)\)\)", "", text)
+    text = re.sub(r"\blocal (\w+) (\w+\[[^\];]*\](?:, \w+\[[^\];]*\])*);", local_arrays, text)
     text = re.sub(r"\b(global|local)\b", "", text)
-    text = re.sub(r"\((u?int[24]|float[24])\)\(([^;]*)\);", r"\1{\2};", text)
+    text = vectors(text)
     text = re.sub(r"\(uint\)(tiles|unscale)\b", r"local_address(\1)", text)
     # Several kernels go into one program.
     text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
@@ -59,4 +86,4 @@ def translate(text):
 
 
 if __name__ == "__main__":
-    pathlib.Path(sys.argv[3]).write_text(translate(load(pathlib.Path(sys.argv[1]), sys.argv[2])))
+    pathlib.Path(sys.argv[4]).write_text(translate(load(pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]), sys.argv[3]))

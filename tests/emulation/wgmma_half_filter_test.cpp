@@ -9,10 +9,10 @@
 
 #define EPILOGUE(v, at)
 namespace product {
-#include "wgmma_half_filter.inc"
+#include "conv2d/wgmma_half_filter.inc"
 }
 namespace sum {
-#include "wgmma_half_filter_sum.inc"
+#include "conv2d/wgmma_half_filter_sum.inc"
 }
 
 namespace {
@@ -91,16 +91,14 @@ int main() {
         if (!PARTS && s.splits > 1) continue;
         Shape one = s;
         one.pad = pad;
-        for (int times = 0; times < 4; ++times) {
-            late_copies = times & 1;
-            late_products = times & 2;
+        for (int order = 0; order < ORDERS; ++order) {
+            const char* const when = set_order(order);
             const double error = run(one);
             const bool bad = !(error <= bound);
             std::printf(
-                "%s %d x %d x %d x %d, %d channels, %d parts, %s copies, %s products: "
+                "%s %d x %d x %d x %d, %d channels, %d parts, %s: "
                 "relative error %.2g\n",
-                bad ? "FAILED" : "ok", s.n, s.in, H, W, s.out, s.splits,
-                late_copies ? "late" : "early", late_products ? "late" : "early", error);
+                bad ? "FAILED" : "ok", s.n, s.in, H, W, s.out, s.splits, when, error);
             failed += bad;
             ++done;
         }

@@ -11,19 +11,19 @@
 
 #define EPILOGUE(v, at)
 namespace weights {
-#include "wgmma_half_pack.inc"
+#include "conv2d/wgmma_half_pack.inc"
 }
 #define BN PRODUCT_BN
 namespace product {
-#include "wgmma_half_first.inc"
+#include "conv2d/wgmma_half_first.inc"
 }
 #undef BN
 #define BN FILTER_BN
 namespace filter {
-#include "wgmma_half_first_filter.inc"
+#include "conv2d/wgmma_half_first_filter.inc"
 }
 namespace sum {
-#include "wgmma_half_filter_sum.inc"
+#include "conv2d/wgmma_half_filter_sum.inc"
 }
 
 namespace {
@@ -151,9 +151,8 @@ int main() {
         std::printf("%s %s: relative error %.2g\n", bad ? "FAILED" : "ok", what, error);
         failed += bad;
     };
-    for (int times = 0; times < 4; ++times) {
-        late_copies = times & 1;
-        late_products = times & 2;
+    for (int order = 0; order < ORDERS; ++order) {
+        const char* const when = set_order(order);
         const int out = Y_FOURS ? 72 : 21;
         report("forward", Example(2, out, 0).forward(), rounding[Y_KIND] + 3e-6);
         report("forward, odd start", Example(1, Y_FOURS ? 8 : 7, 1).forward(),

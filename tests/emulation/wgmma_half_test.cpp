@@ -52,10 +52,10 @@ float added_to(float v, std::size_t at) {
     if (added) v = added_to(v, at)
 #endif
 namespace weights {
-#include "wgmma_half_pack.inc"
+#include "conv2d/wgmma_half_pack.inc"
 }
 namespace product {
-#include "wgmma_half.inc"
+#include "conv2d/wgmma_half.inc"
 }
 #if Y_FOURS
 #define LANES 4
@@ -63,7 +63,7 @@ namespace product {
 #define LANES 1
 #endif
 namespace sum {
-#include "wgmma_half_sum.inc"
+#include "conv2d/wgmma_half_sum.inc"
 }
 
 namespace {
@@ -197,16 +197,14 @@ int main() {
         if (s.splits > 1 && Y_KIND != 0) continue;
         // Weights of 1e-8 make results of that size, which halves do not hold.
         if (s.magnitude < 1e-6f && Y_KIND == 1) continue;
-        for (int times = 0; times < 4; ++times) {
-            late_copies = times & 1;
-            late_products = times & 2;
+        for (int order = 0; order < ORDERS; ++order) {
+            const char* const when = set_order(order);
             const double error = run(s);
             const bool bad = !(error <= bound);
             std::printf(
-                "%s %d x %d x %d x %d, %d channels, %d parts, %s copies, %s products: "
+                "%s %d x %d x %d x %d, %d channels, %d parts, %s: "
                 "relative error %.2g\n",
-                bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, s.splits,
-                late_copies ? "late" : "early", late_products ? "late" : "early", error);
+                bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, s.splits, when, error);
             failed += bad;
             ++done;
         }

@@ -12,13 +12,13 @@
 #define EPILOGUE4(v, at)
 #define EPILOGUE_ALIGNED 1
 namespace images {
-#include "wgmma_narrow_pack.inc"
+#include "conv2d/wgmma_narrow_pack.inc"
 }
 namespace weights {
-#include "wgmma_split_pack.inc"
+#include "conv2d/wgmma_split_pack.inc"
 }
 namespace product {
-#include "wgmma_planes.inc"
+#include "conv2d/wgmma_planes.inc"
 }
 
 struct Shape {
@@ -106,11 +106,14 @@ int main() {
         const int oh = (s.h + 2 * s.pad - SIDE) / s.stride + 1,
                   ow = (s.w + 2 * s.pad - SIDE) / s.stride + 1;
         if (Y_QUADS && oh * ow % 4 != 0) continue;
-        const double error = run(s);
-        const bool bad = !(error <= bound);
-        std::printf("%s %d x %d x %d x %d, %d channels: error %.2g\n", bad ? "FAILED" : "ok", s.n,
-                    s.in, s.h, s.w, s.out, error);
-        failed += bad;
+        for (int order = 0; order < ORDERS; ++order) {
+            const char* const when = set_order(order);
+            const double error = run(s);
+            const bool bad = !(error <= bound);
+            std::printf("%s %d x %d x %d x %d, %d channels, %s: error %.2g\n",
+                        bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, when, error);
+            failed += bad;
+        }
     }
     return failed == 0 ? 0 : 1;
 }

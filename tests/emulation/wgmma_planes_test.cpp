@@ -18,13 +18,13 @@ static float relu(float v) {
          relu(v.w + residual[(at) + 3])}
 #define EPILOGUE_ALIGNED 1
 namespace images {
-#include "wgmma_planes_pack.inc"
+#include "conv2d/wgmma_planes_pack.inc"
 }
 namespace weights {
-#include "wgmma_split_pack.inc"
+#include "conv2d/wgmma_split_pack.inc"
 }
 namespace product {
-#include "wgmma_planes.inc"
+#include "conv2d/wgmma_planes.inc"
 }
 
 struct Shape {
@@ -115,11 +115,14 @@ int main() {
         const int oh = (s.h + 2 * s.pad - KERNEL_H) / s.stride + 1,
                   ow = (s.w + 2 * s.pad - KERNEL_W) / s.stride + 1;
         if (Y_QUADS && oh * ow % 4 != 0) continue;
-        const double error = run(s);
-        const bool bad = !(error <= bound);
-        std::printf("%s %d x %d x %d x %d, %d channels: relative error %.2g\n",
-                    bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, error);
-        failed += bad;
+        for (int order = 0; order < ORDERS; ++order) {
+            const char* const when = set_order(order);
+            const double error = run(s);
+            const bool bad = !(error <= bound);
+            std::printf("%s %d x %d x %d x %d, %d channels, %s: relative error %.2g\n",
+                        bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, when, error);
+            failed += bad;
+        }
     }
     return failed == 0 ? 0 : 1;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // A work-group of an OpenCL kernel as coroutines on the host, with what kernels for NVIDIA's Hopper
-// have as inline PTX: asynchronous copies, shuffles, and warpgroup matrix products
-// over tiles in local memory that are named by descriptors. Enough to run the kernels that
-// translate.py names, slowly, where there is no such device.
+// and Ampere have as inline PTX: asynchronous copies, shuffles, warpgroup matrix products over
+// tiles in local memory that are named by descriptors, and, with MMA 1, a warp's matrix loads and
+// products of what its lanes hold. Enough to run the kernels that translate.py names, slowly, where
+// there is no such device.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 using uchar = unsigned char;
@@ -24,6 +26,9 @@ using uint = unsigned int;
 using ulong = unsigned long;
 struct uint2 {
     uint x, y;
+};
+struct int4 {
+    int x, y, z, w;
 };
 struct uint4 {
     uint x, y, z, w;
@@ -53,7 +58,6 @@ struct WorkGroup {
     alignas(1024) uchar local[local_bytes];
     std::size_t used = 0;
     std::map<std::string, std::size_t> arrays;
-    std::vector<uint> exchange;
 };
 inline WorkGroup work_group;
 inline int group_id[2], group_count[2];
@@ -72,26 +76,56 @@ inline int items_of_group;
 inline long get_global_id(int dimension) {
     return static_cast<long>(group_id[dimension]) * items_of_group + local_id;
 }
-enum { CLK_LOCAL_MEM_FENCE };
+enum { CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE };
 
-// Work-items take turns: each runs to its next barrier.
+// Work-items take turns: each runs to the next point where it waits for others, of its work-group
+// or of its warp alone. A jump is enough to change between those that have begun.
 struct WorkItem {
-    ucontext_t context;
+    ucontext_t begin;
+    jmp_buf at;
     std::unique_ptr<char[]> stack;
-    bool done;
+    bool begun, done, in_warp;
 };
 constexpr std::size_t stack_bytes = 256 << 10;
 inline std::vector<WorkItem> work_items;
-inline ucontext_t turns;
+inline jmp_buf turns;
 inline const std::function<void()>* running;
+inline void wait_for_others(bool of_warp) {
+    WorkItem& mine = work_items[static_cast<std::size_t>(local_id)];
+    mine.in_warp = of_warp;
+    if (_setjmp(mine.at) == 0) _longjmp(turns, 1);
+}
 inline void barrier(int) {
-    const auto mine = static_cast<std::size_t>(local_id);
-    swapcontext(&work_items[mine].context, &turns);
+    wait_for_others(false);
 }
 inline void run_item() {
     const auto mine = static_cast<std::size_t>(local_id);
     (*running)();
     work_items[mine].done = true;
+    work_items[mine].in_warp = false;
+    _longjmp(turns, 1);
+}
+inline void take_turn() {
+    WorkItem& item = work_items[static_cast<std::size_t>(local_id)];
+    if (_setjmp(turns) != 0) return;
+    if (item.begun) _longjmp(item.at, 1);
+    item.begun = true;
+    setcontext(&item.begin);
+}
+/// The warp whose first work-item that is, until all of them wait for the work-group or are done.
+inline void run_warp(int first) {
+    constexpr int lanes = 32;
+    for (int round = 0;; ++round) {
+        int in_warp = 0;
+        for (int i = 0; i < lanes; ++i) {
+            // Now the first lane is first, now the last.
+            local_id = first + (round % 2 == 0 ? i : lanes - 1 - i);
+            take_turn();
+            in_warp += work_items[static_cast<std::size_t>(local_id)].in_warp;
+        }
+        if (in_warp == 0) return;
+        if (in_warp != lanes) std::abort();  // some lanes are not where the others are
+    }
 }
 
 inline void* local_array(const char* name, std::size_t bytes) {
@@ -120,6 +154,9 @@ inline uint max(uint a, uint b) {
 }
 inline int max(int a, int b) {
     return std::max(a, b);
+}
+inline uint2 max(uint2 a, uint2 b) {
+    return {std::max(a.x, b.x), std::max(a.y, b.y)};
 }
 inline int min(int a, int b) {
     return std::min(a, b);
@@ -169,12 +206,27 @@ inline uint split_pack(float low, float high) {
         high = float_of((pair) >> 16); \
     }
 
+/// What each lane of the warp gives, until the exchange after the next.
+struct Given {
+    uint v[6];
+    int exchanges;
+};
+inline std::vector<Given> given[2];  // by work-item
+/// Gives v to the warp, and waits for its lanes: what lane 0 gave, and those behind it.
+inline const Given* exchange(std::initializer_list<uint> v) {
+    const auto mine = static_cast<std::size_t>(local_id);
+    const auto turn = static_cast<std::size_t>(++given[0][mine].exchanges & 1);
+    std::copy(v.begin(), v.end(), given[turn][mine].v);
+    wait_for_others(true);
+    return &given[turn][mine & ~std::size_t{31}];
+}
 inline uint exchanged(uint v, int with) {
-    work_group.exchange[static_cast<std::size_t>(local_id)] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const uint other = work_group.exchange[static_cast<std::size_t>(with)];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return other;
+    return exchange({v})[with & 31].v[0];
+}
+inline uint warp_max(uint v) {
+    const Given* all = exchange({v});
+    for (int i = 0; i < 32; ++i) v = std::max(v, all[i].v[0]);
+    return v;
 }
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
@@ -184,16 +236,24 @@ inline void copy_part(uint to, const void* from, uint bytes, uint read) {
     std::memset(work_group.local + to, 0, bytes);
     if (read > 0) std::memcpy(work_group.local + to, from, read);
 }
-#define COPY_16(to, from) copy_part(to, from, 16, 16);
-#define COPY_16_OF(to, from, size) copy_part(to, from, 16, size);
-#define COPY_16_SHARED_OF(to, from, size) copy_part(to, from, 16, size);
-#define COPY_4_OF(to, from, size) copy_part(to, from, 4, size);
-#define COPY_COMMIT
-#define COPY_WAIT
 
-// Copies and products of kernels on wgmma_half.clh happen as early, or as late, as the device may
-// do them: at once, or when somebody waits for them.
+// Copies and products happen as early, or as late, as the device may do them: at once, or when
+// somebody waits for them. A warp does its own products at once.
 inline bool late_copies, late_products;
+/// Sets them, for 0 to ORDERS - 1.
+#if MMA
+#define ORDERS 2
+#else
+#define ORDERS 4
+#endif
+inline const char* set_order(int order) {
+    static constexpr const char* names[] = {"early copies, early products",
+                                            "late copies, early products",
+                                            "early copies, late products", "all late"};
+    late_copies = order & 1;
+    late_products = order & 2;
+    return names[order];
+}
 template <class Action>
 class Deferred {
   public:
@@ -226,9 +286,18 @@ class Deferred {
 inline std::vector<Deferred<std::function<void()>>> copies, products;  // by work-item
 #define copies_ahead copies[static_cast<std::size_t>(local_id)]
 #define products_ahead products[static_cast<std::size_t>(local_id)]
-inline void copy_ahead(uint to, const void* from, uint read) {
-    copies_ahead.add(late_copies, [=] { copy_part(to, from, 16, read); });
+inline void copy_ahead(uint to, const void* from, uint read, uint bytes = 16) {
+    copies_ahead.add(late_copies, [=] { copy_part(to, from, bytes, read); });
 }
+#define COPY_16(to, from) copy_ahead(to, from, 16);
+#define COPY_16_OF(to, from, size) copy_ahead(to, from, size);
+#define COPY_16_SHARED_OF(to, from, size) copy_ahead(to, from, size);
+#define COPY_4_OF(to, from, size) copy_ahead(to, from, size, 4);
+#define COPY_COMMIT copies_ahead.commit();
+#define COPY_WAIT copies_ahead.wait(STAGES - 2);
+#define ASYNC_COPY(to, from) copy_ahead(to, from, 16);
+#define ASYNC_COMMIT copies_ahead.commit();
+#define ASYNC_WAIT copies_ahead.wait(0);
 #define HALF_COPY(to, from) copy_ahead(to, from, 16);
 #define HALF_COPY_OF(to, from, size) copy_ahead(to, from, size);
 #define HALF_COPY_ONCE_OF(to, from, size) copy_ahead(to, from, size);
@@ -253,35 +322,78 @@ inline float tile_element(ulong descriptor, int row, int k, bool transposed = fa
     std::memcpy(&bits, work_group.local + tile_place(descriptor, row, k, transposed), 2);
     return float_of_kind(bits, kind);
 }
-// What a work-item holds of 64 rows by `columns`: see WGMMA_64 in kernels/common/wgmma.clh.
-inline void multiply(float* sums, ulong a, ulong b, bool first, int columns,
-                     const char* ways = "0, 0", int kind = 1) {
+// What a work-item holds of 64 rows by `columns`: see UNIT_64 in kernels/common/matrix_unit.clh.
+inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
+                     bool b_transposed, int kind) {
     const int lane = local_id & 31, warp = local_id >> 5 & 3;
     for (int i = 0; i < columns / 2; ++i) {
         const int row = lane / 4 + 16 * warp + (i >> 1 & 1) * 8;
         const int column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
         float sum = first ? 0 : sums[i];
         for (int k = 0; k < 16; ++k)
-            sum += tile_element(a, row, k, ways[0] == '1', kind) *
-                   tile_element(b, column, k, ways[3] == '1', kind);
+            sum += tile_element(a, row, k, a_transposed, kind) *
+                   tile_element(b, column, k, b_transposed, kind);
         sums[i] = sum;
     }
 }
-#define WGMMA_64(d, a, b, first, ways) multiply(d, a, b, first, 64)
-#define WGMMA_128(d, a, b, first, ways) multiply(d, a, b, first, 128)
-inline void multiply_ahead(float* sums, ulong a, ulong b, int columns, const char* ways, int kind) {
-    products_ahead.add(late_products, [=] { multiply(sums, a, b, false, columns, ways, kind); });
+#if !MMA
+inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int columns, bool ta, bool tb,
+                           int kind) {
+    products_ahead.add(late_products, [=] { multiply(sums, a, b, first, columns, ta, tb, kind); });
 }
-#define HALF_64(d, a, b, ways) multiply_ahead(d, a, b, 64, ways, KIND)
-#define HALF_128(d, a, b, ways) multiply_ahead(d, a, b, 128, ways, KIND)
-#define HALF_256(d, a, b, ways) multiply_ahead(d, a, b, 256, ways, KIND)
+#define UNIT_64(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 64, ta, tb, 1)
+#define UNIT_128(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 128, ta, tb, 1)
+#define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, KIND)
+#define HALF_128(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 128, ta, tb, KIND)
+#define HALF_256(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 256, ta, tb, KIND)
 #define HALF_WAIT products_ahead.wait(STAGES - AHEAD - 1);
 #define HALF_WAIT_128(d) products_ahead.wait(0);
-#define WGMMA_BEGIN
-#define WGMMA_COMMIT products_ahead.commit();
-#define WGMMA_FENCE
-#define WGMMA_WAIT_32(d) products_ahead.wait(0);
-#define WGMMA_WAIT_64(d) products_ahead.wait(0);
+#define UNIT_BEGIN
+#define UNIT_COMMIT products_ahead.commit();
+#define UNIT_FENCE
+#define UNIT_WAIT_32(d) products_ahead.wait(0);
+#define UNIT_WAIT_64(d) products_ahead.wait(0);
+#endif
+
+// ldmatrix: lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m; a lane gets elements
+// lane % 4 * 2 and the next of row lane / 4 of each, or, transposed, of column lane / 4.
+inline void load_matrices(uint* to, uint at, bool transposed) {
+    const Given* all = exchange({at});
+    const uint lane = static_cast<uint>(local_id) & 31;
+    for (uint m = 0; m < 4; ++m) {
+        ushort pair[2];
+        for (uint i = 0; i < 2; ++i) {
+            const uint row = transposed ? lane % 4 * 2 + i : lane / 4;
+            const uint column = transposed ? lane / 4 : lane % 4 * 2 + i;
+            const uint from = all[8 * m + row].v[0];
+            // Rows of 16 bytes, so aligned.
+            if (from % 16 != 0 || from + 16 > local_bytes) std::abort();
+            std::memcpy(&pair[i], work_group.local + from + column * 2, 2);
+        }
+        to[m] = pair[0] | static_cast<uint>(pair[1]) << 16;
+    }
+}
+// mma.sync.m16n8k16: of A, 16 x 16, a lane gives in four registers rows lane / 4 and 8 further (in
+// the second and the fourth), elements lane % 4 * 2 and the next, and 8 further (in the third and
+// the fourth); of B, 16 x 8, in two registers of column lane / 4 likewise; of the result it has
+// rows lane / 4 and 8 further, columns lane % 4 * 2 and the next.
+inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kind) {
+    const Given* all = exchange({a[0], a[1], a[2], a[3], b0, b1});
+    const auto element = [&](uint lane, uint part, uint k) {
+        return float_of_kind(all[lane].v[part] >> (k & 1) * 16 & 0xffff, kind);
+    };
+    const uint lane = static_cast<uint>(local_id) & 31;
+    for (uint i = 0; i < 4; ++i) {
+        const uint row = lane / 4, column = lane % 4 * 2 + (i & 1);
+        for (uint k = 0; k < 16; ++k)
+            d[i] += element(row * 4 + k % 8 / 2, (i >> 1) + k / 8 * 2, k) *
+                    element(column * 4 + k % 8 / 2, 4 + k / 8, k);
+    }
+}
+#define MMA_LOAD_0(r, at) load_matrices(r, at, false);
+#define MMA_LOAD_1(r, at) load_matrices(r, at, true);
+#define MMA_ADD_1(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 1);
+#define MMA_ADD_2(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 2);
 
 /// Runs groups x, y of `items` work-items, one after the other. Local memory holds NaN before. A
 /// work-item may return early behind the last barrier only.
@@ -290,7 +402,7 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
     group_count[1] = groups_y;
     items_of_group = items;
     const auto count = static_cast<std::size_t>(items);
-    work_group.exchange.assign(count, 0);
+    for (auto& half : given) half.assign(count, {});
     running = &kernel;
     work_items.resize(count);
     for (int group = 0; group < groups_x * groups_y; ++group) {
@@ -303,21 +415,18 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
         products.assign(count, {});
         for (WorkItem& item : work_items) {
             if (!item.stack) item.stack = std::make_unique<char[]>(stack_bytes);
-            item.done = false;
-            getcontext(&item.context);
-            item.context.uc_stack = {item.stack.get(), 0, stack_bytes};
-            item.context.uc_link = &turns;
-            makecontext(&item.context, run_item, 0);
+            item.begun = item.done = item.in_warp = false;
+            getcontext(&item.begin);
+            item.begin.uc_stack = {item.stack.get(), 0, stack_bytes};
+            item.begin.uc_link = nullptr;
+            makecontext(&item.begin, run_item, 0);
         }
-        // Now the first work-item is first, now the last.
+        // Now the first warp is first, now the last; each goes as far as it can.
         for (int round = 0, done = 0; done < items; ++round) {
             if (done > 0) std::abort();  // some wait at a barrier that others will never reach
-            for (int i = 0; i < items; ++i) {
-                local_id = round % 2 == 0 ? i : items - 1 - i;
-                WorkItem& item = work_items[static_cast<std::size_t>(local_id)];
-                swapcontext(&turns, &item.context);
-                done += item.done;
-            }
+            const int warps = items / 32;
+            for (int i = 0; i < warps; ++i) run_warp((round % 2 == 0 ? i : warps - 1 - i) * 32);
+            for (const WorkItem& item : work_items) done += item.done;
         }
         for (local_id = 0; local_id < items; ++local_id)
             if (!copies_ahead.empty() || !products_ahead.empty()) std::abort();

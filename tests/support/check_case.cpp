@@ -149,7 +149,8 @@ class Checker {
         Traits other = device_.traits();
         other.max_work_group = 1024;
         other.local_bytes = 256 << 10;
-        other.fp16 = other.fp64 = other.wgmma = true;
+        other.fp16 = other.fp64 = other.wgmma = other.mma = true;
+        other.mma_local_bytes = 227 << 10;
         for (const bool wide : {false, true}) {
             other.wide_vectors = wide;
             other.vector_width = wide ? 8 : 1;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// inner_product.wgmma_planes: an InnerProduct as the 1x1 convolution that it is, of images of one
-// pixel, by conv2d.wgmma_planes. Its weights are packed into halves once and then come to local
-// memory by asynchronous copies, as fast as memory gives them, where matmul.wgmma_split makes
-// halves of them at every run.
+// inner_product.wgmma_planes (mma_planes): an InnerProduct as the 1x1 convolution that it is, of
+// images of one pixel, by conv2d.wgmma_planes. Its weights are packed into halves once and then
+// come to local memory by asynchronous copies, as fast as memory gives them, where
+// matmul.wgmma_split makes halves of them at every run.
+#include "base/text.hpp"
+#include "engine/matrix_unit.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
@@ -33,7 +35,11 @@ Problem as_convolution(const Problem& problem) {
 
 class InnerProductPlanes : public Engine {
   public:
-    std::string_view name() const override { return "inner_product.wgmma_planes"; }
+    explicit InnerProductPlanes(MatrixUnit unit)
+        : name_(cat("inner_product.", name_of(unit), "_planes")),
+          convolution_(cat("conv2d.", name_of(unit), "_planes")) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return "InnerProduct"; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return planes().sources(); }
@@ -71,15 +77,16 @@ class InnerProductPlanes : public Engine {
     }
 
   private:
-    static const Engine& planes() {
-        return *EngineRegistry::instance().find("conv2d.wgmma_planes");
-    }
+    const Engine& planes() const { return *EngineRegistry::instance().find(convolution_); }
+
+    std::string name_, convolution_;
 };
 
 }  // namespace
 
 void add_inner_product_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<InnerProductPlanes>());
+    for (const MatrixUnit unit : matrix_units)
+        registry.add(std::make_unique<InnerProductPlanes>(unit));
 }
 
 }  // namespace dlprim::conv2d

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_half and conv2d_backward_data.wgmma_half: convolution and its data gradient over
-// images of halves or bfloat16 with their channels last, on tensor cores
+// conv2d.wgmma_half and conv2d_backward_data.wgmma_half (mma_half): convolution and its data
+// gradient over images of halves or bfloat16 with their channels last, on tensor cores
 // (kernels/conv2d/wgmma_half.cl). Weights are float, and packed once to the images' type. A data
 // gradient with a stride is one product for each phase of the stride. Small problems split their
 // sums.
@@ -25,17 +25,13 @@ constexpr const char* sum_path = "conv2d/wgmma_half_sum.cl";
 
 // Pixels by output channels. What bounds them is local memory, which the copies write and the
 // matrix units read: a larger tile does both less often.
-const std::vector<HalfTile>& tiles() {
-    static const std::vector<HalfTile> all{{128, 64, 300, 2, 6},
-                                           {128, 128, 430, 2, 6},
-                                           {128, 256, 500, 1, 4},
-                                           {256, 64, 330, 1, 4},
-                                           {256, 128, 470, 1, 4}};
-    return all;
-}
-
-const HalfTile& tile_of(const Tuning& tuning) {
-    return tiles().at(static_cast<std::size_t>(tuning.at("tile")));
+std::vector<HalfTile> tiles(MatrixUnit unit, const Traits& device) {
+    return half_tiles({{128, 64, 300, 2, 6},
+                       {128, 128, 430, 2, 6},
+                       {128, 256, 500, 1, 4},
+                       {256, 64, 330, 1, 4},
+                       {256, 128, 470, 1, 4}},
+                      unit, device, 12, true);
 }
 
 HalfSize size_of(const DenseJob& job) {
@@ -72,20 +68,17 @@ bool is_direct(const DenseJob& job) {
 
 class WgmmaHalf : public Engine {
   public:
-    explicit WgmmaHalf(bool backward) : backward_(backward) {}
+    WgmmaHalf(MatrixUnit unit, bool backward)
+        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_half")),
+          unit_(unit),
+          backward_(backward) {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.wgmma_half" : "conv2d.wgmma_half";
-    }
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,
-                half_weights_source,
-                sum_path,
-                "common/half_store.clh",
-                "common/wgmma_half.clh",
-                "common/wgmma.clh"};
+        return {source_path, half_weights_source, sum_path, "common/half_store.clh",
+                "common/matrix_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -101,7 +94,9 @@ class WgmmaHalf : public Engine {
                 "no leave");
         if (const Verdict verdict = half_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
-        return half_size_verdict(device, problem);
+        if (const Verdict verdict = half_size_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        return half_tiles_verdict(tiles(unit_, device));
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
@@ -130,20 +125,21 @@ class WgmmaHalf : public Engine {
                     const Tuning& tuning) const override {
         double seconds = 0;
         for (const DenseJob& job : jobs_of(problem))
-            seconds += half_seconds(device, tile_of(tuning), size_of(job), tuning.at("splits")) +
-                       device.launch_us * 1e-6;
+            seconds +=
+                half_seconds(device, tile_of(device, tuning), size_of(job), tuning.at("splits")) +
+                device.launch_us * 1e-6;
         seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return choose_half(device, tiles(), largest(problem), output_bytes(problem), 64e6,
-                           has_taps(problem));
+        return choose_half(device, tiles(unit_, device), largest(problem), output_bytes(problem),
+                           64e6, has_taps(problem));
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return half_tune_space(tiles(), largest(problem), default_tuning(device, problem),
-                               has_taps(problem));
+        return half_tune_space(tiles(unit_, device), largest(problem),
+                               default_tuning(device, problem), has_taps(problem));
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -166,7 +162,7 @@ class WgmmaHalf : public Engine {
   private:
     void add_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                      const Tuning& tuning, const DenseJob& job, std::int64_t weights_at) const {
-        const HalfTile& tile = tile_of(tuning);
+        const HalfTile tile = tile_of(context.traits(), tuning);
         const HalfWeights weights(job, half_depth);
         const HalfSize size = size_of(job);
         const std::int64_t splits = tuning.at("splits");
@@ -182,7 +178,8 @@ class WgmmaHalf : public Engine {
             define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
             define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
             define("DIRECT", is_direct(job)) +
-            define("CHANNEL_TAIL", job.group_in % half_depth != 0) + define("Y_FOURS", fours);
+            define("CHANNEL_TAIL", job.group_in % half_depth != 0) + define("Y_FOURS", fours) +
+            unit_option(unit_);
         const std::int64_t tiles_m = ceil_div(size.rows, tile.rows),
                            tiles_n = ceil_div(size.columns, tile.columns);
         const auto program = context.build(
@@ -242,7 +239,12 @@ class WgmmaHalf : public Engine {
 
     static std::size_t size_of(DType dtype) { return dlprim::size_of(dtype); }
     static HalfSize size_of(const DenseJob& job) { return conv2d::size_of(job); }
+    HalfTile tile_of(const Traits& device, const Tuning& tuning) const {
+        return tiles(unit_, device).at(static_cast<std::size_t>(tuning.at("tile")));
+    }
 
+    std::string name_;
+    MatrixUnit unit_;
     bool backward_;
 };
 
@@ -257,11 +259,35 @@ bool half_precision(const Problem& problem, DType dtype) {
            (dtype == DType::f16 && problem.precision != Precision::fp32);
 }
 
-Verdict half_size_verdict(const Traits& device, const Problem& problem) {
+Verdict half_local_verdict(MatrixUnit unit, const Traits& device, std::int64_t bytes) {
+    return bytes <= unit_local_bytes(unit, device)
+               ? Verdict::yes()
+               : Verdict::no("a work-group has no local memory for all of K");
+}
+
+std::vector<HalfTile> half_tiles(std::vector<HalfTile> tiles, MatrixUnit unit, const Traits& device,
+                                 std::int64_t row_bytes, bool sums) {
+    for (HalfTile& tile : tiles) {
+        tile.tflops /= unit_pace(unit);
+        const std::int64_t limit = unit_local_bytes(unit, device) - row_bytes * tile.rows;
+        tile.most_stages =
+            std::min(tile.most_stages, std::max<std::int64_t>(limit, 0) / tile.stage_bytes());
+        if (sums && tile.rows * (tile.columns + 8) * 4 > limit) tile.most_stages = 0;
+    }
+    return tiles;
+}
+
+Verdict half_tiles_verdict(const std::vector<HalfTile>& tiles) {
+    for (const HalfTile& tile : tiles)
+        if (tile.most_stages >= 2) return Verdict::yes();
+    return Verdict::no("a work-group has no local memory for its tiles");
+}
+
+Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem) {
     Problem sizes = problem;
     for (auto* operands : {&sizes.inputs, &sizes.outputs})
         for (Operand& operand : *operands) operand.dtype = DType::f32;
-    return wgmma_split_verdict(device, sizes);
+    return wgmma_split_verdict(unit, device, sizes);
 }
 
 Verdict half_storage_verdict(const Problem& problem, std::initializer_list<int> inputs,
@@ -361,6 +387,7 @@ Tuning choose_half(const Traits& device, const std::vector<HalfTile>& tiles, con
     Tuning best;
     double best_seconds = 1e300;
     for (std::size_t i = 0; i < tiles.size(); ++i) {
+        if (tiles[i].most_stages < 2) continue;
         for (std::int64_t splits = 1; splits <= 512;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > 1 &&
@@ -390,11 +417,12 @@ TuneSpace half_tune_space(const std::vector<HalfTile>& tiles, const HalfSize& si
                tile.columns;
     };
     for (const HalfTile& tile : tiles) {
+        if (tile.most_stages < 2) continue;
         least = std::min(least, computed(tile));
         if (tile.most_stages > 4 && space["stages"].size() == 2) space["stages"].push_back(6);
     }
     for (std::size_t i = 0; i < tiles.size(); ++i)
-        if (computed(tiles[i]) * 2 <= least * 3)
+        if (tiles[i].most_stages >= 2 && computed(tiles[i]) * 2 <= least * 3)
             space["tile"].push_back(static_cast<std::int64_t>(i));
     if (size.steps >= 8) space["splits"].push_back(splits * 2);
     if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
@@ -402,12 +430,14 @@ TuneSpace half_tune_space(const std::vector<HalfTile>& tiles, const HalfSize& si
 }
 
 std::int64_t half_stages(const HalfTile& tile, const Tuning& tuning) {
-    return std::clamp<std::int64_t>(tuning.at("stages"), 3, tile.most_stages);
+    return std::clamp<std::int64_t>(tuning.at("stages"),
+                                    std::min<std::int64_t>(3, tile.most_stages), tile.most_stages);
 }
 
 void add_wgmma_half_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaHalf>(false));
-    registry.add(std::make_unique<WgmmaHalf>(true));
+    for (const MatrixUnit unit : matrix_units)
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<WgmmaHalf>(unit, backward));
 }
 
 }  // namespace dlprim::conv2d

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What the wgmma_half engines share: products of images that are stored as halves or bfloat16, by
-// NVIDIA's warpgroup matrix instructions (kernels/common/wgmma_half.clh).
+// What the wgmma_half and mma_half engines share: products of images that are stored as halves or
+// bfloat16, by one of NVIDIA's matrix units (kernels/common/matrix_half.clh).
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/matrix_unit.hpp"
 #include "ops/conv2d/blocked.hpp"
 
 #include <initializer_list>
@@ -19,9 +20,11 @@ int half_kind(DType dtype);
 
 /// Whether the problem's precision lets factors be rounded to that type.
 bool half_precision(const Problem& problem, DType dtype);
-/// No, with the reason, unless the device has the instructions and the problem one group and sizes
-/// that 32 bits count. What operands are stored in does not matter.
-Verdict half_size_verdict(const Traits& device, const Problem& problem);
+/// No, with the reason, unless the device has the unit and the problem one group and sizes that 32
+/// bits count. What operands are stored in does not matter.
+Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem);
+/// No, with the reason, unless a work-group has that much local memory.
+Verdict half_local_verdict(MatrixUnit unit, const Traits& device, std::int64_t bytes);
 /// No, with the reason, unless all operands are float but those inputs, and with `output` the
 /// output and what epilogues add, which may be half and bfloat16, too.
 Verdict half_storage_verdict(const Problem& problem, std::initializer_list<int> inputs,
@@ -51,9 +54,15 @@ struct HalfTile {
     std::int64_t rows, columns;
     double tflops;  ///< of a whole H200, for the model
     int resident;
-    std::int64_t most_stages;
+    std::int64_t most_stages;  ///< 2 or more, or it does not fit
     std::int64_t stage_bytes() const { return (rows + columns) * 128; }
 };
+/// The tiles as they are on that unit: their speed, and as many stages as fit into the local memory
+/// of a work-group, beside `row_bytes` a row; with `sums` a row of the results fits, too.
+std::vector<HalfTile> half_tiles(std::vector<HalfTile> tiles, MatrixUnit unit, const Traits& device,
+                                 std::int64_t row_bytes, bool sums);
+/// No, with the reason, unless one of them fits.
+Verdict half_tiles_verdict(const std::vector<HalfTile>& tiles);
 /// The product of one launch.
 struct HalfSize {
     std::int64_t rows, columns, steps;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_half: the filter gradient, in float, of images and gradients that
-// are stored as halves or bfloat16 with their channels last, on tensor cores
+// conv2d_backward_filter.wgmma_half (mma_half): the filter gradient, in float, of images and
+// gradients that are stored as halves or bfloat16 with their channels last, on tensor cores
 // (kernels/conv2d/wgmma_half_filter.cl); long sums are split over work-groups into the workspace
 // and added in order.
 #include "base/text.hpp"
@@ -19,17 +19,13 @@ namespace {
 constexpr const char* source_path = "conv2d/wgmma_half_filter.cl";
 
 // Output channels by (input channel, tap).
-const std::vector<HalfTile>& tiles() {
-    static const std::vector<HalfTile> all{{64, 128, 270, 2, 6},
-                                           {64, 256, 330, 1, 4},
-                                           {128, 64, 270, 2, 6},
-                                           {128, 128, 380, 2, 6},
-                                           {128, 256, 430, 1, 4}};
-    return all;
-}
-
-const HalfTile& tile_of(const Tuning& tuning) {
-    return tiles().at(static_cast<std::size_t>(tuning.at("tile")));
+std::vector<HalfTile> tiles(MatrixUnit unit, const Traits& device) {
+    return half_tiles({{64, 128, 270, 2, 6},
+                       {64, 256, 330, 1, 4},
+                       {128, 64, 270, 2, 6},
+                       {128, 128, 380, 2, 6},
+                       {128, 256, 430, 1, 4}},
+                      unit, device, 0, false);
 }
 
 HalfSize filter_size(const Geometry& g) {
@@ -51,11 +47,14 @@ Parts parts_of(const Geometry& g, const Tuning& tuning) {
 
 class WgmmaHalfFilter : public Engine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.wgmma_half"; }
+    explicit WgmmaHalfFilter(MatrixUnit unit)
+        : name_(cat("conv2d_backward_filter.", name_of(unit), "_half")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, half_filter_sum_source, "common/wgmma_half.clh", "common/wgmma.clh"};
+        return {source_path, half_filter_sum_source, "common/matrix_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -67,7 +66,9 @@ class WgmmaHalfFilter : public Engine {
                 return Verdict::no("it takes channels in eights");
         if (const Verdict verdict = half_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
-        return half_size_verdict(device, problem);
+        if (const Verdict verdict = half_size_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        return half_tiles_verdict(tiles(unit_, device));
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
@@ -92,7 +93,7 @@ class WgmmaHalfFilter : public Engine {
         const Geometry g = Geometry::of(problem);
         const Parts parts = parts_of(g, tuning);
         const double seconds =
-            half_seconds(device, tile_of(tuning), filter_size(g), parts.count) +
+            half_seconds(device, tile_of(device, tuning), filter_size(g), parts.count) +
             (parts.direct ? 0
                           : split_sum_seconds(device, output_bytes(problem),
                                               std::max<std::int64_t>(parts.count, 2))) +
@@ -102,21 +103,21 @@ class WgmmaHalfFilter : public Engine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
-        return choose_half(device, tiles(), filter_size(g), output_bytes(problem), 256e6,
-                           g.kh * g.kw > 1);
+        return choose_half(device, tiles(unit_, device), filter_size(g), output_bytes(problem),
+                           256e6, g.kh * g.kw > 1);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
-        return half_tune_space(tiles(), filter_size(g), default_tuning(device, problem),
-                               g.kh * g.kw > 1);
+        return half_tune_space(tiles(unit_, device), filter_size(g),
+                               default_tuning(device, problem), g.kh * g.kw > 1);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Geometry g = flattened(problem);
         const HalfSize size = filter_size(g);
-        const HalfTile& tile = tile_of(tuning);
+        const HalfTile tile = tile_of(context.traits(), tuning);
         const Parts parts = parts_of(g, tuning);
         const Shape& shape = problem.outputs[0].shape;
         const std::string options =
@@ -125,7 +126,7 @@ class WgmmaHalfFilter : public Engine {
             define("WM", tile.rows / half_block) + define("BN", tile.columns) +
             define("PARTS", !parts.direct) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
             define("H", g.h) + define("W", g.w) + define("OH", g.oh) + define("OW", g.ow) +
-            define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw);
+            define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) + unit_option(unit_);
         const std::int64_t tiles_m = ceil_div(size.rows, tile.rows),
                            tiles_n = ceil_div(size.columns, tile.columns);
         const auto program =
@@ -160,6 +161,14 @@ class WgmmaHalfFilter : public Engine {
             add_half_filter_sum(*launch, context, problem, parts.count, g.kh * g.kw, g.in);
         return launch;
     }
+
+  private:
+    HalfTile tile_of(const Traits& device, const Tuning& tuning) const {
+        return tiles(unit_, device).at(static_cast<std::size_t>(tuning.at("tile")));
+    }
+
+    std::string name_;
+    MatrixUnit unit_;
 };
 
 }  // namespace
@@ -184,7 +193,8 @@ void add_half_filter_sum(KernelLaunch& launch, ContextImpl& context, const Probl
 }
 
 void add_wgmma_half_filter_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaHalfFilter>());
+    for (const MatrixUnit unit : matrix_units)
+        registry.add(std::make_unique<WgmmaHalfFilter>(unit));
 }
 
 }  // namespace dlprim::conv2d

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first: the convolution that a
-// network begins with, of plain images with few channels, to halves or bfloat16 whose channels lie
-// last, and its filter gradient, on tensor cores (kernels/conv2d/wgmma_half_first.cl,
-// wgmma_half_first_filter.cl).
+// conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first (mma_half_first): the
+// convolution that a network begins with, of plain images with few channels, to halves or bfloat16
+// whose channels lie last, and its filter gradient, on tensor cores
+// (kernels/conv2d/wgmma_half_first.cl, wgmma_half_first_filter.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked.hpp"
@@ -32,13 +32,14 @@ DType product_type(const Operand& a, const Operand& b) {
 }
 
 // No, with the reason, for what both engines refuse. `wide` is the operand with the channels last.
-Verdict first_verdict(const Traits& device, const Problem& problem, DType product) {
+Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                      DType product) {
     if (Geometry::of(problem).in % 8 == 0)
         return Verdict::no("it takes channels that are no multiple of eight");
     if (half_kind(product) == 0) return Verdict::no("no image is stored in 16 bits");
     if (!half_precision(problem, product))
         return Verdict::no("it rounds factors to 16 bits, for which the precision is no leave");
-    return half_size_verdict(device, problem);
+    return half_size_verdict(unit, device, problem);
 }
 
 /// "-DCHANNELS=3 ...": sizes as constants.
@@ -58,12 +59,15 @@ double gather_seconds(const Traits& device, const Geometry& g, std::int64_t time
 
 class WgmmaHalfFirst : public Engine {
   public:
-    std::string_view name() const override { return "conv2d.wgmma_half_first"; }
+    explicit WgmmaHalfFirst(MatrixUnit unit)
+        : name_(cat("conv2d.", name_of(unit), "_half_first")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {forward_path, half_weights_source, "common/half_store.clh", "common/wgmma_half.clh",
-                "common/wgmma.clh"};
+        return {forward_path, half_weights_source, "common/half_store.clh",
+                "common/matrix_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -71,7 +75,14 @@ class WgmmaHalfFirst : public Engine {
         if (depth_of(g) > 384) return Verdict::no("it takes patches of at most 384 elements");
         if (const Verdict verdict = half_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
-        return first_verdict(device, problem, product_type(problem.inputs[0], problem.outputs[0]));
+        if (const Verdict verdict = first_verdict(
+                unit_, device, problem, product_type(problem.inputs[0], problem.outputs[0]));
+            !verdict)
+            return verdict;
+        const std::int64_t steps = ceil_div(depth_of(g), half_depth), columns = columns_of(g);
+        return half_local_verdict(unit_, device,
+                                  std::max(steps * (128 + columns) * 128, 128 * (columns + 8) * 4) +
+                                      steps * half_depth * 8);
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
@@ -106,7 +117,8 @@ class WgmmaHalfFirst : public Engine {
             define("KIND", half_kind(product_type(problem.inputs[0], problem.outputs[0]))) +
             define("X_KIND", half_kind(problem.inputs[0].dtype)) +
             define("Y_KIND", half_kind(problem.outputs[0].dtype)) + define("BN", columns) +
-            define("STEPS", weights.steps) + define("Y_FOURS", fours) + geometry_options(g);
+            define("STEPS", weights.steps) + define("Y_FOURS", fours) + geometry_options(g) +
+            unit_option(unit_);
         const auto program = context.build(
             {forward_path, with_epilogue(kernel_source(forward_path), problem, fours ? 4 : 1),
              options});
@@ -145,16 +157,22 @@ class WgmmaHalfFirst : public Engine {
   private:
     static DenseJob plain_job(const Problem& problem) { return forward_job(Geometry::of(problem)); }
     static std::int64_t columns_of(const Geometry& g) { return g.out <= 64 ? 64 : 128; }
+
+    std::string name_;
+    MatrixUnit unit_;
 };
 
 class WgmmaHalfFirstFilter : public Engine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.wgmma_half_first"; }
+    explicit WgmmaHalfFirstFilter(MatrixUnit unit)
+        : name_(cat("conv2d_backward_filter.", name_of(unit), "_half_first")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {filter_path, half_filter_sum_source, "common/half_store.clh",
-                "common/wgmma_half.clh", "common/wgmma.clh"};
+                "common/matrix_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -167,7 +185,10 @@ class WgmmaHalfFirstFilter : public Engine {
         const DType x = problem.inputs[0].dtype, dy = problem.inputs[1].dtype;
         if (half_kind(dy) == 0 || (x != dy && x != DType::f32))
             return Verdict::no("it takes a gradient of 16 bits, and an image like it or of float");
-        return first_verdict(device, problem, dy);
+        if (const Verdict verdict = first_verdict(unit_, device, problem, dy); !verdict)
+            return verdict;
+        return half_local_verdict(unit_, device,
+                                  2 * (rows_of(g) + columns_of(g)) * 128 + columns_of(g) * 8);
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
 
@@ -213,13 +234,10 @@ class WgmmaHalfFirstFilter : public Engine {
         const Geometry g = Geometry::of(problem);
         const auto [count, each] = parts_of(g, tuning);
         const std::int64_t rows = rows_of(g), tiles_m = ceil_div(g.out, rows);
-        // A warpgroup has 64, 128 or 256 columns.
-        std::int64_t width = 64;
-        while (width * 128 / rows < depth_of(g)) width *= 2;
         const std::string options = define("KIND", half_kind(problem.inputs[1].dtype)) +
                                     define("X_KIND", half_kind(problem.inputs[0].dtype)) +
-                                    define("WM", rows / half_block) +
-                                    define("BN", width * 128 / rows) + geometry_options(g);
+                                    define("WM", rows / half_block) + define("BN", columns_of(g)) +
+                                    geometry_options(g) + unit_option(unit_);
         const auto program = context.build({filter_path, kernel_source(filter_path), options});
         KernelCall call(program, "wgmma_half_first_filter",
                         group_range(tiles_m * count, half_items));
@@ -246,19 +264,30 @@ class WgmmaHalfFirstFilter : public Engine {
     static std::int64_t rows_of(const Geometry& g) {
         return g.out <= half_block || depth_of(g) > 256 ? half_block : 2 * half_block;
     }
+    static std::int64_t columns_of(const Geometry& g) {
+        // A warpgroup has 64, 128 or 256.
+        std::int64_t width = 64;
+        while (width * 128 / rows_of(g) < depth_of(g)) width *= 2;
+        return width * 128 / rows_of(g);
+    }
     /// How many, and steps of each.
     static std::pair<std::int64_t, std::int64_t> parts_of(const Geometry& g, const Tuning& tuning) {
         const std::int64_t each = std::max<std::int64_t>(
             1, ceil_div(steps_of(g), std::max<std::int64_t>(tuning.at("splits"), 1)));
         return {std::max<std::int64_t>(1, ceil_div(steps_of(g), each)), each};
     }
+
+    std::string name_;
+    MatrixUnit unit_;
 };
 
 }  // namespace
 
 void add_wgmma_half_first_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaHalfFirst>());
-    registry.add(std::make_unique<WgmmaHalfFirstFilter>());
+    for (const MatrixUnit unit : matrix_units) {
+        registry.add(std::make_unique<WgmmaHalfFirst>(unit));
+        registry.add(std::make_unique<WgmmaHalfFirstFilter>(unit));
+    }
 }
 
 }  // namespace dlprim::conv2d

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_narrow: a convolution over images of at most four channels (the first of most
-// networks) in exact float, or in tf32, on tensor cores. Images are padded and split into halves
-// beforehand, four channels a pixel (kernels/conv2d/wgmma_narrow_pack.cl), so that a row of the
-// kernel's window lies in memory as the product wants it: it does nothing but copy and multiply,
-// where wgmma_split gathers single floats.
+// conv2d.wgmma_narrow (mma_narrow): a convolution over images of at most four channels (the first
+// of most networks) in exact float, or in tf32, on tensor cores. Images are padded and split into
+// halves beforehand, four channels a pixel (kernels/conv2d/wgmma_narrow_pack.cl), so that a row of
+// the kernel's window lies in memory as the product wants it: it does nothing but copy and
+// multiply, where wgmma_split gathers single floats.
 #include "base/text.hpp"
 #include "engine/split_products.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -54,7 +54,10 @@ DenseJob job_of(const Problem& problem) {
 
 class WgmmaNarrow : public Engine {
   public:
-    std::string_view name() const override { return "conv2d.wgmma_narrow"; }
+    explicit WgmmaNarrow(MatrixUnit unit)
+        : name_(cat("conv2d.", name_of(unit), "_narrow")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
@@ -65,7 +68,12 @@ class WgmmaNarrow : public Engine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = wgmma_split_verdict(device, problem); !verdict) return verdict;
+        if (const Verdict verdict = wgmma_split_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        if (const Verdict verdict =
+                wgmma_rows_verdict(most_planes_rows(unit_, device, split_products(problem)));
+            !verdict)
+            return verdict;
         const Geometry g = Geometry::of(problem);
         if (g.in > 4) return Verdict::no("it takes images of at most four channels");
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it takes kernels without dilation");
@@ -79,7 +87,9 @@ class WgmmaNarrow : public Engine {
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         const std::int64_t best =
-            choose_wgmma(device, size_of(problem), output_bytes(problem), 0).at("wm");
+            choose_wgmma(device, size_of(device, problem), output_bytes(problem), 0).at("wm");
+        if (most_planes_rows(unit_, device, split_products(problem)) < 2)
+            return {wgmma_weights_choice(problem, {weights_of(problem, best)})};
         return {wgmma_weights_choice(problem, {weights_of(problem, best)}),
                 wgmma_weights_choice(problem, {weights_of(problem, 3 - best)})};
     }
@@ -95,7 +105,7 @@ class WgmmaNarrow : public Engine {
         const double split =
             (2 * image_bytes + static_cast<double>(narrow_of(problem).bytes)) / bytes_per_s;
         const double product =
-            wgmma_seconds(device, size_of(problem), wgmma_weight_rows(problem), 1);
+            wgmma_seconds(device, size_of(device, problem), wgmma_weight_rows(problem), 1);
         return split + std::max(product, output_bytes(problem) / bytes_per_s) +
                3 * device.launch_us * 1e-6;
     }
@@ -106,7 +116,9 @@ class WgmmaNarrow : public Engine {
         const DenseJob job = job_of(problem);
         const Narrow narrow = narrow_of(problem);
         add_split(*launch, context, problem, job, narrow);
-        PlanesProduct product{narrow.seen(job), size_of(problem), 1, narrow.pixels, narrow.bytes};
+        PlanesProduct product{narrow.seen(job), size_of(context.traits(), problem), 1,
+                              narrow.pixels, narrow.bytes};
+        product.unit = unit_;
         product.rows_a_step = narrow.rows_a_step;
         product.columns = product.size.tiles_n();
         add_planes_product(*launch, context, problem, product,
@@ -123,10 +135,14 @@ class WgmmaNarrow : public Engine {
     static Narrow narrow_of(const Problem& problem) {
         return {job_of(problem), split_products(problem)};
     }
-    static WgmmaSize size_of(const Problem& problem) {
+    WgmmaSize size_of(const Traits& device, const Problem& problem) const {
         const DenseJob job = job_of(problem);
-        return {job.group_out, job.n * job.out_h * job.out_w, narrow_of(problem).steps,
-                split_products(problem), planes_pace};
+        return {job.group_out,
+                job.n * job.out_h * job.out_w,
+                narrow_of(problem).steps,
+                split_products(problem),
+                planes_pace * unit_pace(unit_),
+                most_planes_rows(unit_, device, split_products(problem))};
     }
     static WgmmaWeights weights_of(const Problem& problem, std::int64_t wm) {
         return WgmmaWeights::narrow(job_of(problem), wm, split_products(problem),
@@ -162,12 +178,15 @@ class WgmmaNarrow : public Engine {
         pack.check();
         launch.add(std::move(pack));
     }
+
+    std::string name_;
+    MatrixUnit unit_;
 };
 
 }  // namespace
 
 void add_wgmma_narrow_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaNarrow>());
+    for (const MatrixUnit unit : matrix_units) registry.add(std::make_unique<WgmmaNarrow>(unit));
 }
 
 }  // namespace dlprim::conv2d

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_planes and conv2d_backward_data.wgmma_planes: convolution and its data gradient in
-// exact float, or in tf32, on tensor cores over images that a kernel splits into halves beforehand
-// (kernels/conv2d/wgmma_planes_pack.cl, wgmma_planes.cl). What is split once is read for every tap
-// and every tile of output channels; wgmma_split splits each time and saves the pass.
+// conv2d.wgmma_planes and conv2d_backward_data.wgmma_planes (mma_planes): convolution and its data
+// gradient in exact float, or in tf32, on tensor cores over images that a kernel splits into halves
+// beforehand (kernels/conv2d/wgmma_planes_pack.cl, wgmma_planes.cl). What is split once is read for
+// every tap and every tile of output channels; wgmma_split splits each time and saves the pass.
 #include "ops/conv2d/wgmma_planes.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
@@ -35,8 +35,9 @@ std::int64_t steps_of(const DenseJob& job) {
     return ceil_div(job.group_in, wgmma_depth) * job.kernel_h * job.kernel_w;
 }
 
-WgmmaSize size_of(const DenseJob& job, int products) {
-    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products, planes_pace};
+WgmmaSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
+    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products,
+            planes_pace * unit_pace(unit)};
 }
 
 /// How the tiles of a product are shared out. Work-groups come in rounds of as many as the device
@@ -76,11 +77,12 @@ constexpr double most_part_bytes = 64e6;
 
 class WgmmaPlanes : public Engine {
   public:
-    explicit WgmmaPlanes(bool backward) : backward_(backward) {}
+    WgmmaPlanes(MatrixUnit unit, bool backward)
+        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_planes")),
+          unit_(unit),
+          backward_(backward) {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.wgmma_planes" : "conv2d.wgmma_planes";
-    }
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
@@ -92,7 +94,12 @@ class WgmmaPlanes : public Engine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = wgmma_split_verdict(device, problem); !verdict) return verdict;
+        if (const Verdict verdict = wgmma_split_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        if (const Verdict verdict =
+                wgmma_rows_verdict(most_planes_rows(unit_, device, split_products(problem)));
+            !verdict)
+            return verdict;
         const Planes planes(jobs_of(problem).at(0), split_products(problem));
         if (planes.blocks * planes.pixels >= std::int64_t(1) << 31)
             return Verdict::no("it counts pixels of blocks of channels in 32 bits");
@@ -103,7 +110,10 @@ class WgmmaPlanes : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
         const std::int64_t best =
-            choose_wgmma(device, largest(problem), output_bytes(problem), most_part_bytes).at("wm");
+            choose_wgmma(device, largest(device, problem), output_bytes(problem), most_part_bytes)
+                .at("wm");
+        if (most_planes_rows(unit_, device, split_products(problem)) < 2)
+            return {wgmma_weights_choice(problem, all_weights(problem, best))};
         return {wgmma_weights_choice(problem, all_weights(problem, best)),
                 wgmma_weights_choice(problem, all_weights(problem, 3 - best))};
     }
@@ -126,12 +136,13 @@ class WgmmaPlanes : public Engine {
         double seconds = (image_bytes + static_cast<double>(planes.bytes)) / bytes_per_s +
                          device.launch_us * 1e-6;
         if (shares.whole > 0) {
-            seconds += std::max(shares.seconds(device, size_of(jobs_of(problem).at(0), products),
-                                               output_bytes(problem)),
-                                static_cast<double>(planes.bytes) / bytes_per_s);
+            seconds +=
+                std::max(shares.seconds(device, size_of(jobs_of(problem).at(0), products, unit_),
+                                        output_bytes(problem)),
+                         static_cast<double>(planes.bytes) / bytes_per_s);
         } else {
             for (const DenseJob& job : jobs_of(problem))
-                seconds += std::max(wgmma_seconds(device, size_of(job, products), shares.wm,
+                seconds += std::max(wgmma_seconds(device, size_of(job, products, unit_), shares.wm,
                                                   shares.splits),
                                     static_cast<double>(planes.bytes) / bytes_per_s) +
                            device.launch_us * 1e-6;
@@ -142,7 +153,7 @@ class WgmmaPlanes : public Engine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const std::int64_t wm = wgmma_weight_rows(problem);
-        const WgmmaSize size = largest(problem);
+        const WgmmaSize size = largest(device, problem);
         const double bytes = output_bytes(problem);
         const Tuning even = choose_wgmma(device, size, bytes, most_part_bytes, wm);
         Shares best(wm, even.at("splits"), 0);
@@ -156,7 +167,7 @@ class WgmmaPlanes : public Engine {
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t wm = wgmma_weight_rows(problem);
-        const WgmmaSize size = largest(problem);
+        const WgmmaSize size = largest(device, problem);
         const std::int64_t even =
             choose_wgmma(device, size, output_bytes(problem), most_part_bytes, wm).at("splits");
         TuneSpace space{{"wm", {wm}}, {"splits", {even, even * 2}}, {"whole", {0}}};
@@ -179,7 +190,7 @@ class WgmmaPlanes : public Engine {
         std::int64_t at = 0;
         for (const DenseJob& job : jobs_of(problem)) {
             const WgmmaWeights weights(job, shares.wm, split_products(problem), true);
-            const std::int64_t columns = size_of(job, split_products(problem)).tiles_n();
+            const std::int64_t columns = size_of(job, split_products(problem), unit_).tiles_n();
             if (shares.whole > 0)
                 add_product(*launch, context, problem, {1, 0, shares.whole}, weights, at);
             if (!fill || !is_empty(job))
@@ -208,10 +219,10 @@ class WgmmaPlanes : public Engine {
 
     /// In how many parts what filling_columns() leaves may be made; none where nothing is left, or
     /// where outputs do not follow each other as columns do.
-    static std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) {
+    std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) const {
         const std::vector<DenseJob> jobs = jobs_of(problem);
         if (jobs.size() != 1 || !fills_y(jobs[0])) return {};
-        const WgmmaSize size = size_of(jobs[0], split_products(problem));
+        const WgmmaSize size = size_of(jobs[0], split_products(problem), unit_);
         const std::int64_t wm = wgmma_weight_rows(problem);
         if (filling_columns(device, size, wm) == 0) return {};
         std::vector<std::int64_t> result;
@@ -229,11 +240,13 @@ class WgmmaPlanes : public Engine {
         return all;
     }
 
-    static WgmmaSize largest(const Problem& problem) {
+    WgmmaSize largest(const Traits& device, const Problem& problem) const {
         std::vector<WgmmaSize> sizes;
         for (const DenseJob& job : jobs_of(problem))
-            sizes.push_back(size_of(job, split_products(problem)));
-        return most_work(sizes);
+            sizes.push_back(size_of(job, split_products(problem), unit_));
+        WgmmaSize most = most_work(sizes);
+        most.most_wm = most_planes_rows(unit_, device, split_products(problem));
+        return most;
     }
 
     void add_split(KernelLaunch& launch, ContextImpl& context, const Problem& problem) const {
@@ -260,27 +273,39 @@ class WgmmaPlanes : public Engine {
                      std::int64_t weights_at) const {
         const int products = split_products(problem);
         const Planes planes(weights.job, products);
-        PlanesProduct product{weights.job, size_of(weights.job, products), planes.blocks,
+        PlanesProduct product{weights.job, size_of(weights.job, products, unit_), planes.blocks,
                               planes.pixels, planes.bytes};
+        product.unit = unit_;
         product.splits = tiles.splits;
         product.column = tiles.first;
         product.columns = tiles.columns;
         add_planes_product(launch, context, problem, product, weights, weights_at);
     }
 
+    std::string name_;
+    MatrixUnit unit_;
     bool backward_;
 };
 
-/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64.
-int stages_of(std::int64_t wm, int products) {
-    if (products == 1) return 4;
-    return wm == 2 ? 3 : 2;
+/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64; fewer
+/// where a work-group has less of it.
+std::int64_t stages_of(MatrixUnit unit, const Traits& device, std::int64_t wm, int products) {
+    std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
+    // Behind the tiles: factors, and places.
+    while (stages > 2 &&
+           most_wgmma_rows(unit, device, products, stages, (stages + 1) * wgmma_columns * 4) < wm)
+        --stages;
+    return stages;
 }
 
 }  // namespace
 
+std::int64_t most_planes_rows(MatrixUnit unit, const Traits& device, int products) {
+    return most_wgmma_rows(unit, device, products, 2, 3 * wgmma_columns * 4);
+}
+
 std::vector<std::string> planes_product_sources() {
-    return {source_path, "common/wgmma_tile.clh", "common/wgmma_finish.clh", "common/wgmma.clh",
+    return {source_path, "common/matrix_tile.clh", "common/matrix_finish.clh",
             "common/split_half.clh"};
 }
 
@@ -290,11 +315,12 @@ void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Proble
     const DenseJob& job = product.job;
     const bool split = product.splits > 1;
     const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
-    const std::string options = define("WM", weights.wm) + define("PRODUCTS", weights.products) +
-                                define("STAGES", stages_of(weights.wm, weights.products)) +
-                                define("Y_QUADS", quads) + define("NARROW", product.rows_a_step) +
-                                define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
-                                define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1));
+    const std::string options =
+        define("WM", weights.wm) + define("PRODUCTS", weights.products) +
+        define("STAGES", stages_of(product.unit, context.traits(), weights.wm, weights.products)) +
+        define("Y_QUADS", quads) + define("NARROW", product.rows_a_step) +
+        define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+        define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) + unit_option(product.unit);
     const auto program = context.build(
         {source_path,
          with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
@@ -333,8 +359,9 @@ void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Proble
 }
 
 void add_wgmma_planes_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaPlanes>(false));
-    registry.add(std::make_unique<WgmmaPlanes>(true));
+    for (const MatrixUnit unit : matrix_units)
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<WgmmaPlanes>(unit, backward));
 }
 
 }  // namespace dlprim::conv2d

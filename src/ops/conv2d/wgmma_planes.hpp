@@ -20,6 +20,7 @@ struct PlanesProduct {
     std::int64_t rows_a_step = 0;      ///< of narrow images; 0 for others
     std::int64_t splits = 1;           ///< parts of K, to the workspace where there are several
     std::int64_t column = 0, columns;  ///< of tiles: the first, and how many
+    MatrixUnit unit;
 };
 
 /// Adds it: `weights` are at byte `weights_at` of operand 1, images at the start of the workspace.
@@ -31,5 +32,7 @@ void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Proble
 std::vector<std::string> planes_product_sources();
 /// A step's time over wgmma_split's, which has more to do in it.
 constexpr double planes_pace = 0.6;
+/// Its tiles may have 128 rows, 64 (2, 1), or not be at all (0), by the local memory there is.
+std::int64_t most_planes_rows(MatrixUnit unit, const Traits& device, int products);
 
 }  // namespace dlprim::conv2d

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_split and conv2d_backward_data.wgmma_split: convolution and its data gradient in
-// exact float, or in tf32, on tensor cores over plain images (kernels/conv2d/wgmma_split.cl). A
-// data gradient with a stride is one product for each phase of the stride. Small problems split
-// their sums.
+// conv2d.wgmma_split and conv2d_backward_data.wgmma_split (mma_split): convolution and its data
+// gradient in exact float, or in tf32, on tensor cores over plain images
+// (kernels/conv2d/wgmma_split.cl). A data gradient with a stride is one product for each phase of
+// the stride. Small problems split their sums.
 #include "ops/conv2d/wgmma_split.hpp"
 
 #include "base/text.hpp"
@@ -28,40 +28,39 @@ bool blocked(const DenseJob& job) {
 }
 
 // Where a step has many taps, each element has a table's entry, which takes twice as long.
-WgmmaSize size_of(const DenseJob& job, int products) {
+WgmmaSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
     return {job.group_out, job.n * job.out_h * job.out_w,
             ceil_div(job.group_in * job.kernel_h * job.kernel_w, wgmma_depth), products,
-            blocked(job) ? 1.0 : 2.0};
+            (blocked(job) ? 1.0 : 2.0) * unit_pace(unit)};
 }
 
 class WgmmaSplit : public Engine {
   public:
-    explicit WgmmaSplit(bool backward) : backward_(backward) {}
+    WgmmaSplit(MatrixUnit unit, bool backward)
+        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_split")),
+          unit_(unit),
+          backward_(backward) {}
 
-    std::string_view name() const override {
-        return backward_ ? "conv2d_backward_data.wgmma_split" : "conv2d.wgmma_split";
-    }
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,
-                wgmma_weights_source,
-                split_sum_source,
-                phase_fill_source,
-                "common/wgmma_tile.clh",
-                "common/wgmma.clh",
-                "common/split_half.clh"};
+        return {source_path,       wgmma_weights_source,     split_sum_source,
+                phase_fill_source, "common/matrix_tile.clh", "common/split_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        return wgmma_split_verdict(device, problem);
+        if (const Verdict verdict = wgmma_split_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        return wgmma_rows_verdict(most_rows(device, problem));
     }
     bool computes_in(Precision) const override { return true; }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
         const std::int64_t best =
-            choose_wgmma(device, largest(problem), output_bytes(problem), 64e6).at("wm");
+            choose_wgmma(device, largest(device, problem), output_bytes(problem), 64e6).at("wm");
+        if (most_rows(device, problem) < 2) return {choice_of(problem, best)};
         return {choice_of(problem, best), choice_of(problem, 3 - best)};
     }
 
@@ -78,7 +77,7 @@ class WgmmaSplit : public Engine {
         const std::int64_t wm = wgmma_weight_rows(problem);
         double seconds = 0;
         for (const DenseJob& job : jobs_of(problem))
-            seconds += wgmma_seconds(device, size_of(job, split_products(problem)), wm,
+            seconds += wgmma_seconds(device, size_of(job, split_products(problem), unit_), wm,
                                      tuning.at("splits")) +
                        device.launch_us * 1e-6;
         seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
@@ -88,7 +87,7 @@ class WgmmaSplit : public Engine {
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // The layout settles the tile; the job with most work decides the parts.
         const std::int64_t wm = wgmma_weight_rows(problem);
-        return choose_wgmma(device, largest(problem), output_bytes(problem), 64e6, wm);
+        return choose_wgmma(device, largest(device, problem), output_bytes(problem), 64e6, wm);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
@@ -117,11 +116,17 @@ class WgmmaSplit : public Engine {
     }
 
   private:
-    static WgmmaSize largest(const Problem& problem) {
+    std::int64_t most_rows(const Traits& device, const Problem& problem) const {
+        // Behind two stages: largest values, factors and places.
+        return most_wgmma_rows(unit_, device, split_products(problem), 2, wgmma_columns * 7 * 4);
+    }
+    WgmmaSize largest(const Traits& device, const Problem& problem) const {
         std::vector<WgmmaSize> sizes;
         for (const DenseJob& job : jobs_of(problem))
-            sizes.push_back(size_of(job, split_products(problem)));
-        return most_work(sizes);
+            sizes.push_back(size_of(job, split_products(problem), unit_));
+        WgmmaSize most = most_work(sizes);
+        most.most_wm = most_rows(device, problem);
+        return most;
     }
 
     std::vector<WgmmaWeights> all_weights(const Problem& problem, std::int64_t wm) const {
@@ -139,7 +144,7 @@ class WgmmaSplit : public Engine {
                   std::int64_t weight_bytes) const {
         const int products = split_products(problem);
         const WgmmaWeights packed(job, wm, products, blocked(job));
-        const WgmmaSize size = size_of(job, products);
+        const WgmmaSize size = size_of(job, products, unit_);
         const bool split = splits > 1;
         const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
         const std::string options = define("WM", wm) + define("PRODUCTS", products) +
@@ -148,7 +153,7 @@ class WgmmaSplit : public Engine {
                                     define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
                                     define("BLOCKED", blocked(job)) +
                                     define("CHANNEL_TAIL", job.group_in % wgmma_depth != 0) +
-                                    define("PLANE", job.x_h * job.x_w);
+                                    define("PLANE", job.x_h * job.x_w) + unit_option(unit_);
         const auto program = context.build(
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
@@ -178,6 +183,8 @@ class WgmmaSplit : public Engine {
         launch.add(std::move(call));
     }
 
+    std::string name_;
+    MatrixUnit unit_;
     bool backward_;
 };
 
@@ -198,9 +205,23 @@ WgmmaSize most_work(const std::vector<WgmmaSize>& sizes) {
                              [&](const auto& a, const auto& b) { return work(a) < work(b); });
 }
 
-Verdict wgmma_split_verdict(const Traits& device, const Problem& problem) {
-    if (!device.wgmma)
-        return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
+std::int64_t most_wgmma_rows(MatrixUnit unit, const Traits& device, int products,
+                             std::int64_t stages, std::int64_t more) {
+    const std::int64_t planes = products == 1 ? 1 : 2;
+    for (std::int64_t wm = 2; wm > 0; --wm)
+        if (stages * planes * (64 * wm + wgmma_columns) * wgmma_depth * 2 + more <=
+            unit_local_bytes(unit, device))
+            return wm;
+    return 0;
+}
+
+Verdict wgmma_rows_verdict(std::int64_t most) {
+    return most > 0 ? Verdict::yes()
+                    : Verdict::no("a work-group has no local memory for its tiles");
+}
+
+Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem) {
+    if (const Verdict verdict = unit_verdict(unit, device); !verdict) return verdict;
     if (const Verdict verdict = index_verdict(problem); !verdict) return verdict;
     for (const auto* operands : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *operands)
@@ -236,7 +257,7 @@ Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_byt
     Tuning best{{"wm", 1}, {"splits", 1}};
     double best_seconds = 1e300;
     for (std::int64_t wm = 1; wm <= 2; ++wm) {
-        if (only_wm != 0 && wm != only_wm) continue;
+        if (wm > size.most_wm || (only_wm != 0 && wm != only_wm)) continue;
         for (std::int64_t splits = 1; splits <= 512;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > 1 &&
@@ -260,8 +281,9 @@ TuneSpace wgmma_tune_space(const Tuning& standard) {
 }
 
 void add_wgmma_split_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaSplit>(false));
-    registry.add(std::make_unique<WgmmaSplit>(true));
+    for (const MatrixUnit unit : matrix_units)
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<WgmmaSplit>(unit, backward));
 }
 
 }  // namespace dlprim::conv2d

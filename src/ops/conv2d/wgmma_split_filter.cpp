@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_split: the filter gradient in exact float, or in tf32, on tensor
-// cores over plain images (kernels/conv2d/wgmma_split_filter.cl), its long sums split over
-// work-groups into the workspace and added in order.
+// conv2d_backward_filter.wgmma_split (mma_split): the filter gradient in exact float, or in tf32,
+// on tensor cores over plain images (kernels/conv2d/wgmma_split_filter.cl), its long sums split
+// over work-groups into the workspace and added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/split_products.hpp"
@@ -18,26 +18,27 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_split_filter.cl";
 
-WgmmaSize size_of(const Geometry& g, int products) {
-    return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth), products};
-}
-
-WgmmaSize size_of(const Problem& problem) {
-    return size_of(Geometry::of(problem), split_products(problem));
+WgmmaSize size_of(const Geometry& g, int products, MatrixUnit unit) {
+    return {g.out, g.in * g.kh * g.kw, ceil_div(g.n * g.oh * g.ow, wgmma_depth), products,
+            unit_pace(unit)};
 }
 
 class WgmmaSplitFilter : public Engine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.wgmma_split"; }
+    explicit WgmmaSplitFilter(MatrixUnit unit)
+        : name_(cat("conv2d_backward_filter.", name_of(unit), "_split")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, split_sum_source, "common/wgmma_tile.clh", "common/wgmma.clh",
-                "common/split_half.clh"};
+        return {source_path, split_sum_source, "common/matrix_tile.clh", "common/split_half.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        return wgmma_split_verdict(device, problem);
+        if (const Verdict verdict = wgmma_split_verdict(unit_, device, problem); !verdict)
+            return verdict;
+        return wgmma_rows_verdict(most_rows(device, problem));
     }
     bool computes_in(Precision) const override { return true; }
 
@@ -53,35 +54,35 @@ class WgmmaSplitFilter : public Engine {
                     const Tuning& tuning) const override {
         // Both sides are made while multiplying, which takes longer than weights at hand.
         const double seconds =
-            1.5 * wgmma_split_seconds(device, size_of(problem), tuning.at("wm"),
+            1.5 * wgmma_split_seconds(device, size_of(device, problem), tuning.at("wm"),
                                       parts(problem, tuning).count, output_bytes(problem)) +
             device.launch_us * 1e-6;
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        return choose_wgmma(device, size_of(problem), output_bytes(problem), 256e6);
+        return choose_wgmma(device, size_of(device, problem), output_bytes(problem), 256e6);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         TuneSpace space = wgmma_tune_space(default_tuning(device, problem));
-        space["wm"] = {1, 2};
+        if (most_rows(device, problem) > 1) space["wm"] = {1, 2};
         return space;
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Geometry g = flattened(problem);
-        const WgmmaSize size = size_of(g, split_products(problem));
+        const WgmmaSize size = conv2d::size_of(g, split_products(problem), unit_);
         const std::int64_t wm = tuning.at("wm");
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
-        const std::string options = define("WM", wm) + define("PRODUCTS", size.products) +
-                                    define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
-                                    define("TAP_OUTER", g.in % 16 == 0) +
-                                    define("ROW_TAIL", g.out % (64 * wm) != 0) + define("H", g.h) +
-                                    define("W", g.w) + define("OH", g.oh) + define("OW", g.ow) +
-                                    define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw);
+        const std::string options =
+            define("WM", wm) + define("PRODUCTS", size.products) + define("KERNEL_H", g.kh) +
+            define("KERNEL_W", g.kw) + define("TAP_OUTER", g.in % 16 == 0) +
+            define("ROW_TAIL", g.out % (64 * wm) != 0) + define("H", g.h) + define("W", g.w) +
+            define("OH", g.oh) + define("OW", g.ow) + define("STRIDE_H", g.sh) +
+            define("STRIDE_W", g.sw) + unit_option(unit_);
         const auto program = context.build(
             {source_path,
              with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
@@ -113,21 +114,37 @@ class WgmmaSplitFilter : public Engine {
     }
 
   private:
+    std::int64_t most_rows(const Traits& device, const Problem& problem) const {
+        // Behind two stages: factors, patches and spots.
+        return most_wgmma_rows(unit_, device, split_products(problem), 2,
+                               128 + wgmma_columns * 8 + 2 * wgmma_depth * 16);
+    }
+    WgmmaSize size_of(const Traits& device, const Problem& problem) const {
+        WgmmaSize size = conv2d::size_of(Geometry::of(problem), split_products(problem), unit_);
+        size.most_wm = most_rows(device, problem);
+        return size;
+    }
+
     struct Parts {
         std::int64_t count, steps;
     };
-    static Parts parts(const Problem& problem, const Tuning& tuning) {
-        const std::int64_t steps = size_of(problem).steps;
+    Parts parts(const Problem& problem, const Tuning& tuning) const {
+        const std::int64_t steps =
+            conv2d::size_of(Geometry::of(problem), split_products(problem), unit_).steps;
         const std::int64_t splits = std::max<std::int64_t>(tuning.at("splits"), 1);
         const std::int64_t each = std::max<std::int64_t>(1, ceil_div(steps, splits));
         return {std::max<std::int64_t>(1, ceil_div(steps, each)), each};
     }
+
+    std::string name_;
+    MatrixUnit unit_;
 };
 
 }  // namespace
 
 void add_wgmma_split_filter_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<WgmmaSplitFilter>());
+    for (const MatrixUnit unit : matrix_units)
+        registry.add(std::make_unique<WgmmaSplitFilter>(unit));
 }
 
 }  // namespace dlprim::conv2d

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// inner_product.wgmma_half and matmul.wgmma_half: products of activations that are stored as halves
-// or bfloat16 with a constant matrix, packed once to the same type, on NVIDIA's tensor cores. The
-// kernels are the convolutions': rows of A are pixels and k their channels
+// inner_product.wgmma_half and matmul.wgmma_half (mma_half): products of activations that are
+// stored as halves or bfloat16 with a constant matrix, packed once to the same type, on NVIDIA's
+// tensor cores. The kernels are the convolutions': rows of A are pixels and k their channels
 // (kernels/conv2d/wgmma_half.cl). A matrix that changes with every run is read as often as it would
 // be to pack it, so it is left to others.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/matrix_unit.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -39,11 +40,13 @@ struct Packed {
 
 class WgmmaHalf : public MatMulEngine {
   public:
-    explicit WgmmaHalf(std::string op) : MatMulEngine(std::move(op), "wgmma_half") {}
+    WgmmaHalf(std::string op, MatrixUnit unit)
+        : MatMulEngine(std::move(op), cat(name_of(unit), "_half")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wgmma)
-            return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
+        if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
+        if (most_stages(device, 64) < 2)
+            return Verdict::no("a work-group has no local memory for its tiles");
         const DType dtype = problem.inputs.at(0).dtype;
         if (kind_of(dtype) == 0)
             return Verdict::no("it takes activations of half or bfloat16 only");
@@ -103,7 +106,7 @@ class WgmmaHalf : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         const std::int64_t columns = tuning.at("columns"), splits = tuning.at("splits");
         const double step = 2.0 * static_cast<double>(rows * columns * depth) /
-                            ((columns == 64 ? 300e12 : 430e12) / h200_units);
+                            ((columns == 64 ? 300e12 : 430e12) / h200_units) * unit_pace(unit_);
         const double each =
             static_cast<double>(ceil_div(g.m, rows) * ceil_div(g.n, columns) * splits) /
             std::max(device.compute_units, 1);
@@ -125,8 +128,10 @@ class WgmmaHalf : public MatMulEngine {
         // every compute unit.
         const Gemm g = gemm_of(problem);
         const std::int64_t wanted = 2 * std::max(device.compute_units, 1);
-        const std::int64_t columns =
-            ceil_div(g.m, rows) * ceil_div(g.n, 2 * depth) >= wanted ? 128 : 64;
+        const std::int64_t columns = ceil_div(g.m, rows) * ceil_div(g.n, 2 * depth) >= wanted &&
+                                             most_stages(device, 128) >= 2
+                                         ? 128
+                                         : 64;
         const std::int64_t tiles = ceil_div(g.m, rows) * ceil_div(g.n, columns);
         const std::int64_t splits = std::clamp<std::int64_t>(
             wanted / tiles, 1, std::max<std::int64_t>(1, Packed(g).steps / 4));
@@ -134,19 +139,15 @@ class WgmmaHalf : public MatMulEngine {
     }
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
-        TuneSpace space{
-            {"columns", {64, 128}}, {"splits", {splits, splits * 2}}, {"stages", {3, 4, 6}}};
+        TuneSpace space{{"columns", {64}}, {"splits", {splits, splits * 2}}, {"stages", {3, 4, 6}}};
+        if (most_stages(device, 128) >= 2) space["columns"].push_back(128);
         if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
         return space;
     }
 
     std::vector<std::string> sources() const override {
-        return {product_path,
-                pack_path,
-                sum_path,
-                "common/half_store.clh",
-                "common/wgmma_half.clh",
-                "common/wgmma.clh"};
+        return {product_path, pack_path, sum_path, "common/half_store.clh",
+                "common/matrix_half.clh"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -160,11 +161,12 @@ class WgmmaHalf : public MatMulEngine {
         const std::int64_t tiles_m = ceil_div(g.m, rows), tiles_n = ceil_div(g.n, columns);
         const std::string y_kind = cat(" -DY_KIND=", kind_of(problem.outputs[0].dtype));
         const std::string options =
-            cat("-DKIND=", kind_of(problem.inputs[0].dtype),
-                " -DSTAGES=", std::min(tuning.at("stages"), std::max<std::int64_t>(2, part + 1)),
+            cat("-DKIND=", kind_of(problem.inputs[0].dtype), " -DSTAGES=",
+                std::min({tuning.at("stages"), std::max<std::int64_t>(2, part + 1),
+                          most_stages(context.traits(), columns)}),
                 " -DNEAR=0 -DMG=1 -DBN=", columns, split ? " -DY_KIND=0" : y_kind,
                 " -DKERNEL_H=1 -DKERNEL_W=1 -DDIRECT=1 -DCHANNEL_TAIL=", g.k % depth != 0,
-                " -DY_FOURS=", lanes == 4);
+                " -DY_FOURS=", lanes == 4, unit_option(unit_));
         const std::string source = kernel_source(product_path);
         const auto program = context.build({product_path,
                                             split ? with_epilogue(source, Epilogue{}, lanes)
@@ -257,12 +259,22 @@ class WgmmaHalf : public MatMulEngine {
         launch->add(std::move(call));
         return launch;
     }
+
+  private:
+    /// Steps of a tile with so many columns in local memory; none where its sums do not fit.
+    std::int64_t most_stages(const Traits& device, std::int64_t columns) const {
+        const std::int64_t bytes = unit_local_bytes(unit_, device) - rows * 12;
+        return rows * (columns + 8) * 4 > bytes ? 0 : bytes / ((rows + columns) * 128);
+    }
+
+    MatrixUnit unit_;
 };
 
 }  // namespace
 
 void add_wgmma_half(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<WgmmaHalf>(op));
+    for (const MatrixUnit unit : matrix_units)
+        EngineRegistry::instance().add(std::make_unique<WgmmaHalf>(op, unit));
 }
 
 }  // namespace dlprim::matmul

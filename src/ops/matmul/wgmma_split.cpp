@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_split: products in exact float, or in tf32, on NVIDIA's tensor cores
+// matmul.wgmma_split (mma_split): products in exact float, or in tf32, on NVIDIA's tensor cores
 // (kernels/matmul/wgmma_split.cl); long sums of small products are split along k into the
 // workspace, and added in order by a second kernel.
 #include "base/text.hpp"
+#include "engine/matrix_unit.hpp"
 #include "engine/split_products.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -34,9 +35,11 @@ Cut cut_of(const Gemm& g, const Tuning& tuning) {
     return cut_of(g, tuning.at("wm"), tuning.at("splits"));
 }
 
-double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, const Cut& cut) {
+double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,
+                  const Cut& cut) {
     // A step of a tile, as of the convolutions on an H200.
-    const double step = (cut.wm == 2 ? 2.2e-6 : 1.6e-6) / split_gain(split_products(problem));
+    const double step =
+        (cut.wm == 2 ? 2.2e-6 : 1.6e-6) * unit_pace(unit) / split_gain(split_products(problem));
     const double rounds =
         std::ceil(static_cast<double>(cut.groups(g)) / std::max(device.compute_units, 1));
     double seconds = rounds * step * (static_cast<double>(cut.k_part) / depth + 2.0);
@@ -51,11 +54,13 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
 
 class WgmmaSplit : public MatMulEngine {
   public:
-    explicit WgmmaSplit(std::string op) : MatMulEngine(std::move(op), "wgmma_split") {}
+    WgmmaSplit(std::string op, MatrixUnit unit)
+        : MatMulEngine(std::move(op), cat(name_of(unit), "_split")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wgmma)
-            return Verdict::no("it needs warpgroup matrix instructions, which the device lacks");
+        if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
+        if (!fits(device, problem, 1))
+            return Verdict::no("a work-group has no local memory for its tiles");
         return check_gemm(problem);
     }
     bool computes_in(Precision) const override { return true; }
@@ -71,12 +76,13 @@ class WgmmaSplit : public MatMulEngine {
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        return seconds_of(device, problem, g, cut_of(g, tuning));
+        return seconds_of(device, unit_, problem, g, cut_of(g, tuning));
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
-        TuneSpace space{{"wm", {1, 2}}, {"splits", {splits, splits * 2}}};
+        TuneSpace space{{"wm", {1}}, {"splits", {splits, splits * 2}}};
+        if (fits(device, problem, 2)) space["wm"].push_back(2);
         if (splits > 1) space["splits"].push_back(splits / 2);
         return space;
     }
@@ -86,11 +92,11 @@ class WgmmaSplit : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         Tuning best{{"wm", 1}, {"splits", 1}};
         double best_seconds = 1e300;
-        for (std::int64_t wm = 1; wm <= 2; ++wm) {
+        for (std::int64_t wm = 1; wm <= 2 && fits(device, problem, wm); ++wm) {
             for (std::int64_t splits = 1;
                  splits <= 64 && (splits == 1 || g.k / splits >= 2 * depth); splits *= 2) {
                 if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
-                const double seconds = seconds_of(device, problem, g, cut_of(g, wm, splits));
+                const double seconds = seconds_of(device, unit_, problem, g, cut_of(g, wm, splits));
                 if (seconds < best_seconds) {
                     best_seconds = seconds;
                     best = {{"wm", wm}, {"splits", splits}};
@@ -101,8 +107,8 @@ class WgmmaSplit : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/wgmma_tile.clh",
-                "common/wgmma.clh", "common/split_half.clh"};
+        return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/matrix_tile.clh",
+                "common/split_half.clh"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -110,15 +116,27 @@ class WgmmaSplit : public MatMulEngine {
         const Cut cut = cut_of(gemm_of(problem), tuning);
         return tiled_launch(
             context, problem, "matmul/wgmma_split.cl", "matmul_wgmma_split",
-            cat("#define WM ", cut.wm, "\n#define PRODUCTS ", split_products(problem), "\n"), items,
-            cut);
+            cat("#define WM ", cut.wm, "\n#define PRODUCTS ", split_products(problem), "\n",
+                unit_ == MatrixUnit::mma ? "#define MMA 1\n" : ""),
+            items, cut);
     }
+
+  private:
+    /// Whether local memory holds two steps, and factors and largest values of their lines.
+    bool fits(const Traits& device, const Problem& problem, std::int64_t wm) const {
+        const std::int64_t lines = 64 * wm + columns;
+        return 2 * lines * depth * (split_products(problem) == 1 ? 2 : 4) + 2 * lines * 4 + 4096 <=
+               unit_local_bytes(unit_, device);
+    }
+
+    MatrixUnit unit_;
 };
 
 }  // namespace
 
 void add_wgmma_split(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<WgmmaSplit>(op));
+    for (const MatrixUnit unit : matrix_units)
+        EngineRegistry::instance().add(std::make_unique<WgmmaSplit>(op, unit));
 }
 
 }  // namespace dlprim::matmul

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "engine/matrix_unit.hpp"
+
+namespace dlprim {
+
+std::string_view name_of(MatrixUnit unit) {
+    return unit == MatrixUnit::wgmma ? "wgmma" : "mma";
+}
+
+Verdict unit_verdict(MatrixUnit unit, const Traits& device) {
+    if (unit == MatrixUnit::wgmma)
+        return device.wgmma ? Verdict::yes()
+                            : Verdict::no(
+                                  "it needs warpgroup matrix instructions, which the "
+                                  "device lacks");
+    return device.mma ? Verdict::yes()
+                      : Verdict::no(
+                            "it needs matrix instructions of warps and no larger ones, "
+                            "which is not how the device is");
+}
+
+std::string unit_option(MatrixUnit unit) {
+    return unit == MatrixUnit::wgmma ? "" : " -DMMA=1";
+}
+
+std::int64_t unit_local_bytes(MatrixUnit unit, const Traits& device) {
+    // wgmma's devices have 227 KiB, whatever their drivers say.
+    return unit == MatrixUnit::wgmma ? 227 << 10
+                                     : static_cast<std::int64_t>(device.mma_local_bytes);
+}
+
+double unit_pace(MatrixUnit unit) {
+    // By what the tensor cores of an A100 reach, a compute unit, beside an H200's.
+    return unit == MatrixUnit::wgmma ? 1.0 : 2.0;
+}
+
+}  // namespace dlprim
