@@ -8,15 +8,11 @@ std::string_view name_of(MatrixUnit unit) {
 }
 
 Verdict unit_verdict(MatrixUnit unit, const Traits& device) {
-    if (unit == MatrixUnit::wgmma)
-        return device.wgmma ? Verdict::yes()
-                            : Verdict::no(
-                                  "it needs warpgroup matrix instructions, which the "
-                                  "device lacks");
-    return device.mma ? Verdict::yes()
-                      : Verdict::no(
-                            "it needs matrix instructions of warps and no larger ones, "
-                            "which is not how the device is");
+    if (unit == MatrixUnit::wgmma ? device.wgmma : device.mma) return Verdict::yes();
+    return Verdict::no(unit == MatrixUnit::wgmma
+                           ? "it needs warpgroup matrix instructions, which the device lacks"
+                           : "it is for devices with matrix instructions of a warp and none of a "
+                             "warpgroup");
 }
 
 std::string unit_option(MatrixUnit unit) {
