@@ -25,8 +25,13 @@ struct Shape {
     int n, in, out, h, w, stride, pad;
 };
 
-// The largest error, and what double's sum of magnitudes makes of it.
-static double run(const Shape& s) {
+// What is multiplied, from 1e-20 to 1e20: images whose magnitudes differ (each has a power of two),
+// images and weights as a whole, weights by output channel, and all values of an image.
+enum class Data { images, small_x, large_x, channels_out, x_values };
+
+// The largest error of an element, of what its terms' magnitudes add up to; with all magnitudes in
+// one image, whose smaller values keep nothing, the L2 error of the whole in place of it.
+static double run(const Shape& s, Data data) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
     const int oh = (s.h + 2 * s.pad - SIDE) / s.stride + 1;
@@ -34,10 +39,23 @@ static double run(const Shape& s) {
     const int taps = SIDE * SIDE, plane = s.h * s.w, outputs = s.n * oh * ow;
     std::vector<float> x(static_cast<std::size_t>(s.n * s.in * plane)),
         w(static_cast<std::size_t>(s.out * s.in * taps));
-    // Images of very different magnitude: each has its own power of two.
-    for (std::size_t i = 0; i < x.size(); ++i)
-        x[i] = std::ldexp(normal(random), i < x.size() / 2 ? -60 : 40);
-    for (float& v : w) v = normal(random);
+    std::uniform_real_distribution<double> any(-20, 20);
+    for (std::size_t i = 0; i < x.size(); ++i) {
+        const double decade = data == Data::images     ? (i < x.size() / 2 ? -20 : 20)
+                              : data == Data::small_x  ? -20
+                              : data == Data::large_x  ? 20
+                              : data == Data::x_values ? any(random)
+                                                       : 0;
+        x[i] = static_cast<float>(static_cast<double>(normal(random)) * std::pow(10.0, decade));
+    }
+    for (std::size_t i = 0; i < w.size(); ++i) {
+        const int channel = static_cast<int>(i) / (s.in * taps);
+        const double decade = data == Data::small_x        ? 20
+                              : data == Data::large_x      ? -20
+                              : data == Data::channels_out ? channel * 13 % 41 - 20
+                                                           : 0;
+        w[i] = static_cast<float>(static_cast<double>(normal(random)) * std::pow(10.0, decade));
+    }
     std::vector<float> y(static_cast<std::size_t>(s.out * outputs), NAN),
         bias(static_cast<std::size_t>(s.out), 0.0f);
 
@@ -73,7 +91,7 @@ static double run(const Shape& s) {
                               halves_at, 0);
     });
 
-    double worst = 0;
+    double worst = 0, error_squares = 0, squares = 0;
     for (int i = 0; i < s.n * s.out * oh * ow; ++i) {
         const int ox = i % ow, oy = i / ow % oh, o = i / ow / oh % s.out, n = i / ow / oh / s.out;
         double exact = 0, size = 0;
@@ -91,8 +109,10 @@ static double run(const Shape& s) {
             }
         const double error = std::abs(static_cast<double>(y[static_cast<std::size_t>(i)]) - exact);
         if (!(error <= size * worst)) worst = size > 0 ? error / size : error;
+        error_squares += error * error;
+        squares += exact * exact;
     }
-    return worst;
+    return data == Data::x_values ? std::sqrt(error_squares / squares) : worst;
 }
 
 int main() {
@@ -108,11 +128,18 @@ int main() {
         if (Y_QUADS && oh * ow % 4 != 0) continue;
         for (int order = 0; order < ORDERS; ++order) {
             const char* const when = set_order(order);
-            const double error = run(s);
-            const bool bad = !(error <= bound);
-            std::printf("%s %d x %d x %d x %d, %d channels, %s: error %.2g\n",
-                        bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out, when, error);
-            failed += bad;
+            for (const Data data :
+                 {Data::images, Data::small_x, Data::large_x, Data::channels_out, Data::x_values}) {
+                if (data != Data::images && s.h * s.w * s.out > 3000) continue;  // takes long
+                // Orders are tried with one kind of data.
+                if (order > 0 && data != Data::images) continue;
+                const double error = run(s, data);
+                const bool bad = !(error <= bound);
+                std::printf("%s %d x %d x %d x %d, %d channels, data %d, %s: error %.2g\n",
+                            bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out,
+                            static_cast<int>(data), error);
+                failed += bad;
+            }
         }
     }
     return failed == 0 ? 0 : 1;
