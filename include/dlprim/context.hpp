@@ -29,7 +29,7 @@ struct DeviceInfo {
 
 /// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
 /// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
-/// or "wgmma=0,mma=0".
+/// or "wgmma=0,mma=0", or "subgroup_size=8".
 struct Traits {
     bool host = false;  ///< the host itself, no OpenCL
     bool wide_vectors =
@@ -44,7 +44,9 @@ struct Traits {
     std::uint64_t cache_bytes = 0;         ///< last-level cache, 0 when unknown
     std::uint64_t base_align_bytes = 128;  ///< alignment that offsets inside a slab keep
     bool fp64 = false;
-    bool fp16 = false;   ///< half arithmetic
+    bool fp16 = false;      ///< half arithmetic
+    int subgroup_size = 0;  ///< lanes of the sub-groups that kernels may ask for, which then share
+                            ///< values and read in blocks without local memory; 0: none
     bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device
                          ///< is opened)
     bool mma = false;    ///< NVIDIA's matrix instructions of a warp run here, and none of a

@@ -7,6 +7,7 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace dlprim {
 namespace {
@@ -30,6 +31,23 @@ std::string text_info(Get get, Id id, What what) {
     return text.substr(std::min(text.size(), text.find_first_not_of(' ')));
 }
 
+// Of the sizes that kernels may require: 16 where it is among them, which leaves a work-item as
+// many registers as a tile of sums takes on Intel's GPUs, else 8.
+int subgroup_size(cl_device_id device, const std::string& extensions) {
+    for (const char* extension : {"cl_intel_subgroups", "cl_intel_required_subgroup_size"})
+        if ((' ' + extensions + ' ').find(cat(' ', extension, ' ')) == std::string::npos) return 0;
+    constexpr cl_device_info sub_group_sizes_intel = 0x4108;
+    std::array<std::size_t, 16> sizes{};
+    std::size_t bytes = 0;
+    if (clGetDeviceInfo(device, sub_group_sizes_intel, sizeof(sizes), sizes.data(), &bytes) !=
+        CL_SUCCESS)
+        return 0;
+    const auto end = sizes.begin() + static_cast<std::ptrdiff_t>(bytes / sizeof(sizes[0]));
+    for (const int size : {16, 8})
+        if (std::find(sizes.begin(), end, static_cast<std::size_t>(size)) != end) return size;
+    return 0;
+}
+
 Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extensions) {
     Traits traits;
     traits.wide_vectors = kind == DeviceKind::cpu;
@@ -45,6 +63,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extens
         64, device_value<cl_uint>(device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8);
     traits.fp64 = extensions.find("cl_khr_fp64") != std::string::npos;
     traits.fp16 = extensions.find("cl_khr_fp16") != std::string::npos;
+    traits.subgroup_size = subgroup_size(device, extensions);
     traits.unified_memory = kind == DeviceKind::cpu ||
                             device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
     const double ghz =

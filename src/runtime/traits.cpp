@@ -16,7 +16,8 @@ void lower_traits(Traits& traits) {
     static const std::vector<std::string> keys = {
         "max_work_group", "local_kib",        "max_alloc_mib", "global_mib",
         "vector_width",   "vector_registers", "compute_units", "fp64",
-        "fp16",           "wide_vectors",     "wgmma",         "mma"};
+        "fp16",           "wide_vectors",     "wgmma",         "mma",
+        "subgroup_size"};
     for (const std::string& item : split(*text, ',')) {
         const std::size_t equals = item.find('=');
         const std::string key = item.substr(0, equals);
@@ -49,6 +50,11 @@ void lower_traits(Traits& traits) {
         if (key == "wgmma") lower_flag(traits.wgmma);
         if (key == "mma") lower_flag(traits.mma);
         if (key == "wide_vectors") lower_flag(traits.wide_vectors);
+        if (key == "subgroup_size") {
+            require(value == 0 || value == 8 || value == 16,
+                    "DLPRIM_TRAITS: subgroup_size must be 0, 8 or 16");
+            lower(traits.subgroup_size, 0);
+        }
         if (key == "local_kib") {
             value <<= 10;
             lower(traits.local_bytes, 0);

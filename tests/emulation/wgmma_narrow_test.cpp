@@ -137,7 +137,7 @@ int main() {
                 const bool bad = !(error <= bound);
                 std::printf("%s %d x %d x %d x %d, %d channels, data %d, %s: error %.2g\n",
                             bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out,
-                            static_cast<int>(data), error);
+                            static_cast<int>(data), when, error);
                 failed += bad;
             }
         }

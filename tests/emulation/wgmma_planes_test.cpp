@@ -155,13 +155,13 @@ int main() {
             for (const Data data : all_data) {
                 if (data != Data::normal && s.in * s.h * s.w * s.out > 100000)
                     continue;  // takes long
-                               // Orders are tried with one kind of data.
+                // Orders are tried with one kind of data.
                 if (order > 0 && data != Data::normal) continue;
                 const double error = run(s, data);
                 const bool bad = !(error <= bound);
                 std::printf("%s %d x %d x %d x %d, %d channels, data %d, %s: relative error %.2g\n",
                             bad ? "FAILED" : "ok", s.n, s.in, s.h, s.w, s.out,
-                            static_cast<int>(data), error);
+                            static_cast<int>(data), when, error);
                 failed += bad;
             }
         }

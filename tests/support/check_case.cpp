@@ -151,6 +151,7 @@ class Checker {
         other.local_bytes = 256 << 10;
         other.fp16 = other.fp64 = other.wgmma = other.mma = true;
         other.mma_local_bytes = 227 << 10;
+        other.subgroup_size = 16;
         for (const bool wide : {false, true}) {
             other.wide_vectors = wide;
             other.vector_width = wide ? 8 : 1;

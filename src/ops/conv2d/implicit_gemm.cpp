@@ -2,10 +2,13 @@
 // conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: convolution and its data gradient on
 // GPUs over plain images, as matrix products whose right side is gathered while it is multiplied
 // (kernels/conv2d/implicit_gemm.cl). A data gradient with a stride is one product for each phase of
-// the stride, so that no zero is multiplied. Small problems split their sums.
+// the stride, so that no zero is multiplied. Small problems split their sums. conv2d.subgroup and
+// conv2d_backward_data.subgroup: the same by sub-groups without local memory
+// (kernels/conv2d/subgroup.cl), on the same packed weights.
 #include "ops/conv2d/implicit_gemm.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/subgroup.hpp"
 #include "ops/conv2d/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 
@@ -16,6 +19,7 @@ namespace dlprim::conv2d {
 namespace {
 
 constexpr const char* source_path = "conv2d/implicit_gemm.cl";
+constexpr const char* subgroup_path = "conv2d/subgroup.cl";
 constexpr const char* pack_path = "conv2d/implicit_gemm_pack.cl";
 
 // How K and the packed weights of a job are laid out.
@@ -43,21 +47,27 @@ Depth depth_of(const DenseJob& job) {
 
 class ImplicitGemm : public Engine {
   public:
-    explicit ImplicitGemm(bool backward) : backward_(backward) {}
+    ImplicitGemm(bool backward, bool subgroups) : backward_(backward), subgroups_(subgroups) {}
 
     std::string_view name() const override {
+        if (subgroups_) return backward_ ? "conv2d_backward_data.subgroup" : "conv2d.subgroup";
         return backward_ ? "conv2d_backward_data.implicit_gemm" : "conv2d.implicit_gemm";
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {
-            source_path,   pack_path, split_sum_source, phase_fill_source, "common/gemm_tile.clh",
-            storage_source};
+        return {subgroups_ ? subgroup_path : source_path,
+                pack_path,
+                split_sum_source,
+                phase_fill_source,
+                subgroups_ ? subgroup_source : "common/gemm_tile.clh",
+                storage_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        return implicit_gemm_verdict(device, problem);
+        if (!subgroups_) return implicit_gemm_verdict(device, problem);
+        if (Verdict verdict = subgroup_verdict(device); !verdict) return verdict;
+        return narrow_index_verdict(problem);
     }
 
     std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
@@ -87,7 +97,7 @@ class ImplicitGemm : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        const TileShape tile = shape_of(device, tuning);
         double seconds = 0;
         for (const DenseJob& job : jobs_of(problem))
             seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
@@ -110,11 +120,12 @@ class ImplicitGemm : public Engine {
                 size = s;
             }
         }
-        return choose_gemm(device, size, 128, std::int64_t(1) << 40, output_bytes(problem), 64e6);
+        return choose_gemm(device, tiles(device), size, 128, std::int64_t(1) << 40,
+                           output_bytes(problem), 64e6);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return gemm_tune_space(device, default_tuning(device, problem));
+        return gemm_tune_space(tiles(device), default_tuning(device, problem));
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -168,6 +179,28 @@ class ImplicitGemm : public Engine {
     }
 
   private:
+    TileShape shape_of(const Traits& device, const Tuning& tuning) const {
+        if (!subgroups_) return gemm_tile(tuning.at("tile")).shape();
+        const SubgroupTile& tile = subgroup_tile(tuning.at("tile"));
+        return {tile.bm(), tile.bn(device), tile.threads(device),
+                subgroup_share(device, tile, false)};
+    }
+    TileChoice tiles(const Traits& device) const {
+        if (!subgroups_) return gemm_tiles(device);
+        TileChoice fitting;
+        for (int t = 0; t < subgroup_tile_count(); ++t)
+            if (subgroup_tile_fits(device, subgroup_tile(t)))
+                fitting.emplace_back(t, shape_of(device, {{"tile", t}}));
+        return fitting;
+    }
+    std::string tile_options(const Traits& device, const Tuning& tuning) const {
+        if (!subgroups_) return gemm_tile_options(gemm_tile(tuning.at("tile")));
+        std::string options = define("BK", gemm_depth);
+        for (const auto& [name, value] : subgroup_defines(device, subgroup_tile(tuning.at("tile"))))
+            options += define(name, value);
+        return options;
+    }
+
     static GemmSize size_of(const DenseJob& job) {
         return {job.group_out, job.n * job.out_h * job.out_w, depth_of(job).steps * gemm_depth,
                 job.groups};
@@ -175,7 +208,8 @@ class ImplicitGemm : public Engine {
 
     void add_job_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                       const Tuning& tuning, const DenseJob& job, std::uint64_t weight_bytes) const {
-        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        const TileShape tile = shape_of(context.traits(), tuning);
+        const char* const source = subgroups_ ? subgroup_path : source_path;
         const std::int64_t splits = tuning.at("splits");
         const Depth d = depth_of(job);
         const bool split = splits > 1;
@@ -185,22 +219,23 @@ class ImplicitGemm : public Engine {
                             job.pad_h == 0 && job.pad_w == 0 && job.out_h == job.x_h &&
                             job.out_w == job.x_w;
         const std::string options =
-            gemm_tile_options(tile) + define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+            tile_options(context.traits(), tuning) +
+            define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
             define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
             define("FLAT_CHANNELS", d.flat ? job.group_in : 0) +
-            define("CHANNEL_TAIL", job.group_in % gemm_depth != 0) +
-            define("X_QUADS", direct && quads) + define("Y_DENSE", dense) +
-            define("Y_QUADS", dense && quads) + image_options(problem, split);
-        const auto program =
-            context.build({source_path,
-                           split ? with_epilogue(kernel_source(source_path), Epilogue{})
-                                 : with_epilogue(kernel_source(source_path), problem),
-                           options});
+            define("CHANNEL_TAIL", job.group_in % gemm_depth != 0) + define("Y_DENSE", dense) +
+            (subgroups_ ? define("DIRECT", direct)
+                        : define("X_QUADS", direct && quads) + define("Y_QUADS", dense && quads)) +
+            image_options(problem, split);
+        const auto program = context.build({source,
+                                            split ? with_epilogue(kernel_source(source), Epilogue{})
+                                                  : with_epilogue(kernel_source(source), problem),
+                                            options});
         const std::int64_t pixels = job.n * job.out_h * job.out_w;
-        const std::int64_t tiles_m = ceil_div(job.group_out, tile.bm());
-        const std::int64_t tiles_n = ceil_div(pixels, tile.bn());
-        KernelCall call(program, "implicit_gemm",
-                        group_range(tiles_m * tiles_n * job.groups * splits, tile.threads()));
+        const std::int64_t tiles_m = ceil_div(job.group_out, tile.rows);
+        const std::int64_t tiles_n = ceil_div(pixels, tile.columns);
+        KernelCall call(program, subgroups_ ? "conv2d_subgroup" : "implicit_gemm",
+                        group_range(tiles_m * tiles_n * job.groups * splits, tile.threads));
         const int result = static_cast<int>(problem.inputs.size());
         const bool bias = !backward_ && !split && has_bias(problem);
         call.tensor("x", 0, dlprim::size_of(problem.inputs[0].dtype))
@@ -228,14 +263,15 @@ class ImplicitGemm : public Engine {
         launch.add(std::move(call));
     }
 
-    bool backward_;
+    bool backward_, subgroups_;
 };
 
 }  // namespace
 
 void add_implicit_gemm_engines(EngineRegistry& registry) {
-    registry.add(std::make_unique<ImplicitGemm>(false));
-    registry.add(std::make_unique<ImplicitGemm>(true));
+    for (const bool subgroups : {true, false})
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<ImplicitGemm>(backward, subgroups));
 }
 
 }  // namespace dlprim::conv2d

@@ -10,17 +10,25 @@
 #include "ops/conv2d/options.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim::conv2d {
 
-/// One shape of a work-group's tile.
+/// What the model knows of a work-group's tile.
+struct TileShape {
+    std::int64_t rows, columns, threads;
+    double share;  ///< of the device's peak that it reaches at best
+};
+
+/// One shape of a work-group's tile in local memory.
 struct GemmTile {
     int tx, ty, gm, gn;
     double share;  ///< of the device's peak that it reaches at best, for the model
     std::int64_t bm() const { return 4 * gm * ty; }
     std::int64_t bn() const { return 4 * gn * tx; }
     std::int64_t threads() const { return tx * ty; }
+    TileShape shape() const { return {bm(), bn(), threads(), share}; }
 };
 
 /// Steps of K that lie in local memory at a time.
@@ -39,21 +47,27 @@ struct GemmSize {
     std::int64_t rows, columns, depth, batches;
 };
 /// Seconds of the multiplication alone, by whole rounds of work-groups over the compute units.
-double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,
                     std::int64_t splits);
+
+/// Tiles to choose from, with the numbers that a Tuning has for them.
+using TileChoice = std::vector<std::pair<std::int64_t, TileShape>>;
+/// Those in local memory that fit the device.
+TileChoice gemm_tiles(const Traits& device);
 
 /// The cheapest tile and number of parts by the model: {"tile", "splits"}. A part has at least
 /// `least_depth` steps of K and at most `most_depth` (the precision of its sum); parts of
 /// `part_bytes` each are written and read again, to `limit_bytes` in all where that is possible.
-Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,
-                   std::int64_t most_depth, double part_bytes, double limit_bytes);
+Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize& size,
+                   std::int64_t least_depth, std::int64_t most_depth, double part_bytes,
+                   double limit_bytes);
 /// Seconds of writing so many parts and adding them (add_split_sum); 0 for one.
 double split_sum_seconds(const Traits& device, double part_bytes, std::int64_t splits);
 /// Seconds with writing and adding the parts.
-double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+double split_gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,
                           std::int64_t splits, double part_bytes);
-/// Tiles that fit, and parts around the default's.
-TuneSpace gemm_tune_space(const Traits& device, const Tuning& standard);
+/// The tiles, and parts around the default's.
+TuneSpace gemm_tune_space(const TileChoice& tiles, const Tuning& standard);
 
 /// No, with the reason, unless all operands are float and every index that kernels count in 32
 /// bits fits.

@@ -40,7 +40,7 @@ class ImplicitGemmFilter : public Engine {
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const double seconds =
-            split_gemm_seconds(device, gemm_tile(tuning.at("tile")), size_of(problem),
+            split_gemm_seconds(device, gemm_tile(tuning.at("tile")).shape(), size_of(problem),
                                parts(problem, tuning).count, output_bytes(problem)) +
             device.launch_us * 1e-6;
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
@@ -48,11 +48,12 @@ class ImplicitGemmFilter : public Engine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // A sum of so many products in one register keeps a relative error of about 3e-6.
-        return choose_gemm(device, size_of(problem), 256, 16384, output_bytes(problem), 256e6);
+        return choose_gemm(device, gemm_tiles(device), size_of(problem), 256, 16384,
+                           output_bytes(problem), 256e6);
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        return gemm_tune_space(device, default_tuning(device, problem));
+        return gemm_tune_space(gemm_tiles(device), default_tuning(device, problem));
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

@@ -50,28 +50,28 @@ std::string gemm_tile_options(const GemmTile& tile) {
            define("GN", tile.gn) + define("BK", gemm_depth);
 }
 
-double gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,
                     std::int64_t splits) {
     const double units = std::max(device.compute_units, 1);
-    const double groups = static_cast<double>(ceil_div(size.rows, tile.bm()) *
-                                              ceil_div(size.columns, tile.bn()) * size.batches) *
+    const double groups = static_cast<double>(ceil_div(size.rows, tile.rows) *
+                                              ceil_div(size.columns, tile.columns) * size.batches) *
                           static_cast<double>(splits);
     // A compute unit holds several work-groups, which hide each other's waiting; the last ones are
     // fewer.
-    const double resident = std::max(1.0, 512.0 / static_cast<double>(tile.threads()));
+    const double resident = std::max(1.0, 512.0 / static_cast<double>(tile.threads));
     const double each = groups / units;
     const double rounds =
         each > 2 * resident ? each + 0.3 * resident : std::max(1.0, std::ceil(each));
-    const double active = std::min(std::ceil(each), resident) * static_cast<double>(tile.threads());
+    const double active = std::min(std::ceil(each), resident) * static_cast<double>(tile.threads);
     const double hidden = active / (active + 48.0);
     // Two steps' time goes to the first reads and the stores.
     const double depth = static_cast<double>(ceil_div(size.depth, splits)) + 16.0;
-    const double work = 2.0 * static_cast<double>(tile.bm() * tile.bn()) * depth;
+    const double work = 2.0 * static_cast<double>(tile.rows * tile.columns) * depth;
     const double share = device.wide_vectors ? 0.02 : tile.share * hidden;
     return rounds * work / (std::max(device.gflops, 1.0) * 1e9 * share / units);
 }
 
-double split_gemm_seconds(const Traits& device, const GemmTile& tile, const GemmSize& size,
+double split_gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,
                           std::int64_t splits, double part_bytes) {
     return gemm_seconds(device, tile, size, splits) + split_sum_seconds(device, part_bytes, splits);
 }
@@ -83,33 +83,38 @@ double split_sum_seconds(const Traits& device, double part_bytes, std::int64_t s
            device.launch_us * 1e-6;
 }
 
-Tuning choose_gemm(const Traits& device, const GemmSize& size, std::int64_t least_depth,
-                   std::int64_t most_depth, double part_bytes, double limit_bytes) {
-    Tuning best{{"tile", gemm_tile_count() - 1}, {"splits", 1}};
+TileChoice gemm_tiles(const Traits& device) {
+    TileChoice fitting;
+    for (int t = 0; t < gemm_tile_count(); ++t)
+        if (gemm_tile_fits(device, gemm_tile(t))) fitting.emplace_back(t, gemm_tile(t).shape());
+    return fitting;
+}
+
+Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize& size,
+                   std::int64_t least_depth, std::int64_t most_depth, double part_bytes,
+                   double limit_bytes) {
+    Tuning best{{"tile", tiles.back().first}, {"splits", 1}};
     double best_seconds = 1e300;
     const std::int64_t fewest = std::max<std::int64_t>(1, ceil_div(size.depth, most_depth));
-    for (int t = 0; t < gemm_tile_count(); ++t) {
-        if (!gemm_tile_fits(device, gemm_tile(t))) continue;
+    for (const auto& [number, tile] : tiles) {
         for (std::int64_t splits = fewest; splits <= 4096;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > fewest && (size.depth / splits < least_depth ||
                                     part_bytes * static_cast<double>(splits) > limit_bytes))
                 break;
-            const double seconds =
-                split_gemm_seconds(device, gemm_tile(t), size, splits, part_bytes);
+            const double seconds = split_gemm_seconds(device, tile, size, splits, part_bytes);
             if (seconds < best_seconds * 0.999) {
                 best_seconds = seconds;
-                best = {{"tile", t}, {"splits", splits}};
+                best = {{"tile", number}, {"splits", splits}};
             }
         }
     }
     return best;
 }
 
-TuneSpace gemm_tune_space(const Traits& device, const Tuning& standard) {
+TuneSpace gemm_tune_space(const TileChoice& tiles, const Tuning& standard) {
     TuneSpace space;
-    for (int t = 0; t < gemm_tile_count(); ++t)
-        if (gemm_tile_fits(device, gemm_tile(t))) space["tile"].push_back(t);
+    for (const auto& [number, tile] : tiles) space["tile"].push_back(number);
     const std::int64_t splits = standard.at("splits");
     space["splits"] = {splits};
     if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));

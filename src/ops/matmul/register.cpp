@@ -13,6 +13,7 @@ void register_matmul() {
         matmul::add_dot(op);
         matmul::add_wgmma_half(op);
         matmul::add_wgmma_split(op);
+        matmul::add_subgroup(op);
         matmul::add_tiled(op);
         matmul::add_gemv(op);
         matmul::add_reference(op);

@@ -296,6 +296,7 @@ TEST_CASE("engines agree with the oracle over the table") {
         INFO(e.name);
         for (const Context& context : devices) check(context, e);
     }
+    CHECK(turns.tried(devices));
 }
 
 TEST_CASE("engines agree with the oracle over random problems") {
@@ -323,6 +324,7 @@ TEST_CASE("engines agree with the oracle over random problems") {
         const Example e("random", attrs, Shape{pick(1, 3), in, size[0], size[1]}, seed);
         for (const Context& context : devices) check(context, e);
     }
+    CHECK(turns.tried(devices));
 }
 
 TEST_CASE("an epilogue is applied") {
@@ -361,6 +363,7 @@ TEST_CASE("an epilogue is applied") {
             }
         }
     }
+    CHECK(turns.tried(devices));
 }
 
 TEST_CASE("engines by Winograd's algorithm agree with the oracle") {

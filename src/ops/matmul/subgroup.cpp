@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// matmul.subgroup: sub-groups that share values without local memory (kernels/matmul/subgroup.cl),
+// for GPUs that have them; long sums of small products are split along k into the workspace, and
+// added in order by a second kernel.
+#include "engine/subgroup.hpp"
+#include "base/text.hpp"
+#include "engine/storage.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::matmul {
+
+namespace {
+
+constexpr std::int64_t k_step = 16;  ///< parts of k are multiples
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+    return (a + b - 1) / b;
+}
+
+TileCut cut_of(const Traits& device, const Gemm& g, const SubgroupTile& tile, std::int64_t splits) {
+    TileCut cut{ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn(device)), 1, 1};
+    cut.k_part = std::max(
+        k_step, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), k_step) * k_step);
+    cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
+    return cut;
+}
+TileCut cut_of(const Traits& device, const Gemm& g, const Tuning& tuning) {
+    return cut_of(device, g, subgroup_tile(tuning.at("tile")), tuning.at("splits"));
+}
+
+double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
+                  const SubgroupTile& tile, const TileCut& cut) {
+    const double padded = 2.0 * static_cast<double>(cut.tiles_m * tile.bm()) *
+                          static_cast<double>(cut.tiles_n * tile.bn(device)) *
+                          static_cast<double>(g.k * g.batches);
+    // Whole rounds of work-groups over the compute units.
+    const double units = std::max(device.compute_units, 1);
+    const double each = static_cast<double>(cut.groups(g)) / units;
+    const double fill = each < 4 ? each / std::ceil(each) : 1.0;
+    const double share = subgroup_share(device, tile, g.transpose_b) * std::max(fill, 1e-3);
+    double seconds = roofline_seconds(device, problem, padded, share);
+    if (cut.splits > 1)
+        seconds += 2.0 * g.c_elements() * 4.0 * static_cast<double>(cut.splits) /
+                       (std::max(device.gbytes_per_s, 1.0) * 1e9) +
+                   device.launch_us * 1e-6;
+    return seconds;
+}
+
+class Subgroup : public MatMulEngine {
+  public:
+    explicit Subgroup(std::string op) : MatMulEngine(std::move(op), "subgroup") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (const Verdict verdict = subgroup_verdict(device); !verdict) return verdict;
+        return check_gemm(problem, true);
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const TileCut cut = cut_of(device, g, tuning);
+        return cut.splits == 1 ? 0
+                               : static_cast<std::uint64_t>(cut.splits * g.batches * g.m * g.n) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        return seconds_of(device, problem, g, subgroup_tile(tuning.at("tile")),
+                          cut_of(device, g, tuning));
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t splits = default_tuning(device, problem).at("splits");
+        TuneSpace space;
+        for (int i = 0; i < subgroup_tile_count(); ++i)
+            if (subgroup_tile_fits(device, subgroup_tile(i))) space["tile"].push_back(i);
+        space["splits"] = {1};
+        if (gemm_of(problem).k >= 512)
+            for (const std::int64_t s : {splits / 2, splits, splits * 2})
+                if (s > 1) space["splits"].push_back(s);
+        return space;
+    }
+
+    /// The cheapest by the model, over tiles and numbers of parts.
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        Tuning best{{"tile", subgroup_tile_count() - 1}, {"splits", 1}};
+        double best_seconds = 1e300;
+        for (int i = 0; i < subgroup_tile_count(); ++i) {
+            const SubgroupTile& tile = subgroup_tile(i);
+            if (!subgroup_tile_fits(device, tile)) continue;
+            for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
+                 splits *= 2) {
+                if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
+                const double seconds =
+                    seconds_of(device, problem, g, tile, cut_of(device, g, tile, splits));
+                if (seconds < best_seconds) {
+                    best_seconds = seconds;
+                    best = {{"tile", i}, {"splits", splits}};
+                }
+            }
+        }
+        return best;
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/subgroup.cl", "matmul/finish.cl", subgroup_source, storage_source};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Traits& device = context.traits();
+        const SubgroupTile& tile = subgroup_tile(tuning.at("tile"));
+        std::string defines;
+        for (const auto& [name, value] : subgroup_defines(device, tile))
+            defines += cat("#define ", name, ' ', value, '\n');
+        return tiled_launch(context, problem, "matmul/subgroup.cl", "matmul_subgroup", defines,
+                            static_cast<std::size_t>(tile.threads(device)),
+                            cut_of(device, gemm_of(problem), tuning));
+    }
+};
+
+}  // namespace
+
+void add_subgroup(const std::string& op) {
+    EngineRegistry::instance().add(std::make_unique<Subgroup>(op));
+}
+
+}  // namespace dlprim::matmul
