@@ -22,7 +22,8 @@ namespace {
 struct Options {
     std::string device, net, weights, precision = "fp32", json, trace;
     std::vector<std::string> engines;
-    bool backward = false, adam = false, sgd = false, by_node = false, tune = false;
+    bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
+         roofline = false;
     int batch = 0, iterations = 20, warmup = 5;
 };
 
@@ -229,26 +230,31 @@ class Benchmark {
                              {"ms", node.ms},
                              {"gflops", rate},
                              {"bound_ms", node.bound_ms}});
+            if (options_.roofline) nodes.back()["gbytes"] = node.gbytes;
         }
-        return {{"net", options_.net},
-                {"device", context_.info().name},
-                {"driver", context_.info().driver},
-                {"batch", batch_size},
-                {"precision", options_.precision},
-                {"mode", training() ? "training" : "inference"},
-                {"ms_per_batch", to_json(times_)},
-                {"ms_per_batch_with_copies", to_json(with_copies_)},
-                {"gflop", gflop},
-                {"gflops", gflop / seconds},
-                {"gbytes_per_s", gbytes / seconds},
-                {"planned_peak_bytes", net_.planned_peak_bytes()},
-                {"first_batch_ms", first_batch_ms_},
-                {"per_batch",
-                 {{"launches", per_batch(&Counters::launches)},
-                  {"waits", per_batch(&Counters::waits)},
-                  {"allocations", per_batch(&Counters::allocations)},
-                  {"compiles", per_batch(&Counters::compiles)}}},
-                {"nodes", nodes}};
+        Json result = {{"net", options_.net},
+                       {"device", context_.info().name},
+                       {"driver", context_.info().driver},
+                       {"batch", batch_size},
+                       {"precision", options_.precision},
+                       {"mode", training() ? "training" : "inference"},
+                       {"ms_per_batch", to_json(times_)},
+                       {"ms_per_batch_with_copies", to_json(with_copies_)},
+                       {"gflop", gflop},
+                       {"gflops", gflop / seconds},
+                       {"gbytes_per_s", gbytes / seconds},
+                       {"planned_peak_bytes", net_.planned_peak_bytes()},
+                       {"first_batch_ms", first_batch_ms_},
+                       {"per_batch",
+                        {{"launches", per_batch(&Counters::launches)},
+                         {"waits", per_batch(&Counters::waits)},
+                         {"allocations", per_batch(&Counters::allocations)},
+                         {"compiles", per_batch(&Counters::compiles)}}},
+                       {"nodes", nodes}};
+        if (options_.roofline)
+            result["device_peak"] = {{"gflops", context_.traits().gflops},
+                                     {"gbytes_per_s", context_.traits().gbytes_per_s}};
+        return result;
     }
 
     Json trace() const {
@@ -298,6 +304,11 @@ int main(int argc, char** argv) {
     app.add_flag("--tune", options.tune,
                  "first measure candidates where nothing is known, for 5 minutes at most");
     app.add_option("--json", options.json, "write results as JSON");
+    app.add_flag("--roofline", options.roofline,
+                 "-t, and bytes by node and the device's estimated peak to --json");
     app.add_option("--trace", options.trace, "write a Chrome trace");
-    return tools::run_command(app, argc, argv, [&] { Benchmark(options, start).run(); });
+    return tools::run_command(app, argc, argv, [&] {
+        options.by_node = options.by_node || options.roofline;
+        Benchmark(options, start).run();
+    });
 }
