@@ -174,6 +174,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half(
         *(local float2*)(rows + row * ROW + column) = (float2)(sum[2 * i], sum[2 * i + 1]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+#define ITEMS 256
 #define PLACE(row) places[row]
 #include "common/half_finish.clh"
 }

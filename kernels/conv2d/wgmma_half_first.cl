@@ -134,6 +134,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void wgmma_half_first(
             (float2)(sum[2 * i], sum[2 * i + 1]);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
+#define ITEMS 256
 #define PLACE(row) (m0 + (row) < pixels ? m0 + (row) : -1)
 #include "common/half_finish.clh"
 }

@@ -16,6 +16,7 @@ void add_winograd_engines(EngineRegistry& registry);             ///< winograd.c
 void add_implicit_gemm_engines(EngineRegistry& registry);        ///< implicit_gemm.cpp
 void add_implicit_gemm_filter_engine(EngineRegistry& registry);  ///< implicit_gemm_filter.cpp
 void add_wgmma_split_engines(EngineRegistry& registry);          ///< wgmma_split.cpp
+void add_wgmma_window_engine(EngineRegistry& registry);          ///< wgmma_window.cpp
 void add_wgmma_narrow_engine(EngineRegistry& registry);          ///< wgmma_narrow.cpp
 void add_wgmma_planes_engines(EngineRegistry& registry);         ///< wgmma_planes.cpp
 void add_wgmma_split_filter_engine(EngineRegistry& registry);    ///< wgmma_split_filter.cpp

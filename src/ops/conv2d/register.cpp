@@ -20,6 +20,7 @@ void register_conv2d() {
     conv2d::add_blocked_engines(engines);
     conv2d::add_blocked_filter_engines(engines);
     conv2d::add_depthwise_engines(engines);
+    conv2d::add_wgmma_window_engine(engines);
     conv2d::add_wgmma_narrow_engine(engines);
     conv2d::add_depthwise_last_engines(engines);
     conv2d::add_wgmma_half_first_engines(engines);
