@@ -131,14 +131,18 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
         WGMMA_FENCE
         WORKER_BARRIER
 
-        float sum[32], product[32];
+        float sum[32];
 #pragma unroll
-        for (int i = 0; i < 32; ++i) sum[i] = product[i] = 0;
+        for (int i = 0; i < 32; ++i) sum[i] = 0;
+#if PRODUCTS == 3
+        // Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
 #pragma unroll
         for (int t = 0; t < STEPS; ++t) {
-            const uint upper_at = a_at + t * (PLANES * 8192);
+            const uint upper_at = a_at + t * 16384;
+            float product[32];
+#pragma unroll
+            for (int i = 0; i < 32; ++i) product[i] = 0;
             WGMMA_BEGIN
-#if PRODUCTS == 3
             // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
@@ -149,18 +153,24 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
                              "0, 0");
                 }
             }
-#endif
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 if (t * 4 + k < PAIRS)
-                    WGMMA_64(product, WGMMA_ROWS(upper_at) + WGMMA_STEP(32) * k, WINDOW(b_at, t * 4 + k),
-                             PRODUCTS == 1 && k == 0, "0, 0");
+                    WGMMA_64(product, WGMMA_ROWS(upper_at) + WGMMA_STEP(32) * k, WINDOW(b_at, t * 4 + k), 0, "0, 0");
             }
             WGMMA_COMMIT
             WGMMA_WAIT_32(product)
 #pragma unroll
             for (int i = 0; i < 32; ++i) sum[i] += product[i];
         }
+#else
+        WGMMA_BEGIN
+#pragma unroll
+        for (int p = 0; p < PAIRS; ++p)
+            WGMMA_64(sum, WGMMA_ROWS(a_at + p / 4 * 8192) + WGMMA_STEP(32) * (p % 4), WINDOW(b_at, p), p == 0, "0, 0");
+        WGMMA_COMMIT
+        WGMMA_WAIT_32(sum)
+#endif
 
 #if Y_LAST
         // Nobody multiplies any more.

@@ -18,7 +18,9 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_window.cl";
 constexpr const char* pack_path = "conv2d/wgmma_window_pack.cl";
-constexpr std::int64_t workers = 4, side = 8, row_block = 64, most_local = 200 << 10;
+constexpr std::int64_t side = 8, row_block = 64, most_local = 200 << 10;
+/// Warpgroups that share weights: with more of them, fewer registers for each.
+constexpr std::int64_t least_workers = 4, most_workers = 8;
 
 // Sizes as the kernel has them.
 struct Window {
@@ -44,7 +46,7 @@ struct Window {
 
     std::int64_t tiles() const { return g.n * tiles_y * tiles_x; }
     std::int64_t window_pixels() const { return (side - 1 + side_h) * (side - 1 + side_w); }
-    std::int64_t local_bytes() const {
+    std::int64_t local_bytes(std::int64_t workers) const {
         const std::int64_t window = chunks * window_pixels() * 16 * planes;
         return steps * planes * 8192 +
                workers * std::max<std::int64_t>(window, last ? 64 * 72 * 4 : 0);
@@ -81,7 +83,7 @@ class WgmmaWindow : public Engine {
         if (g.sh != g.sw) return Verdict::no("it takes the same stride in both directions");
         if (window.chunks > 8 || window.chunks * window.window_pixels() > 6 * 128)
             return Verdict::no("it takes images of few channels");
-        if (window.pairs > 64 || window.local_bytes() > most_local)
+        if (window.pairs > 64 || window.local_bytes(least_workers) > most_local)
             return Verdict::no("its windows and weights would not fit into local memory");
         return Verdict::yes();
     }
@@ -117,9 +119,26 @@ class WgmmaWindow : public Engine {
                2 * device.launch_us * 1e-6;
     }
 
-    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
-                                  const Tuning&) const override {
+    Tuning default_tuning(const Traits&, const Problem& problem) const override {
+        // Sums of three products want twice the registers.
         const Window window(problem, is_last(problem));
+        std::int64_t workers = window.planes == 2 ? least_workers : 6;
+        if (window.local_bytes(workers) > most_local) workers = least_workers;
+        return {{"workers", workers}};
+    }
+
+    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+        TuneSpace space;
+        for (std::int64_t workers = least_workers; workers <= most_workers; ++workers)
+            if (Window(problem, is_last(problem)).local_bytes(workers) <= most_local)
+                space["workers"].push_back(workers);
+        return space;
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Window window(problem, is_last(problem));
+        const std::int64_t workers = tuning.at("workers");
         const Geometry& g = window.g;
         const bool fours = g.out % 4 == 0, bias = has_bias(problem);
         const std::string options = window.options() + define("WORKERS", workers) +
