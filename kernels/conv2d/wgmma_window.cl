@@ -22,7 +22,7 @@
 // Y_PAIRS: without it, y has an even width.
 #include "common/half_store.clh"
 #include "common/split_half.clh"
-#include "common/wgmma.clh"
+#include "common/matrix_unit.clh"
 
 #define ROWS (7 + SIDE_H)
 #define COLUMNS (7 + SIDE_W)
@@ -78,7 +78,7 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
     global const uchar* from = w + planes_at + (long)get_group_id(1) * A_BYTES;
     for (int i = (int)get_local_id(0) * 16; i < A_BYTES; i += WORKERS * 2048)
         *(local uint4*)(weights + i) = *(global const uint4*)(from + i);
-    WGMMA_FENCE
+    UNIT_FENCE
     barrier(CLK_LOCAL_MEM_FENCE);
 
     local uchar* window = windows + worker * WINDOW_BYTES;
@@ -128,7 +128,7 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
 #endif
             }
         }
-        WGMMA_FENCE
+        UNIT_FENCE
         WORKER_BARRIER
 
         float sum[32];
@@ -142,34 +142,34 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
             float product[32];
 #pragma unroll
             for (int i = 0; i < 32; ++i) product[i] = 0;
-            WGMMA_BEGIN
+            UNIT_BEGIN
             // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 if (t * 4 + k < PAIRS) {
-                    WGMMA_64(product, WGMMA_ROWS(upper_at + 8192) + WGMMA_STEP(32) * k, WINDOW(b_at, t * 4 + k), k == 0,
-                             "0, 0");
-                    WGMMA_64(product, WGMMA_ROWS(upper_at) + WGMMA_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0,
-                             "0, 0");
+                    UNIT_64(product, UNIT_ROWS(upper_at + 8192) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), k == 0,
+                             0, 0);
+                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0,
+                             0, 0);
                 }
             }
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 if (t * 4 + k < PAIRS)
-                    WGMMA_64(product, WGMMA_ROWS(upper_at) + WGMMA_STEP(32) * k, WINDOW(b_at, t * 4 + k), 0, "0, 0");
+                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), 0, 0, 0);
             }
-            WGMMA_COMMIT
-            WGMMA_WAIT_32(product)
+            UNIT_COMMIT
+            UNIT_WAIT_32(product)
 #pragma unroll
             for (int i = 0; i < 32; ++i) sum[i] += product[i];
         }
 #else
-        WGMMA_BEGIN
+        UNIT_BEGIN
 #pragma unroll
         for (int p = 0; p < PAIRS; ++p)
-            WGMMA_64(sum, WGMMA_ROWS(a_at + p / 4 * 8192) + WGMMA_STEP(32) * (p % 4), WINDOW(b_at, p), p == 0, "0, 0");
-        WGMMA_COMMIT
-        WGMMA_WAIT_32(sum)
+            UNIT_64(sum, UNIT_ROWS(a_at + p / 4 * 8192) + UNIT_STEP(32) * (p % 4), WINDOW(b_at, p), p == 0, 0, 0);
+        UNIT_COMMIT
+        UNIT_WAIT_32(sum)
 #endif
 
 #if Y_LAST

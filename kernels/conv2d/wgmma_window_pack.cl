@@ -2,7 +2,7 @@
 // Weights as conv2d.wgmma_window reads them, at `packed`, in bytes:
 //   unscale   a float a row (rows: output channels, rounded up to 64s)
 //   planes    for each 64 rows and step of 64 of K the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves,
-//             swizzled (wgmma.clh)
+//             swizzled (matrix_unit.clh)
 // K is C8 chunks of eight channels, within them SIDE_H x SIDE_W taps, of images whose pixels are S x S of the plain ones:
 // channel (c * S + y) * S + x is pixel (y, x) of the S x S of channel c. What a kernel of KERNEL_H x KERNEL_W lacks is zero.
 // A work-group a row. Local memory: 1 KiB.

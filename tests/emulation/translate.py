@@ -13,7 +13,6 @@ import pathlib
 import re
 import sys
 
-<<<<<<< HEAD
 # Defined in work_group.hpp; a unit's, or all kernels'.
 UNITS = {
     "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
@@ -22,14 +21,7 @@ UNITS = {
 }
 MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
           "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF", "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL",
-          "ASYNC_COPY", "ASYNC_COMMIT", "ASYNC_WAIT"}
-=======
-# Defined in work_group.hpp.
-MACROS = {"WGMMA_64", "WGMMA_128", "WGMMA_BEGIN", "WGMMA_COMMIT", "WGMMA_WAIT_32", "WGMMA_WAIT_64", "WGMMA_FENCE", "WGMMA_D8",
-          "WGMMA_D32", "WGMMA_D64", "COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
-          "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128", "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF",
-          "WORKER_BARRIER", "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL"}
->>>>>>> bf0e65e (conv2d.wgmma_window: first layers multiplied from where their windows lie)
+          "WORKER_BARRIER", "ASYNC_COPY", "ASYNC_COMMIT", "ASYNC_WAIT"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
@@ -84,13 +76,8 @@ def translate(text, unit):
     text = re.sub(r" __attribute__\(\(aligned\(\d+\)\)\)", "", text)
     text = re.sub(r"\blocal (\w+) (\w+\[[^\];]*\](?:, \w+\[[^\];]*\])*);", local_arrays, text)
     text = re.sub(r"\b(global|local)\b", "", text)
-<<<<<<< HEAD
     text = vectors(text)
-    text = re.sub(r"\(uint\)(tiles|unscale)\b", r"local_address(\1)", text)
-=======
-    text = re.sub(r"\((u?int[24]|float[24])\)\(([^;]*)\);", r"\1{\2};", text)
     text = re.sub(r"\(uint\)(tiles|unscale|weights|windows)\b", r"local_address(\1)", text)
->>>>>>> bf0e65e (conv2d.wgmma_window: first layers multiplied from where their windows lie)
     # Several kernels go into one program.
     text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
     if "asm" in re.sub(r"//.*", "", text):

@@ -13,10 +13,10 @@
 #define SIDE_W ((KERNEL_W + S - 1) / S)
 #define EPILOGUE(v, at)
 namespace weights {
-#include "wgmma_window_pack.inc"
+#include "conv2d/wgmma_window_pack.inc"
 }
 namespace product {
-#include "wgmma_window.inc"
+#include "conv2d/wgmma_window.inc"
 }
 
 namespace {

@@ -206,9 +206,8 @@ inline uint split_pack(float low, float high) {
         high = float_of((pair) >> 16); \
     }
 
-<<<<<<< HEAD
-    /// What each lane of the warp gives, until the exchange after the next.
-    struct Given {
+/// What each lane of the warp gives, until the exchange after the next.
+struct Given {
     uint v[6];
     int exchanges;
 };
@@ -220,86 +219,76 @@ inline const Given* exchange(std::initializer_list<uint> v) {
     std::copy(v.begin(), v.end(), given[turn][mine].v);
     wait_for_others(true);
     return &given[turn][mine & ~std::size_t{31}];
-=======
-    inline uint warp_max(uint v) {
-        work_group.exchange[static_cast<std::size_t>(local_id)] = v;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int lane = 0; lane < 32; ++lane)
-            v = std::max(v,
-                         work_group.exchange[static_cast<std::size_t>(local_id / 32 * 32 + lane)]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        return v;
->>>>>>> bf0e65e (conv2d.wgmma_window: first layers multiplied from where their windows lie)
-    }
-    inline uint exchanged(uint v, int with) {
-        return exchange({v})[with & 31].v[0];
-    }
-    inline uint warp_max(uint v) {
-        const Given* all = exchange({v});
-        for (int i = 0; i < 32; ++i) v = std::max(v, all[i].v[0]);
-        return v;
-    }
+}
+inline uint exchanged(uint v, int with) {
+    return exchange({v})[with & 31].v[0];
+}
+inline uint warp_max(uint v) {
+    const Given* all = exchange({v});
+    for (int i = 0; i < 32; ++i) v = std::max(v, all[i].v[0]);
+    return v;
+}
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
-    /// Devices refuse an address that is no multiple of the size, whatever of it is read.
-    inline void copy_part(uint to, const void* from, uint bytes, uint read) {
-        if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0 || to % bytes != 0) std::abort();
-        std::memset(work_group.local + to, 0, bytes);
-        if (read > 0) std::memcpy(work_group.local + to, from, read);
-    }
+/// Devices refuse an address that is no multiple of the size, whatever of it is read.
+inline void copy_part(uint to, const void* from, uint bytes, uint read) {
+    if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0 || to % bytes != 0) std::abort();
+    std::memset(work_group.local + to, 0, bytes);
+    if (read > 0) std::memcpy(work_group.local + to, from, read);
+}
 
-    // Copies and products happen as early, or as late, as the device may do them: at once, or when
-    // somebody waits for them. A warp does its own products at once.
-    inline bool late_copies, late_products;
+// Copies and products happen as early, or as late, as the device may do them: at once, or when
+// somebody waits for them. A warp does its own products at once.
+inline bool late_copies, late_products;
 /// Sets them, for 0 to ORDERS - 1.
 #if MMA
 #define ORDERS 2
 #else
 #define ORDERS 4
 #endif
-    inline const char* set_order(int order) {
-        static constexpr const char* names[] = {"early copies, early products",
-                                                "late copies, early products",
-                                                "early copies, late products", "all late"};
-        late_copies = order & 1;
-        late_products = order & 2;
-        return names[order];
+inline const char* set_order(int order) {
+    static constexpr const char* names[] = {"early copies, early products",
+                                            "late copies, early products",
+                                            "early copies, late products", "all late"};
+    late_copies = order & 1;
+    late_products = order & 2;
+    return names[order];
+}
+template <class Action>
+class Deferred {
+  public:
+    void add(bool late, Action action) {
+        if (late)
+            open_.push_back(std::move(action));
+        else
+            action();
     }
-    template <class Action>
-    class Deferred {
-      public:
-        void add(bool late, Action action) {
-            if (late)
-                open_.push_back(std::move(action));
-            else
-                action();
+    void commit() {
+        closed_.push_back(std::move(open_));
+        open_.clear();
+    }
+    /// All but the last `but` groups are done.
+    void wait(std::size_t but) {
+        while (closed_.size() > but) {
+            for (const Action& action : closed_.front()) action();
+            closed_.erase(closed_.begin());
         }
-        void commit() {
-            closed_.push_back(std::move(open_));
-            open_.clear();
-        }
-        /// All but the last `but` groups are done.
-        void wait(std::size_t but) {
-            while (closed_.size() > but) {
-                for (const Action& action : closed_.front()) action();
-                closed_.erase(closed_.begin());
-            }
-        }
-        bool empty() const {
-            return open_.empty() && std::all_of(closed_.begin(), closed_.end(),
-                                                [](const auto& group) { return group.empty(); });
-        }
+    }
+    bool empty() const {
+        return open_.empty() && std::all_of(closed_.begin(), closed_.end(),
+                                            [](const auto& group) { return group.empty(); });
+    }
 
-      private:
-        std::vector<Action> open_;
-        std::vector<std::vector<Action>> closed_;
-    };
-    inline std::vector<Deferred<std::function<void()>>> copies, products;  // by work-item
+  private:
+    std::vector<Action> open_;
+    std::vector<std::vector<Action>> closed_;
+};
+inline std::vector<Deferred<std::function<void()>>> copies, products;  // by work-item
 #define copies_ahead copies[static_cast<std::size_t>(local_id)]
 #define products_ahead products[static_cast<std::size_t>(local_id)]
-    inline void copy_ahead(uint to, const void* from, uint read, uint bytes = 16) {
-        copies_ahead.add(late_copies, [=] { copy_part(to, from, bytes, read); });
-    }
+inline void copy_ahead(uint to, const void* from, uint read, uint bytes = 16) {
+    copies_ahead.add(late_copies, [=] { copy_part(to, from, bytes, read); });
+}
 #define COPY_16(to, from) copy_ahead(to, from, 16);
 #define COPY_16_OF(to, from, size) copy_ahead(to, from, size);
 #define COPY_16_SHARED_OF(to, from, size) copy_ahead(to, from, size);
@@ -316,51 +305,49 @@ inline const Given* exchange(std::initializer_list<uint> v) {
 #define HALF_COPY_WAIT copies_ahead.wait(AHEAD - 1);
 #define HALF_COPY_WAIT_ALL copies_ahead.wait(0);
 
-    // Element k of row r of a step of 16 of K that a descriptor names: of a swizzled tile with K
-    // along its rows of 128 bytes, or, transposed, of blocks of 64 rows with these along them; or
-    // of eights of rows of eight elements, unswizzled.
-    inline uint tile_place(ulong descriptor, int row, int k, bool transposed) {
-        const auto r = static_cast<uint>(row), c = static_cast<uint>(k);
-        const uint at = static_cast<uint>(descriptor & 0x3fff) << 4;
-        if (descriptor >> 62 == 0) {
-            const uint across = static_cast<uint>(descriptor >> 16 & 0x3fff) << 4;
-            const uint down = static_cast<uint>(descriptor >> 32 & 0x3fff) << 4;
-            return at + r / 8 * down + c / 8 * across + r % 8 * 16 + c % 8 * 2;
-        }
-        if (transposed) {
-            const uint block = static_cast<uint>(descriptor >> 16 & 0x3fff) << 4;
-            return at + r / 64 * block + c * 128 + ((r % 64 / 8 ^ (c & 7)) << 4) + r % 8 * 2;
-        }
-        const uint chunk = (at & 127) / 16 + c / 8;
-        return (at & ~1023u) + r / 8 * 1024 + r % 8 * 128 + ((chunk ^ (r & 7)) << 4) + c % 8 * 2;
+// Element k of row r of a step of 16 of K that a descriptor names: of a swizzled tile with K
+// along its rows of 128 bytes, or, transposed, of blocks of 64 rows with these along them; or
+// of eights of rows of eight elements, unswizzled.
+inline uint tile_place(ulong descriptor, int row, int k, bool transposed) {
+    const auto r = static_cast<uint>(row), c = static_cast<uint>(k);
+    const uint at = static_cast<uint>(descriptor & 0x3fff) << 4;
+    if (descriptor >> 62 == 0) {
+        const uint across = static_cast<uint>(descriptor >> 16 & 0x3fff) << 4;
+        const uint down = static_cast<uint>(descriptor >> 32 & 0x3fff) << 4;
+        return at + r / 8 * down + c / 8 * across + r % 8 * 16 + c % 8 * 2;
     }
-    inline float tile_element(ulong descriptor, int row, int k, bool transposed = false,
-                              int kind = 1) {
-        std::uint16_t bits;
-        std::memcpy(&bits, work_group.local + tile_place(descriptor, row, k, transposed), 2);
-        return float_of_kind(bits, kind);
+    if (transposed) {
+        const uint block = static_cast<uint>(descriptor >> 16 & 0x3fff) << 4;
+        return at + r / 64 * block + c * 128 + ((r % 64 / 8 ^ (c & 7)) << 4) + r % 8 * 2;
     }
-    // What a work-item holds of 64 rows by `columns`: see UNIT_64 in
-    // kernels/common/matrix_unit.clh.
-    inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
-                         bool b_transposed, int kind) {
-        const int lane = local_id & 31, warp = local_id >> 5 & 3;
-        for (int i = 0; i < columns / 2; ++i) {
-            const int row = lane / 4 + 16 * warp + (i >> 1 & 1) * 8;
-            const int column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
-            float sum = first ? 0 : sums[i];
-            for (int k = 0; k < 16; ++k)
-                sum += tile_element(a, row, k, a_transposed, kind) *
-                       tile_element(b, column, k, b_transposed, kind);
-            sums[i] = sum;
-        }
+    const uint chunk = (at & 127) / 16 + c / 8;
+    return (at & ~1023u) + r / 8 * 1024 + r % 8 * 128 + ((chunk ^ (r & 7)) << 4) + c % 8 * 2;
+}
+inline float tile_element(ulong descriptor, int row, int k, bool transposed = false, int kind = 1) {
+    std::uint16_t bits;
+    std::memcpy(&bits, work_group.local + tile_place(descriptor, row, k, transposed), 2);
+    return float_of_kind(bits, kind);
+}
+// What a work-item holds of 64 rows by `columns`: see UNIT_64 in
+// kernels/common/matrix_unit.clh.
+inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
+                     bool b_transposed, int kind) {
+    const int lane = local_id & 31, warp = local_id >> 5 & 3;
+    for (int i = 0; i < columns / 2; ++i) {
+        const int row = lane / 4 + 16 * warp + (i >> 1 & 1) * 8;
+        const int column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
+        float sum = first ? 0 : sums[i];
+        for (int k = 0; k < 16; ++k)
+            sum += tile_element(a, row, k, a_transposed, kind) *
+                   tile_element(b, column, k, b_transposed, kind);
+        sums[i] = sum;
     }
+}
 #if !MMA
-    inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int columns, bool ta,
-                               bool tb, int kind) {
-        products_ahead.add(late_products,
-                           [=] { multiply(sums, a, b, first, columns, ta, tb, kind); });
-    }
+inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int columns, bool ta, bool tb,
+                           int kind) {
+    products_ahead.add(late_products, [=] { multiply(sums, a, b, first, columns, ta, tb, kind); });
+}
 #define UNIT_64(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 64, ta, tb, 1)
 #define UNIT_128(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 128, ta, tb, 1)
 #define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, KIND)
@@ -375,42 +362,42 @@ inline const Given* exchange(std::initializer_list<uint> v) {
 #define UNIT_WAIT_64(d) products_ahead.wait(0);
 #endif
 
-    // ldmatrix: lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m; a lane gets
-    // elements lane % 4 * 2 and the next of row lane / 4 of each, or, transposed, of column lane
-    // / 4.
-    inline void load_matrices(uint * to, uint at, bool transposed) {
-        const Given* all = exchange({at});
-        const uint lane = static_cast<uint>(local_id) & 31;
-        for (uint m = 0; m < 4; ++m) {
-            ushort pair[2];
-            for (uint i = 0; i < 2; ++i) {
-                const uint row = transposed ? lane % 4 * 2 + i : lane / 4;
-                const uint column = transposed ? lane / 4 : lane % 4 * 2 + i;
-                const uint from = all[8 * m + row].v[0];
-                // Rows of 16 bytes, so aligned.
-                if (from % 16 != 0 || from + 16 > local_bytes) std::abort();
-                std::memcpy(&pair[i], work_group.local + from + column * 2, 2);
-            }
-            to[m] = pair[0] | static_cast<uint>(pair[1]) << 16;
+// ldmatrix: lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m; a lane gets
+// elements lane % 4 * 2 and the next of row lane / 4 of each, or, transposed, of column lane
+// / 4.
+inline void load_matrices(uint* to, uint at, bool transposed) {
+    const Given* all = exchange({at});
+    const uint lane = static_cast<uint>(local_id) & 31;
+    for (uint m = 0; m < 4; ++m) {
+        ushort pair[2];
+        for (uint i = 0; i < 2; ++i) {
+            const uint row = transposed ? lane % 4 * 2 + i : lane / 4;
+            const uint column = transposed ? lane / 4 : lane % 4 * 2 + i;
+            const uint from = all[8 * m + row].v[0];
+            // Rows of 16 bytes, so aligned.
+            if (from % 16 != 0 || from + 16 > local_bytes) std::abort();
+            std::memcpy(&pair[i], work_group.local + from + column * 2, 2);
         }
+        to[m] = pair[0] | static_cast<uint>(pair[1]) << 16;
     }
-    // mma.sync.m16n8k16: of A, 16 x 16, a lane gives in four registers rows lane / 4 and 8 further
-    // (in the second and the fourth), elements lane % 4 * 2 and the next, and 8 further (in the
-    // third and the fourth); of B, 16 x 8, in two registers of column lane / 4 likewise; of the
-    // result it has rows lane / 4 and 8 further, columns lane % 4 * 2 and the next.
-    inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kind) {
-        const Given* all = exchange({a[0], a[1], a[2], a[3], b0, b1});
-        const auto element = [&](uint lane, uint part, uint k) {
-            return float_of_kind(all[lane].v[part] >> (k & 1) * 16 & 0xffff, kind);
-        };
-        const uint lane = static_cast<uint>(local_id) & 31;
-        for (uint i = 0; i < 4; ++i) {
-            const uint row = lane / 4, column = lane % 4 * 2 + (i & 1);
-            for (uint k = 0; k < 16; ++k)
-                d[i] += element(row * 4 + k % 8 / 2, (i >> 1) + k / 8 * 2, k) *
-                        element(column * 4 + k % 8 / 2, 4 + k / 8, k);
-        }
+}
+// mma.sync.m16n8k16: of A, 16 x 16, a lane gives in four registers rows lane / 4 and 8 further
+// (in the second and the fourth), elements lane % 4 * 2 and the next, and 8 further (in the
+// third and the fourth); of B, 16 x 8, in two registers of column lane / 4 likewise; of the
+// result it has rows lane / 4 and 8 further, columns lane % 4 * 2 and the next.
+inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kind) {
+    const Given* all = exchange({a[0], a[1], a[2], a[3], b0, b1});
+    const auto element = [&](uint lane, uint part, uint k) {
+        return float_of_kind(all[lane].v[part] >> (k & 1) * 16 & 0xffff, kind);
+    };
+    const uint lane = static_cast<uint>(local_id) & 31;
+    for (uint i = 0; i < 4; ++i) {
+        const uint row = lane / 4, column = lane % 4 * 2 + (i & 1);
+        for (uint k = 0; k < 16; ++k)
+            d[i] += element(row * 4 + k % 8 / 2, (i >> 1) + k / 8 * 2, k) *
+                    element(column * 4 + k % 8 / 2, 4 + k / 8, k);
     }
+}
 #define MMA_LOAD_0(r, at) load_matrices(r, at, false);
 #define MMA_LOAD_1(r, at) load_matrices(r, at, true);
 #define MMA_ADD_1(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 1);
@@ -419,57 +406,50 @@ inline const Given* exchange(std::initializer_list<uint> v) {
 /// A barrier of 128 work-items that go their own way: those of others may take more turns, or less.
 #define WORKER_BARRIER barrier(CLK_LOCAL_MEM_FENCE);
 
-    /// Runs groups x, y of `items` work-items, one after the other. Local memory holds NaN before.
-    /// A work-item may return early behind the last barrier only, that of its `worker_items`.
-    inline void run_kernel(int groups_x, int groups_y, int items,
-                           const std::function<void()>& kernel, int worker_items = 0) {
-        if (worker_items == 0) worker_items = items;
-        group_count[0] = groups_x;
-        group_count[1] = groups_y;
-        items_of_group = items;
-        const auto count = static_cast<std::size_t>(items);
-        for (auto& half : given) half.assign(count, {});
-        running = &kernel;
-        work_items.resize(count);
-        for (int group = 0; group < groups_x * groups_y; ++group) {
-            group_id[0] = group % groups_x;
-            group_id[1] = group / groups_x;
-            work_group.used = 0;
-            work_group.arrays.clear();
-            std::memset(work_group.local, 0xff, local_bytes);
-            copies.assign(count, {});
-            products.assign(count, {});
-            for (WorkItem& item : work_items) {
-                if (!item.stack) item.stack = std::make_unique<char[]>(stack_bytes);
-                item.begun = item.done = item.in_warp = false;
-                getcontext(&item.begin);
-                item.begin.uc_stack = {item.stack.get(), 0, stack_bytes};
-                item.begin.uc_link = nullptr;
-                makecontext(&item.begin, run_item, 0);
-            }
-            // Now the first warp is first, now the last; each goes as far as it can.
-            for (int round = 0, done = 0; done < items; ++round) {
-<<<<<<< HEAD
-                if (done > 0) std::abort();  // some wait at a barrier that others will never reach
-                const int warps = items / 32;
-                for (int i = 0; i < warps; ++i) run_warp((round % 2 == 0 ? i : warps - 1 - i) * 32);
-                for (const WorkItem& item : work_items) done += item.done;
-=======
-                for (int i = 0; i < items; ++i) {
-                    local_id = round % 2 == 0 ? i : items - 1 - i;
-                    WorkItem& item = work_items[static_cast<std::size_t>(local_id)];
-                    if (item.done) continue;
-                    swapcontext(&turns, &item.context);
-                    done += item.done;
-                }
-                // Whether some wait at a barrier that others will never reach.
-                for (int i = 0; i < items; ++i)
-                    if (work_items[static_cast<std::size_t>(i)].done !=
-                        work_items[static_cast<std::size_t>(i / worker_items * worker_items)].done)
-                        std::abort();
->>>>>>> bf0e65e (conv2d.wgmma_window: first layers multiplied from where their windows lie)
-            }
-            for (local_id = 0; local_id < items; ++local_id)
-                if (!copies_ahead.empty() || !products_ahead.empty()) std::abort();
+/// Runs groups x, y of `items` work-items, one after the other. Local memory holds NaN before.
+/// A work-item may return early behind the last barrier only, that of its `worker_items`.
+inline void run_kernel(int groups_x, int groups_y, int items, const std::function<void()>& kernel,
+                       int worker_items = 0) {
+    if (worker_items == 0) worker_items = items;
+    group_count[0] = groups_x;
+    group_count[1] = groups_y;
+    items_of_group = items;
+    const auto count = static_cast<std::size_t>(items);
+    for (auto& half : given) half.assign(count, {});
+    running = &kernel;
+    work_items.resize(count);
+    for (int group = 0; group < groups_x * groups_y; ++group) {
+        group_id[0] = group % groups_x;
+        group_id[1] = group / groups_x;
+        work_group.used = 0;
+        work_group.arrays.clear();
+        std::memset(work_group.local, 0xff, local_bytes);
+        copies.assign(count, {});
+        products.assign(count, {});
+        for (WorkItem& item : work_items) {
+            if (!item.stack) item.stack = std::make_unique<char[]>(stack_bytes);
+            item.begun = item.done = item.in_warp = false;
+            getcontext(&item.begin);
+            item.begin.uc_stack = {item.stack.get(), 0, stack_bytes};
+            item.begin.uc_link = nullptr;
+            makecontext(&item.begin, run_item, 0);
         }
+        // Now the first warp is first, now the last; each goes as far as it can.
+        for (int round = 0, done = 0; done < items; ++round) {
+            const int warps = items / 32;
+            for (int i = 0; i < warps; ++i) {
+                const int first = (round % 2 == 0 ? i : warps - 1 - i) * 32;
+                if (!work_items[static_cast<std::size_t>(first)].done) run_warp(first);
+            }
+            done = 0;
+            for (const WorkItem& item : work_items) done += item.done;
+            // Whether some wait at a barrier that others will never reach.
+            for (int i = 0; i < items; ++i)
+                if (work_items[static_cast<std::size_t>(i)].done !=
+                    work_items[static_cast<std::size_t>(i / worker_items * worker_items)].done)
+                    std::abort();
+        }
+        for (local_id = 0; local_id < items; ++local_id)
+            if (!copies_ahead.empty() || !products_ahead.empty()) std::abort();
     }
+}

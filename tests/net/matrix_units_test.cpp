@@ -103,7 +103,10 @@ TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]
         const auto small = applying(gpu(false, true, 227), precision);
         CHECK(large.size() >= 4);
         CHECK(of_unit(large, "wgmma").size() == large.size());
-        CHECK((of_unit(small, "mma") == of_unit(large, "wgmma")));
+        auto of_warpgroups = of_unit(large, "wgmma");
+        // It reads taps where they lie, which the instructions of a warp are not told to yet.
+        of_warpgroups.erase("conv2d.window");
+        CHECK((of_unit(small, "mma") == of_warpgroups));
         CHECK(of_unit(small, "wgmma").empty());
         CHECK(
             (of_unit(applying(gpu(false, true, 163), precision), "mma") == of_unit(small, "mma")));

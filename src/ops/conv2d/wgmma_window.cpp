@@ -76,7 +76,8 @@ class WgmmaWindow : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (const Verdict verdict = half_storage_verdict(problem, {}, true); !verdict)
             return verdict;
-        if (const Verdict verdict = half_size_verdict(device, problem); !verdict) return verdict;
+        if (const Verdict verdict = half_size_verdict(MatrixUnit::wgmma, device, problem); !verdict)
+            return verdict;
         const Window window(problem, true);
         const Geometry& g = window.g;
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it takes kernels without dilation");

@@ -153,7 +153,7 @@ class Winograd : public Engine {
         const auto in = static_cast<double>(plan.tile_in() * plan.tiles);
         const auto out = static_cast<double>(plan.tile_out() * plan.tiles);
         const double product =
-            slices * gemm_seconds(device, gemm_tile(tuning.at("tile")), plan.product(), 1);
+            slices * gemm_seconds(device, gemm_tile(tuning.at("tile")).shape(), plan.product(), 1);
         const double product_bytes = in + out * static_cast<double>(2 * plan.runs() - 1) +
                                      slices * static_cast<double>(plan.packed_bytes());
         return std::max(product, product_bytes / (rate * product_bandwidth)) +
@@ -165,7 +165,7 @@ class Winograd : public Engine {
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Plan plan = plan_of(device, problem, tile_size(problem));
         constexpr std::int64_t whole = std::int64_t(1) << 40;  // of K: no sums in parts
-        Tuning tuning = choose_gemm(device, plan.product(), whole, whole, 0, 0);
+        Tuning tuning = choose_gemm(device, gemm_tiles(device), plan.product(), whole, whole, 0, 0);
         tuning.erase("splits");
         tuning["slices"] = plan.slices;
         return tuning;

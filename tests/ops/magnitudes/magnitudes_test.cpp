@@ -293,7 +293,8 @@ bool plain_multiply_adds(const Engine& engine) {
 }
 
 Grain grain_of(const Case& c, const Engine& engine) {
-    if (names(engine, "winograd") || names(engine, "mma_narrow")) return c.mixing;
+    if (names(engine, "winograd") || names(engine, "mma_narrow") || names(engine, "mma_window"))
+        return c.mixing;
     const bool filter = engine.op() == backward_filter_type;
     if (names(engine, "mma_split") &&
         (filter || engine.op() == "MatMul" || engine.op() == "InnerProduct"))
