@@ -52,8 +52,8 @@ def image_size(net, size=None):
     return size or torchvision_net.image_size(net)
 
 
-def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None):
-    """A function that runs one batch of PyTorch's network, to the end."""
+def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None, scaled=False):
+    """A function that runs one batch of PyTorch's network, to the end; `scaled`: a step with its gradient scaler."""
     import torch
     from torchvision_net import make_model
     form = torch.channels_last if channels_last else torch.contiguous_format
@@ -70,11 +70,13 @@ def torch_batch(net, batch, training, device, channels_last, compiled=False, siz
             wait()
         return infer
     solver = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+    scaler = torch.amp.GradScaler(device, enabled=scaled)
 
     def step():
         solver.zero_grad(set_to_none=True)
-        torch.nn.functional.cross_entropy(forward(x), label).backward()
-        solver.step()
+        scaler.scale(torch.nn.functional.cross_entropy(forward(x), label)).backward()
+        scaler.step(solver)
+        scaler.update()
         wait()
     return step
 
@@ -125,11 +127,11 @@ def machine():
 
 
 class Table:
-    """Rows of medians: dlprim's column, then one a peer. With memory, a column of MiB stands beside each, and one ratio
-    ends the row: the best peer's time over dlprim's. Without, there is a ratio for each peer: ours over its."""
+    """Rows of medians: dlprim's column, then one a peer, a column of MiB beside each, and at the end of a row one ratio: the
+    best peer's time over dlprim's."""
 
-    def __init__(self, columns, memory=False):
-        self.columns, self.memory, self.rows = columns, memory, []
+    def __init__(self, columns):
+        self.columns, self.rows = columns, []
 
     def add(self, label, results):
         """results: column -> {"ms": time, "mib": memory, if known}, or None where there is none."""
@@ -139,8 +141,8 @@ class Table:
 
     def print(self, head):
         ours, peers = self.columns[0], self.columns[1:]
-        heads = [text for column in self.columns for text in [f"{column}, ms"] + (["MiB"] if self.memory else [])]
-        heads += ([f"best / {ours}"] if peers else []) if self.memory else [f"{ours} / {peer}" for peer in peers]
+        heads = [text for column in self.columns for text in (f"{column}, ms", "MiB")]
+        heads += [f"best / {ours}"] if peers else []
         print(head + "\n\n| net | " + " | ".join(heads) + " |\n|---|" + "---:|" * len(heads))
         for label, results in self.rows:
             ms = {column: result["ms"] for column, result in results.items() if result}
@@ -148,16 +150,10 @@ class Table:
             cells = []
             for column in self.columns:
                 cells.append(f"{ms[column]:.2f}" if column in ms else "-")
-                if self.memory:
-                    cells.append(f"{mib[column]:.1f}" if mib.get(column) is not None else "-")
-            if not self.memory:
-                cells += [f"{ms[ours] / ms[peer]:.2f}" if ours in ms and peer in ms else "-" for peer in peers]
-            elif peers:
+                cells.append(f"{mib[column]:.1f}" if mib.get(column) is not None else "-")
+            if peers:
                 best = min((ms[peer] for peer in peers if peer in ms), default=None)
                 cells.append(f"{best / ms[ours]:.2f}" if best and ours in ms else "-")
             print(f"| {label} | " + " | ".join(cells) + " |")
-        if self.memory:
-            print(f"\nMedians. MiB: the peak of {ours}'s plan; the growth of a peer's resident memory. "
-                  f"Ratio: the best peer's time over {ours}'s: above 1, {ours} is faster.")
-        else:
-            print(f"\nMedians; a ratio is {ours}'s time over the other's: below 1, {ours} is faster.")
+        print(f"\nMedians. MiB: the peak of {ours}'s plan; of a peer, the growth of its resident memory, or what it has allocated on a "
+              f"GPU. Ratio: the best peer's time over {ours}'s: above 1, {ours} is faster.")

@@ -127,7 +127,7 @@ class Run:
     def table(self, head, workloads):
         columns = [library for library in ["dlprim", *self.installed]
                    if library == "dlprim" or any(library in workload.peers(self.installed) for workload in workloads)]
-        table = common.Table(columns, memory=True)
+        table = common.Table(columns)
         for workload in workloads:
             table.add(workload.label, self.row(workload))
         table.print(head)

@@ -136,21 +136,21 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void wgmma_win
         for (int i = 0; i < 32; ++i) sum[i] = 0;
 #if PRODUCTS == 3
         // Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
+        // Accumulators are set once: written between products, they make the compiler wait for each.
+        float product[32];
+#pragma unroll
+        for (int i = 0; i < 32; ++i) product[i] = 0;
 #pragma unroll
         for (int t = 0; t < STEPS; ++t) {
-            const uint upper_at = a_at + t * 16384;
-            float product[32];
-#pragma unroll
-            for (int i = 0; i < 32; ++i) product[i] = 0;
+            const uint upper_at = a_at + t * (PLANES * 8192);
             UNIT_BEGIN
             // Small products first: the unit cuts off what is below the sum at every addition.
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 if (t * 4 + k < PAIRS) {
                     UNIT_64(product, UNIT_ROWS(upper_at + 8192) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), k == 0,
-                             0, 0);
-                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0,
-                             0, 0);
+                            0, 0);
+                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0, 0, 0);
                 }
             }
 #pragma unroll
