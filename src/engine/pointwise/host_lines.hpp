@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+// What the host's interpreter of jobs does with a line of elements: reading them from memory of any
+// type, one instruction over them, writing them back.
+#pragma once
+
+#include "engine/pointwise/host_math.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace dlprim::pointwise::lines {
+
+/// Calls `go` with a value of the element type.
+template <typename Go>
+void with_type(DType dtype, const Go& go) {
+    switch (dtype) {
+        case DType::f32:
+            go(float{});
+            break;
+        case DType::f64:
+            go(double{});
+            break;
+        case DType::i8:
+            go(std::int8_t{});
+            break;
+        case DType::u8:
+        case DType::boolean:
+            go(std::uint8_t{});
+            break;
+        case DType::i16:
+            go(std::int16_t{});
+            break;
+        case DType::f16:
+        case DType::bf16:
+        case DType::u16:
+            go(std::uint16_t{});
+            break;
+        case DType::i32:
+            go(std::int32_t{});
+            break;
+        case DType::u32:
+            go(std::uint32_t{});
+            break;
+        case DType::i64:
+            go(std::int64_t{});
+            break;
+    }
+}
+
+template <typename T>
+void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride,
+          std::int64_t n, T* into) {
+    with_type(dtype, [&](auto zero) {
+        using S = decltype(zero);
+        const S* from = reinterpret_cast<const S*>(base) + offset;
+        if (dtype == DType::f16) {
+            for (std::int64_t j = 0; j < n; ++j)
+                into[j] =
+                    static_cast<T>(half_to_float(static_cast<std::uint16_t>(from[j * stride])));
+        } else if (dtype == DType::bf16) {
+            for (std::int64_t j = 0; j < n; ++j)
+                into[j] =
+                    static_cast<T>(bfloat16_to_float(static_cast<std::uint16_t>(from[j * stride])));
+        } else if (stride == 1) {
+            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(from[j]);
+        } else if (stride == 0) {
+            std::fill_n(into, n, static_cast<T>(*from));
+        } else {
+            for (std::int64_t j = 0; j < n; ++j) into[j] = static_cast<T>(from[j * stride]);
+        }
+    });
+}
+
+template <typename S, typename T>
+S narrowed(T value) {
+    if constexpr (std::is_integral_v<S> && std::is_floating_point_v<T>) {
+        if (value != value) return 0;
+        if (value <= static_cast<T>(std::numeric_limits<S>::min()))
+            return std::numeric_limits<S>::min();
+        if (value >= static_cast<T>(std::numeric_limits<S>::max()))
+            return std::numeric_limits<S>::max();
+    }
+    return static_cast<S>(value);
+}
+
+template <typename T>
+void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t stride, std::int64_t n,
+           const T* from) {
+    with_type(dtype, [&](auto zero) {
+        using S = decltype(zero);
+        S* into = reinterpret_cast<S*>(base) + offset;
+        if constexpr (std::is_same_v<S, T>) {
+            if (stride == 1) {
+                std::copy_n(from, n, into);
+                return;
+            }
+        }
+        for (std::int64_t j = 0; j < n; ++j) {
+            S& to = into[j * stride];
+            if (dtype == DType::f16)
+                to = static_cast<S>(float_to_half(static_cast<float>(from[j])));
+            else if (dtype == DType::bf16)
+                to = static_cast<S>(float_to_bfloat16(static_cast<float>(from[j])));
+            else if (dtype == DType::boolean)
+                to = static_cast<S>(from[j] != 0);
+            else
+                to = narrowed<S>(from[j]);
+        }
+    });
+}
+
+/// a * b + c, the product not rounded. Floats go by way of double, which is an instruction on
+/// machines where std::fma is a call.
+template <typename T>
+T fused(T a, T b, T c) {
+    if constexpr (std::is_same_v<T, float>)
+        return static_cast<float>(static_cast<double>(a) * b + c);
+    else if constexpr (std::is_floating_point_v<T>)
+        return std::fma(a, b, c);
+    else
+        return a * b + c;
+}
+
+template <typename T, typename F>
+void map1(const T* a, T* y, std::int64_t n, F f) {
+    for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j]);
+}
+template <typename T, typename F>
+void map2(const T* a, const T* b, T* y, std::int64_t n, F f) {
+    for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j], b[j]);
+}
+
+/// One instruction over a chunk.
+template <typename T>
+void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
+    switch (op) {
+        case Op::add:
+            map2(a, b, y, n, [](T p, T q) { return p + q; });
+            return;
+        case Op::sub:
+            map2(a, b, y, n, [](T p, T q) { return p - q; });
+            return;
+        case Op::mul:
+            map2(a, b, y, n, [](T p, T q) { return p * q; });
+            return;
+        case Op::less:
+            map2(a, b, y, n, [](T p, T q) { return p < q ? T(1) : T(0); });
+            return;
+        case Op::less_equal:
+            map2(a, b, y, n, [](T p, T q) { return p <= q ? T(1) : T(0); });
+            return;
+        case Op::greater:
+            map2(a, b, y, n, [](T p, T q) { return p > q ? T(1) : T(0); });
+            return;
+        case Op::greater_equal:
+            map2(a, b, y, n, [](T p, T q) { return p >= q ? T(1) : T(0); });
+            return;
+        case Op::equal:
+            map2(a, b, y, n, [](T p, T q) { return p == q ? T(1) : T(0); });
+            return;
+        case Op::not_equal:
+            map2(a, b, y, n, [](T p, T q) { return p != q ? T(1) : T(0); });
+            return;
+        case Op::neg:
+            map1(a, y, n, [](T p) { return static_cast<T>(-p); });
+            return;
+        case Op::max:
+            map2(a, b, y, n, [](T p, T q) { return p > q || p != p ? p : q; });
+            return;
+        case Op::min:
+            map2(a, b, y, n, [](T p, T q) { return p < q || p != p ? p : q; });
+            return;
+        case Op::select:
+            for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] != 0 ? b[j] : c[j];
+            return;
+        case Op::fma:
+            for (std::int64_t j = 0; j < n; ++j) y[j] = fused(a[j], b[j], c[j]);
+            return;
+        case Op::abs:
+            map1(a, y, n, [](T p) { return p < 0 ? static_cast<T>(-p) : p; });
+            return;
+        default:
+            break;
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+        switch (op) {
+            case Op::div:
+                map2(a, b, y, n, [](T p, T q) { return p / q; });
+                return;
+            case Op::sqrt:
+                map1(a, y, n, [](T p) { return std::sqrt(p); });
+                return;
+            case Op::rsqrt:
+                map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); });
+                return;
+            default:
+                break;
+        }
+    }
+    if constexpr (std::is_same_v<T, float>) {
+        switch (op) {
+            case Op::exp:
+                map1(a, y, n, fast_exp);
+                return;
+            case Op::sigmoid:
+                map1(a, y, n, fast_sigmoid);
+                return;
+            case Op::tanh:
+                map1(a, y, n, fast_tanh);
+                return;
+            case Op::erf:
+                map1(a, y, n, fast_erf);
+                return;
+            case Op::log:
+                map1(a, y, n, [](float p) { return std::log(p); });
+                return;
+            case Op::log1p:
+                map1(a, y, n, [](float p) { return std::log1p(p); });
+                return;
+            case Op::expm1:
+                map1(a, y, n, [](float p) { return std::expm1(p); });
+                return;
+            case Op::pow:
+                map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); });
+                return;
+            default:
+                break;
+        }
+    }
+    for (std::int64_t j = 0; j < n; ++j)
+        y[j] =
+            static_cast<T>(apply(op, static_cast<double>(a[j]), b ? static_cast<double>(b[j]) : 0.0,
+                                 c ? static_cast<double>(c[j]) : 0.0));
+}
+
+}  // namespace dlprim::pointwise::lines
