@@ -79,7 +79,7 @@ class Lowering {
                 if (graph_.spec(output).dtype == DType::f32 && is_activation(node, output))
                     try_one(output, node.precision, *type);
         }
-        for (const std::vector<ValueId>& group : groups_) go_back(group);
+        for (const Change& change : changes_) go_back(change);
     }
 
   private:
@@ -138,7 +138,8 @@ class Lowering {
     /// Values that lie in one memory each, and change together.
     struct Change {
         std::vector<ValueId> values;
-        std::map<std::size_t, double> before;  ///< nodes that make and read them, and their seconds
+        std::map<std::size_t, double>
+            before;  ///< nodes that make and read them, and their seconds then
     };
 
     /// Adds a value that a node of precision `precision` makes; false where it has to stay float.
@@ -192,7 +193,7 @@ class Lowering {
     void try_one(ValueId id, Precision precision, DType type) {
         Change change;
         if (extend(change, id, precision, type)) {
-            groups_.push_back(std::move(change.values));
+            changes_.push_back(std::move(change));
             return;
         }
         for (ValueId value : change.values) graph_.value(value).spec.dtype = DType::f32;
@@ -200,32 +201,20 @@ class Lowering {
     }
 
     /// Makes the values float again where the nodes that make and read them are faster so.
-    void go_back(const std::vector<ValueId>& values) {
-        std::vector<std::size_t> nodes;
-        for (ValueId id : values) {
-            nodes.insert(nodes.end(), readers_[at(id)].begin(), readers_[at(id)].end());
-            const NodeId maker = graph_.value(id).producer;
-            if (!graph_.nodes[at(maker)].op->is_view()) nodes.push_back(at(maker));
-        }
-        std::sort(nodes.begin(), nodes.end());
-        nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    void go_back(const Change& change) {
         const auto together = [&] {
             double sum = 0;
-            for (std::size_t node : nodes) sum += seconds(node);
+            for (const auto& [node, was] : change.before) sum += seconds(node);
             return sum;
         };
-        const double narrow = together();
-        const DType type = graph_.spec(values.front()).dtype;
-        std::vector<std::optional<double>> before;
-        const auto change = [&](DType to) {
-            for (ValueId id : values) graph_.value(id).spec.dtype = to;
-            for (std::size_t node : nodes) known_[node].reset();
+        const auto store_as = [&](DType type) {
+            for (ValueId id : change.values) graph_.value(id).spec.dtype = type;
+            for (const auto& [node, was] : change.before) known_[node].reset();
         };
-        for (std::size_t node : nodes) before.push_back(known_[node]);
-        change(DType::f32);
-        if (together() * cost_ < narrow) return;
-        change(type);
-        for (std::size_t i = 0; i < nodes.size(); ++i) known_[nodes[i]] = before[i];
+        const double narrow = together();
+        const DType type = graph_.spec(change.values.front()).dtype;
+        store_as(DType::f32);
+        if (together() * cost_ >= narrow) store_as(type);
     }
 
     Graph& graph_;
@@ -238,7 +227,7 @@ class Lowering {
     std::vector<char> seen_;                         ///< by ValueId: outside of the graph
     std::vector<ValueId> gradients_;  ///< of parameters, sorted; with what they are views of
     std::vector<std::optional<double>> known_;  ///< by node: its seconds as things stand
-    std::vector<std::vector<ValueId>> groups_;  ///< what has changed, by what changed together
+    std::vector<Change> changes_;
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* source_path = "conv2d/wgmma_window.cl";
 constexpr const char* pack_path = "conv2d/wgmma_window_pack.cl";
-constexpr std::int64_t side = 8, row_block = 64, most_local = 200 << 10;
+constexpr std::int64_t side = 8, row_block = 64;
 /// Warpgroups that share weights: with more of them, fewer registers for each.
 constexpr std::int64_t least_workers = 4, most_workers = 8;
 
@@ -49,7 +49,7 @@ struct Window {
     std::int64_t local_bytes(std::int64_t workers) const {
         const std::int64_t window = chunks * window_pixels() * 16 * planes;
         return steps * planes * 8192 +
-               workers * std::max<std::int64_t>(window, last ? 64 * 72 * 4 : 0);
+               workers * (std::max<std::int64_t>(window, last ? 64 * 72 * 4 : 0) + 16);
     }
     std::string options() const {
         return define("PRODUCTS", planes == 2 ? 3 : 1) + define("S", g.sh) +
@@ -64,6 +64,10 @@ struct Window {
 
 bool is_last(const Problem& problem) {
     return problem.outputs[0].layout == Layout::channels_last();
+}
+
+Verdict fits(const Traits& device, const Window& window, std::int64_t workers) {
+    return half_local_verdict(MatrixUnit::wgmma, device, window.local_bytes(workers));
 }
 
 class WgmmaWindow : public Engine {
@@ -82,11 +86,12 @@ class WgmmaWindow : public Engine {
         const Geometry& g = window.g;
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it takes kernels without dilation");
         if (g.sh != g.sw) return Verdict::no("it takes the same stride in both directions");
-        if (window.chunks > 8 || window.chunks * window.window_pixels() > 6 * 128)
-            return Verdict::no("it takes images of few channels");
-        if (window.pairs > 64 || window.local_bytes(least_workers) > most_local)
-            return Verdict::no("its windows and weights would not fit into local memory");
-        return Verdict::yes();
+        // With more, other engines need not gather, and 16 bits are no detour from what is before.
+        if (g.in > 4) return Verdict::no("it takes images of at most four channels");
+        if (window.chunks * window.window_pixels() > 6 * 128)
+            return Verdict::no("a pixel of the stride's size has too many channels");
+        if (window.pairs > 64) return Verdict::no("it takes kernels of few taps and channels");
+        return fits(device, window, least_workers);
     }
     bool computes_in(Precision) const override { return true; }
 
@@ -120,18 +125,18 @@ class WgmmaWindow : public Engine {
                2 * device.launch_us * 1e-6;
     }
 
-    Tuning default_tuning(const Traits&, const Problem& problem) const override {
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         // Sums of three products want twice the registers.
         const Window window(problem, is_last(problem));
         std::int64_t workers = window.planes == 2 ? least_workers : 6;
-        if (window.local_bytes(workers) > most_local) workers = least_workers;
+        if (!fits(device, window, workers)) workers = least_workers;
         return {{"workers", workers}};
     }
 
-    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         TuneSpace space;
         for (std::int64_t workers = least_workers; workers <= most_workers; ++workers)
-            if (Window(problem, is_last(problem)).local_bytes(workers) <= most_local)
+            if (fits(device, Window(problem, is_last(problem)), workers))
                 space["workers"].push_back(workers);
         return space;
     }
