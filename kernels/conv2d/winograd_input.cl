@@ -10,28 +10,12 @@
 // rows of them. Tiles are counted along rows of the image, then down, then from image to image. One work-item a tile
 // and channel; no local memory.
 //
-// F(4x4, 3x3) interpolates at 0, +-1/sqrt 2, +-sqrt 2 and infinity, F(2x2, 3x3) at 0, +-1 and infinity; the first has
-// smaller rounding errors than with +-1 and +-2. Defines: SIZE (2 or 4); A_STORED: the image's type.
+// Defines: SIZE (2 or 4); A_STORED: the image's type.
+#define VALUE float
 #include "common/storage.clh"
+#include "common/winograd.clh"
 
 #define SPAN (SIZE + 2)
-
-// SPAN pixels of a row or column, d[from], d[from + step], .., to as many f.
-#if SIZE == 4
-#define NEAR 0.70710678118654752f
-#define FAR 1.41421356237309505f
-#define TRANSFORM(d, from, step)                                                                       \
-    const float d0 = d[from], d1 = d[from + step], d2 = d[from + 2 * step], d3 = d[from + 3 * step];   \
-    const float d4 = d[from + 4 * step], d5 = d[from + 5 * step];                                      \
-    const float ea = fma(d2, -2.0f, d4), oa = fma(d1, -2.0f, d3);                                      \
-    const float eb = fma(d2, -0.5f, d4), ob = fma(d1, -0.5f, d3);                                      \
-    const float f[SPAN] = {fma(d2, -2.5f, d4 + d0), fma(oa, NEAR, ea), fma(oa, -NEAR, ea),             \
-                           fma(ob, FAR, eb),        fma(ob, -FAR, eb), fma(d3, -2.5f, d5 + d1)};
-#else
-#define TRANSFORM(d, from, step)                                                                       \
-    const float d0 = d[from], d1 = d[from + step], d2 = d[from + 2 * step], d3 = d[from + 3 * step];   \
-    const float f[SPAN] = {d0 - d2, d1 + d2, d2 - d1, d1 - d3};
-#endif
 
 kernel void winograd_input(global const A_T* x, ulong x_offset, global float* v, ulong v_offset, int tile0, int tiles,
                            int channels, int tile_rows, int tile_columns, int x_h, int x_w, int pad_h, int pad_w,
@@ -53,7 +37,7 @@ kernel void winograd_input(global const A_T* x, ulong x_offset, global float* v,
                                   : 0.0f;
 #pragma unroll
     for (int j = 0; j < SPAN; ++j) {
-        TRANSFORM(d, j, SPAN)
+        WINOGRAD_INPUT(SIZE, d, j, SPAN)
 #pragma unroll
         for (int i = 0; i < SPAN; ++i) d[i * SPAN + j] = f[i];
     }
@@ -61,7 +45,7 @@ kernel void winograd_input(global const A_T* x, ulong x_offset, global float* v,
     global float* const to = v + v_offset + (ulong)channel * v_row + tile;
 #pragma unroll
     for (int i = 0; i < SPAN; ++i) {
-        TRANSFORM(d, i * SPAN, 1)
+        WINOGRAD_INPUT(SIZE, d, i * SPAN, 1)
 #pragma unroll
         for (int j = 0; j < SPAN; ++j) to[(i * SPAN + j) * position] = f[j];
     }

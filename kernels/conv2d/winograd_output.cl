@@ -4,25 +4,11 @@
 //
 // Defines: SIZE (2 or 4); VECTOR: pixels of a row that are written together, of which the rows of y hold whole ones: 4,
 // or 2 where y is float, or 1; C_STORED: the type of y; the epilogue (src/engine/epilogue.hpp).
+#define VALUE float
 #include "common/storage.clh"
+#include "common/winograd.clh"
 
 #define SPAN (SIZE + 2)
-
-// SPAN positions of a row or column, p[from], p[from + step], .., to SIZE pixels f.
-#if SIZE == 4
-#define NEAR 0.70710678118654752f
-#define FAR 1.41421356237309505f
-#define TRANSFORM(p, from, step)                                                                       \
-    const float sa = p[from + step] + p[from + 2 * step], da = p[from + step] - p[from + 2 * step];    \
-    const float sb = p[from + 3 * step] + p[from + 4 * step];                                          \
-    const float db = p[from + 3 * step] - p[from + 4 * step];                                          \
-    const float f[SIZE] = {p[from] + sa + sb, fma(da, NEAR, db * FAR), fma(sa, 0.5f, sb * 2.0f),       \
-                           fma(da, NEAR * 0.5f, fma(db, FAR * 2.0f, p[from + 5 * step]))};
-#else
-#define TRANSFORM(p, from, step)                                          \
-    const float f[SIZE] = {p[from] + p[from + step] + p[from + 2 * step], \
-                           p[from + step] - p[from + 2 * step] - p[from + 3 * step]};
-#endif
 
 // Writes VECTOR pixels from q on to place `e` of y.
 #if VECTOR == 4
@@ -57,7 +43,7 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     for (int i = 0; i < SPAN * SPAN; ++i) p[i] = from[i * position];
 #pragma unroll
     for (int j = 0; j < SPAN; ++j) {
-        TRANSFORM(p, j, SPAN)
+        WINOGRAD_OUTPUT(SIZE, p, j, SPAN)
 #pragma unroll
         for (int i = 0; i < SIZE; ++i) p[i * SPAN + j] = f[i];
     }
@@ -66,7 +52,7 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     // All that the epilogue reads is read before anything is written, which a compiler could not know to be elsewhere.
 #pragma unroll
     for (int i = 0; i < SIZE; ++i) {
-        TRANSFORM(p, i * SPAN, 1)
+        WINOGRAD_OUTPUT(SIZE, p, i * SPAN, 1)
 #pragma unroll
         for (int j = 0; j < SIZE; ++j) {
             pixels[i * SIZE + j] = f[j] + more;

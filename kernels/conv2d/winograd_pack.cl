@@ -5,24 +5,10 @@
 // that data gradients turn it over. One work-item a (group, c, m), with all its positions; no local memory.
 //
 // Defines: SIZE (2 or 4), as in winograd_input.cl.
-#define SPAN (SIZE + 2)
+#define VALUE float
+#include "common/winograd.clh"
 
-// Three taps t[from], t[from + step], t[from + 2 * step] to SPAN positions f: for each point the powers of it over the
-// product of its distances from the others.
-#if SIZE == 4
-#define NEAR_1 0.47140452079103168f
-#define FAR_1 0.23570226039551584f
-#define TRANSFORM(t, from, step)                                                                       \
-    const float g0 = t[from], g1 = t[from + step], g2 = t[from + 2 * step];                            \
-    const float ea = fma(g2, -1.0f / 3, g0 * (-2.0f / 3)), eb = fma(g2, 1.0f / 3, g0 * (1.0f / 6));    \
-    const float f[SPAN] = {g0,                  fma(g1, -NEAR_1, ea), fma(g1, NEAR_1, ea),             \
-                           fma(g1, FAR_1, eb), fma(g1, -FAR_1, eb),  g2};
-#else
-#define TRANSFORM(t, from, step)                                            \
-    const float g0 = t[from], g1 = t[from + step], g2 = t[from + 2 * step]; \
-    const float e = (g0 + g2) * 0.5f;                                       \
-    const float f[SPAN] = {g0, fma(g1, 0.5f, e), fma(g1, -0.5f, e), g2};
-#endif
+#define SPAN (SIZE + 2)
 
 kernel void winograd_pack(global const float* weight, ulong weight_offset, global float* packed, ulong packed_offset,
                           long count, int group_out, int group_in, int row, int depth, int h0, int h_step, int w0,
@@ -43,13 +29,13 @@ kernel void winograd_pack(global const float* weight, ulong weight_offset, globa
     }
 #pragma unroll
     for (int w = 0; w < 3; ++w) {
-        TRANSFORM(t, w, 3)
+        WINOGRAD_WEIGHTS(SIZE, t, w, 3)
 #pragma unroll
         for (int i = 0; i < SPAN; ++i) half_way[i * 3 + w] = f[i];
     }
 #pragma unroll
     for (int i = 0; i < SPAN; ++i) {
-        TRANSFORM(half_way, i * 3, 1)
+        WINOGRAD_WEIGHTS(SIZE, half_way, i * 3, 1)
 #pragma unroll
         for (int j = 0; j < SPAN; ++j) packed[packed_offset + (i * SPAN + j) * count + at] = f[j];
     }

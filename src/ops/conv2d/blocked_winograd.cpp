@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolutions of stride 1
-// and their data gradients on CPUs by Winograd's F(4x4, 3x3) (kernels/conv2d/blocked_winograd.cl).
+// and their data gradients on CPUs by Winograd's F(4x4, 3x3), or F(4x2, 3x3), which rounds less
+// (kernels/conv2d/blocked_winograd.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked.hpp"
@@ -13,10 +14,18 @@ namespace dlprim::conv2d {
 
 namespace {
 
-constexpr std::int64_t frequencies = 36;
+// Pixels of a tile.
+struct Size {
+    std::int64_t rows, columns;
+
+    std::int64_t span_h() const { return rows + 2; }
+    std::int64_t span_w() const { return columns + 2; }
+    std::int64_t points() const { return span_h() * span_w(); }
+};
 
 // How a problem is cut up: see the kernel.
 struct Plan {
+    Size size;
     Tile tile;  // blocks of output channels by tiles of pixels in registers
     std::int64_t in_blocks, out_blocks, slabs;
     std::int64_t tile_rows, tile_columns, tiles;
@@ -40,23 +49,24 @@ void settle(const Traits& device, Plan& plan) {
     plan.v_row = odd(plan.in_blocks * plan.group_tiles) * v;
     plan.m_row = odd(blocks * plan.group_tiles) * v;
     // Several a core, so that cores end together, as long as that takes little memory.
-    const std::int64_t part = 4 * frequencies * (plan.v_row + plan.m_row);
+    const std::int64_t part = 4 * plan.size.points() * (plan.v_row + plan.m_row);
     plan.items = std::min(plan.tasks, cores * std::clamp<std::int64_t>((4 << 20) / part, 1, 4));
 
     const double flops = std::max(1.0, device.gflops) * 1e9 * 0.75 / static_cast<double>(cores);
     const double bytes = std::max(1.0, device.gbytes_per_s) * 1e9 / static_cast<double>(cores);
-    const std::int64_t slabs = ceil_div(plan.slabs, plan.splits);
+    const std::int64_t slabs = ceil_div(plan.slabs, plan.splits), points = plan.size.points();
     // As in choose_tile(): cycles of an input lane, of 4 * v flops each.
     const double lane = std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
     const auto lanes =
-        static_cast<double>(frequencies * plan.in_blocks * v * slabs * (plan.group_tiles / pixels));
+        static_cast<double>(points * plan.in_blocks * v * slabs * (plan.group_tiles / pixels));
     const auto transforms =
         static_cast<double>(plan.group_tiles * (plan.in_blocks + slabs * blocks));
-    const auto weights = static_cast<double>(4 * frequencies * plan.in_blocks * v * v * blocks);
-    const auto v_bytes = static_cast<double>(4 * frequencies * plan.v_row);
-    const auto m_bytes = static_cast<double>(4 * frequencies * plan.m_row);
+    const auto weights = static_cast<double>(4 * points * plan.in_blocks * v * v * blocks);
+    const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
+    const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
     const auto slabs_here = static_cast<double>(slabs);
-    double task = lane * lanes * 4 * v / flops + transforms * 1500 * v / flops;
+    double task =
+        lane * lanes * 4 * v / flops + transforms * 42 * static_cast<double>(points) * v / flops;
     // What does not stay in the second-level cache, which is small on processors without AVX-512,
     // comes from the third, or from memory.
     const double cache = v >= 16 ? 1 << 20 : 1 << 19;
@@ -73,13 +83,14 @@ void settle(const Traits& device, Plan& plan) {
 }
 
 // The plan that the model finds fastest.
-Plan plan_of(const Traits& device, const DenseJob& job) {
+Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
     const int v = device.vector_width;
     Plan plan{};
+    plan.size = size;
     plan.in_blocks = ceil_div(job.group_in, v);
     plan.out_blocks = ceil_div(job.group_out, v);
-    plan.tile_rows = ceil_div(job.out_h, 4);
-    plan.tile_columns = ceil_div(job.out_w, 4);
+    plan.tile_rows = ceil_div(job.out_h, size.rows);
+    plan.tile_columns = ceil_div(job.out_w, size.columns);
     plan.tiles = job.n * plan.tile_rows * plan.tile_columns;
     Plan best{};
     best.seconds = std::numeric_limits<double>::infinity();
@@ -116,7 +127,7 @@ class BlockedWinograd : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl",
-                "common/vectors.clh", "common/repeat.clh"};
+                "common/vectors.clh", "common/winograd.clh", "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -133,14 +144,16 @@ class BlockedWinograd : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         const int v = device.vector_width;
         const DenseJob job = job_of(problem);
-        const Plan plan = plan_of(device, job);
+        const Size size = size_of(problem);
+        const Plan plan = plan_of(device, job, size);
         LayoutChoice choice;
         choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
         const std::int64_t bytes =
-            4 * frequencies * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
-        choice.inputs[1] = Layout::packed(
-            cat("conv2d.blocked_winograd:", v, 'o', plan.tile.blocks, backward_ ? "b" : "f"),
-            static_cast<std::uint64_t>(bytes));
+            4 * size.points() * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
+        choice.inputs[1] =
+            Layout::packed(cat("conv2d.blocked_winograd:", size.rows, 'x', size.columns, ',', v,
+                               'o', plan.tile.blocks, backward_ ? "b" : "f"),
+                           static_cast<std::uint64_t>(bytes));
         if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
         choice.outputs.assign(1, Layout::blocked(v));
         return {choice};
@@ -148,12 +161,13 @@ class BlockedWinograd : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {
-        const Plan plan = plan_of(device, job_of(problem));
-        return static_cast<std::uint64_t>(4 * plan.items * frequencies * (plan.v_row + plan.m_row));
+        const Plan plan = plan_of(device, job_of(problem), size_of(problem));
+        return static_cast<std::uint64_t>(4 * plan.items * plan.size.points() *
+                                          (plan.v_row + plan.m_row));
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return std::max(plan_of(device, job_of(problem)).seconds,
+        return std::max(plan_of(device, job_of(problem), size_of(problem)).seconds,
                         roofline_seconds(device, problem, 0, 1)) +
                device.launch_us * 1e-6;
     }
@@ -162,7 +176,7 @@ class BlockedWinograd : public Engine {
                                   const Tuning&) const override {
         const Traits& device = context.traits();
         const DenseJob job = job_of(problem);
-        const Plan plan = plan_of(device, job);
+        const Plan plan = plan_of(device, job, size_of(problem));
         const bool bias = !backward_ && has_bias(problem);
         const auto program = conv_program(context, "blocked_winograd.cl", options_of(device, plan),
                                           problem.epilogue);
@@ -201,10 +215,11 @@ class BlockedWinograd : public Engine {
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
         const DenseJob job = job_of(problem);
-        const Plan plan = plan_of(context.traits(), job);
-        const auto program = conv_program(
-            context, "blocked_winograd_pack.cl",
-            define("V", context.traits().vector_width) + define("O", plan.tile.blocks));
+        const Plan plan = plan_of(context.traits(), job, size_of(problem));
+        const auto program =
+            conv_program(context, "blocked_winograd_pack.cl",
+                         define("V", context.traits().vector_width) +
+                             define("O", plan.tile.blocks) + size_options(plan.size));
         KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
         call.tensor("w", 0).tensor("packed", 1);
         const std::pair<const char*, std::int64_t> scalars[] = {
@@ -227,7 +242,16 @@ class BlockedWinograd : public Engine {
     }
     static std::string options_of(const Traits& device, const Plan& plan) {
         return define("V", device.vector_width) + define("P", plan.tile.pixels) +
-               define("O", plan.tile.blocks);
+               define("O", plan.tile.blocks) + size_options(plan.size);
+    }
+    static std::string size_options(const Size& size) {
+        return define("ROWS", size.rows) + define("COLUMNS", size.columns) +
+               define("SPAN_H", size.span_h()) + define("SPAN_W", size.span_w());
+    }
+    Size size_of(const Problem& problem) const {
+        // Batch norms amplify what forward layers round: in training a net as deep as inception_v3
+        // would leave its bounds with the larger tile.
+        return !backward_ && problem.phase == Phase::training ? Size{4, 2} : Size{4, 4};
     }
 
     bool backward_;

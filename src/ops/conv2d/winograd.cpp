@@ -24,6 +24,7 @@ constexpr const char* source_path = "conv2d/winograd.cl";
 constexpr const char* input_path = "conv2d/winograd_input.cl";
 constexpr const char* output_path = "conv2d/winograd_output.cl";
 constexpr const char* pack_path = "conv2d/winograd_pack.cl";
+constexpr const char* transform_path = "common/winograd.clh";
 
 // The model: what the transformations, and the product where reading and writing bounds it, reach
 // of the bandwidth; the product's rate otherwise is that of its tile (gemm_seconds).
@@ -105,8 +106,9 @@ class Winograd : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,   input_path, output_path, pack_path, "common/gemm_tile.clh",
-                storage_source};
+        return {
+            source_path,    input_path,          output_path,   pack_path, "common/gemm_tile.clh",
+            transform_path, "common/repeat.clh", storage_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

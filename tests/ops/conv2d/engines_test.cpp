@@ -272,6 +272,7 @@ void check(const Context& context, const Example& e) {
     for (const bool constant : {false, true}) {
         Problem problem = problem_of(forward_type, e.attrs, shapes, e.y.shape);
         problem.inputs[1].constant = constant;
+        problem.phase = constant ? Phase::inference : Phase::training;
         check(context, problem, inputs, e.y.data);
     }
     check(context,
@@ -401,8 +402,11 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
             problem->inputs[0].dtype = problem->outputs[0].dtype = c.dtype;
         for (const Context& context : devices) {
             const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
-            check(context, forward, {upload(context, e.x, c.dtype), weight, bias}, e.y.data,
-                  c.all_tunings, "winograd");
+            for (const Phase phase : {Phase::inference, Phase::training}) {
+                forward.phase = phase;
+                check(context, forward, {upload(context, e.x, c.dtype), weight, bias}, e.y.data,
+                      c.all_tunings, "winograd");
+            }
             check(context, backward, {upload(context, e.dy, c.dtype), weight}, e.dx.data,
                   c.all_tunings, "winograd");
         }
