@@ -7,13 +7,17 @@
 
 Inference and a training step with Adam (PyTorch's fused one), in each precision asked for. fp32 is strict: TF32 is off.
 fp16 and bf16 are PyTorch's autocast, fp16's steps with its gradient scaler. PyTorch runs eagerly, in NCHW and in
-channels_last, and the better time counts; --compile adds torch.compile, likewise. --others runs what nothing was tuned
-for: wide_resnet50_2 and densenet121, and resnet50 at batch 24 with images of 192x192. MiB: dlprim's plan at its peak;
-the most that PyTorch has allocated. Prints tables in markdown.
+channels_last, and the better time counts; --compile adds torch.compile, likewise. A table's networks are prepared beside
+each other, then measured one by one (gpu_peer.py). --others runs what nothing was tuned for: wide_resnet50_2 and
+densenet121, and resnet50 at batch 24 with images of 192x192. MiB: dlprim's plan at its peak; the most that PyTorch has
+allocated. Prints tables in markdown.
 """
 import argparse
-import contextlib
+import json
+import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 
 import common
@@ -21,33 +25,56 @@ import common
 OTHERS = [("wide_resnet50_2", 64, None), ("densenet121", 64, None), ("resnet50", 24, 192)]
 
 
-@contextlib.contextmanager
-def torch_precision(precision):
-    """PyTorch as it is run in a precision."""
-    import torch
-    tf32 = precision != "fp32"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    if precision in ("fp32", "tf32"):
-        yield
-    else:
-        with torch.autocast("cuda", dtype=torch.float16 if precision == "fp16" else torch.bfloat16):
-            yield
+class Peer:
+    """A process of gpu_peer.py, which prepares itself from its start on."""
+
+    def __init__(self, arguments, what, precision, training, channels_last, compiled):
+        net, batch, size = what
+        command = [sys.executable, str(pathlib.Path(__file__).with_name("gpu_peer.py")), net, "--batch", str(batch),
+                   "--precision", precision, "-i", str(arguments.iterations), "-w", str(max(arguments.warmup, 2))]
+        command += ["--size", str(size)] if size else []
+        command += [flag for flag, on in (("--training", training), ("--channels-last", channels_last),
+                                          ("--compiled", compiled)) if on]
+        self.errors = tempfile.TemporaryFile("w+")
+        # They compile beside each other: one thread each.
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+                                        env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"})
+
+    def expect_line(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.process.wait()
+            self.errors.seek(0)
+            lines = self.errors.read().strip().splitlines()
+            raise RuntimeError(lines[-1] if lines else f"exit status {self.process.returncode}")
+        return line
+
+    def result(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+        result = json.loads(self.expect_line())
+        self.process.wait()
+        return result
 
 
-def torch_result(arguments, what, precision, training, compiled):
-    import torch
-    net, batch, size = what
-    times, most = [], []
-    with torch_precision(precision):
-        for channels_last in (False, True):
-            torch.cuda.reset_peak_memory_stats()
-            run = common.torch_batch(net, batch, training, "cuda", channels_last, compiled, size, precision == "fp16")
-            times.append(common.median_ms(run, arguments.iterations, arguments.warmup))
-            most.append(torch.cuda.max_memory_allocated() / (1 << 20))
-            del run
-            torch.cuda.empty_cache()
-    best = times.index(min(times))
-    return {"ms": times[best], "mib": most[best]}
+def prepare(arguments, workloads, precision, training, columns):
+    """Peers, ready to measure: (workload, column) -> a list of them."""
+    peers = {}
+    for what in workloads:
+        for column in columns:
+            peers[what, column] = [Peer(arguments, what, precision, training, channels_last, column.endswith("compiled"))
+                                   for channels_last in (False, True)]
+    for (what, column), forms in peers.items():
+        for peer in list(forms):
+            if not common.attempt(f"{column} {what[0]}", peer.expect_line):
+                forms.remove(peer)
+    return peers
+
+
+def best_result(peers):
+    """Of PyTorch's forms the faster one."""
+    results = [peer.result() for peer in peers]
+    return min(results, key=lambda result: result["ms"]) if results else None
 
 
 def dlprim_result(arguments, what, precision, training):
@@ -83,7 +110,6 @@ def main():
         import torch
         if not torch.cuda.is_available():
             raise ImportError("PyTorch sees no CUDA device")
-        torch.backends.cudnn.benchmark = True
         columns.append("PyTorch")
         about = f"{torch.cuda.get_device_name(0)}; {about}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"
         if arguments.compile:
@@ -96,14 +122,14 @@ def main():
     for precision in arguments.precision:
         for training in modes:
             table = common.Table(columns)
+            peers = prepare(arguments, workloads, precision, training, columns[1:])
             for what in workloads:
                 net, batch, size = what
                 label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
                 results = {"dlprim": common.attempt(f"dlprim {label}",
                                                     lambda: dlprim_result(arguments, what, precision, training))}
                 for column in columns[1:]:
-                    results[column] = common.attempt(f"{column} {label}", lambda: torch_result(
-                        arguments, what, precision, training, column.endswith("compiled")))
+                    results[column] = common.attempt(f"{column} {label}", lambda: best_result(peers[what, column]))
                 table.add(label, results)
             table.print(f"{'Training step with Adam' if training else 'Inference'}, {precision}")
             print(flush=True)

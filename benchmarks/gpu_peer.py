@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""One measurement of PyTorch on a CUDA device: what gpu.py starts for each network, precision and form.
+
+Prepares the network, with --compiled by torch.compile, which takes up to minutes and may run beside others that prepare
+themselves; says "ready"; and waits for a line on standard input. Then it measures, alone on the device, and prints
+{"ms": the median batch, "mib": the most that PyTorch has allocated}. With no line it ends without.
+"""
+import argparse
+import contextlib
+import json
+import sys
+
+import common
+
+
+@contextlib.contextmanager
+def precision_of(torch, precision):
+    """PyTorch as it is run in a precision."""
+    tf32 = precision != "fp32"
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+    if precision in ("fp32", "tf32"):
+        yield
+    else:
+        with torch.autocast("cuda", dtype=torch.float16 if precision == "fp16" else torch.bfloat16):
+            yield
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("net")
+    parser.add_argument("--batch", type=int, required=True)
+    parser.add_argument("--size", type=int, help="of images, where not the network's own")
+    parser.add_argument("--precision", required=True, choices=["fp32", "tf32", "fp16", "bf16"])
+    parser.add_argument("--training", action="store_true")
+    parser.add_argument("--channels-last", action="store_true")
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("-i", "--iterations", type=int, required=True)
+    parser.add_argument("-w", "--warmup", type=int, required=True)
+    arguments = parser.parse_args()
+    import torch
+    cudnn = torch.backends.cudnn
+    with precision_of(torch, arguments.precision):
+        run = common.torch_batch(arguments.net, arguments.batch, arguments.training, "cuda", arguments.channels_last,
+                                 arguments.compiled, arguments.size, arguments.precision == "fp16")
+        if arguments.compiled:
+            # cuDNN must not choose its algorithms by times taken beside others; what is chosen is kept by its settings,
+            # so that these ones leave the choice open.
+            cudnn.benchmark, cudnn.deterministic = False, True
+            run()
+            torch.cuda.empty_cache()
+        print("ready", flush=True)
+        if not sys.stdin.readline():
+            return
+        cudnn.benchmark, cudnn.deterministic = True, False
+        torch.cuda.reset_peak_memory_stats()
+        ms = common.median_ms(run, arguments.iterations, arguments.warmup)
+    print(json.dumps({"ms": ms, "mib": torch.cuda.max_memory_allocated() / (1 << 20)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
