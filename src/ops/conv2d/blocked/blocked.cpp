@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// conv2d.blocked and conv2d_backward_data.blocked: direct convolution and its data gradient on CPUs
+// over blocked activations and packed weights (kernels/conv2d/blocked.cl). Channels of a group must
+// fill blocks where there are several groups.
+#include "ops/conv2d/blocked/blocked.hpp"
+#include "base/text.hpp"
+#include "ops/conv2d/engines.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+class Blocked : public Engine {
+  public:
+    explicit Blocked(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.blocked" : "conv2d.blocked";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_subsample.cl",
+                "common/vectors.clh", "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        const Geometry g = Geometry::of(problem);
+        const int v = device.vector_width;
+        if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
+            return Verdict::no(cat("groups of ", g.group_in(), " input and ", g.group_out(),
+                                   " output channels do not fill vectors of ", v, " floats"));
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        const std::vector<DenseJob> all = jobs(problem);
+        std::uint64_t bytes = 0;
+        for (const DenseJob& job : all) bytes += packed_bytes(device, job);
+        choice.inputs[1] = Layout::packed(pack_tag(device, all), std::max<std::uint64_t>(bytes, 4));
+        if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
+        choice.outputs.assign(1, Layout::blocked(device.vector_width));
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        if (!subsampled(g)) return 0;
+        return static_cast<std::uint64_t>(4 * g.n * ceil_div(g.in, device.vector_width) *
+                                          device.vector_width * g.oh * g.ow);
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        const auto whole = [&](std::int64_t channels) {
+            const auto v = static_cast<double>(device.vector_width);
+            return static_cast<double>(ceil_div(channels, device.vector_width)) * v /
+                   static_cast<double>(channels);
+        };
+        return roofline_seconds(device, problem,
+                                g.flops() * whole(g.group_in()) * whole(g.group_out()), 0.7);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const int bias = !backward_ && has_bias(problem) ? 2 : -1;
+        std::uint64_t weight = 0;
+        const int y = static_cast<int>(problem.inputs.size());
+        const bool subsample = subsampled(Geometry::of(problem));
+        if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1);
+        for (const DenseJob& job : jobs(problem)) {
+            add_job(*launch, context, problem, job, subsample ? y + 1 : 0, 1, weight, bias, y);
+            weight += packed_bytes(context.traits(), job);
+        }
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        return pack_jobs(context, jobs(problem));
+    }
+
+  private:
+    std::vector<DenseJob> jobs(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        if (backward_) return backward_data_jobs(g);
+        return {forward_job(subsampled(g) ? without_stride(g) : g)};
+    }
+
+    // A 1x1 kernel with a stride leaves out most of x. Copying what it reads takes less time than
+    // it costs to read rows with gaps once for each group of output channels, in tiles that waste
+    // the end of each short row.
+    bool subsampled(const Geometry& g) const {
+        return !backward_ && g.kh == 1 && g.kw == 1 && g.sh * g.sw > 1 && g.pt == 0 && g.pl == 0 &&
+               (g.oh - 1) * g.sh < g.h && (g.ow - 1) * g.sw < g.w && g.group_out() >= 64;
+    }
+
+    static Geometry without_stride(Geometry g) {
+        g.h = g.oh;
+        g.w = g.ow;
+        g.sh = g.sw = 1;
+        return g;
+    }
+
+    static void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g,
+                                int to) {
+        const Traits& device = context.traits();
+        const std::int64_t rows = g.n * ceil_div(g.in, device.vector_width) * g.oh;
+        const std::int64_t rows_per_item =
+            std::max<std::int64_t>(1, rows / (8 * std::max(1, device.compute_units)));
+        const auto program =
+            conv_program(context, "blocked_subsample.cl", define("V", device.vector_width));
+        KernelCall call(program, "subsample", single_items(ceil_div(rows, rows_per_item)));
+        call.tensor("x", 0).tensor("y", to);
+        const std::pair<const char*, std::int64_t> scalars[] = {
+            {"rows", rows},     {"rows_per_item", rows_per_item},
+            {"x_h", g.h},       {"x_w", g.w},
+            {"out_h", g.oh},    {"out_w", g.ow},
+            {"stride_h", g.sh}, {"stride_w", g.sw}};
+        for (const auto& [name, value] : scalars)
+            call.scalar(name, static_cast<std::int32_t>(value));
+        launch.add(std::move(call));
+    }
+
+    bool backward_;
+};
+
+}  // namespace
+
+void add_blocked_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<Blocked>(false));
+    registry.add(std::make_unique<Blocked>(true));
+}
+
+}  // namespace dlprim::conv2d

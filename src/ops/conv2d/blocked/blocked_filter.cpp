@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+// conv2d_backward_filter.blocked and conv2d_backward_filter.blocked_first: gradients of convolution
+// weights on CPUs over blocked dy, and blocked x or, for few channels, plain x
+// (kernels/conv2d/blocked_filter.cl, blocked_first_filter.cl). Sums are taken by parts of the
+// batch, so that they stay exact and every core has work, and added up in order at the end.
+#include "base/text.hpp"
+#include "ops/conv2d/blocked/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
+                    std::int64_t pixels, std::int64_t sum_bytes) {
+    RowSplit split{};
+    split.rows = std::clamp<std::int64_t>(pixels / std::max<std::int64_t>(g.ow, 1), 1,
+                                          std::max<std::int64_t>(g.oh, 1));
+    split.chunks = ceil_div(std::max<std::int64_t>(g.oh, 1), split.rows);
+    // Some four work-items a core; partial sums in at most 64 MiB.
+    const std::int64_t wanted =
+        ceil_div(4 * std::max(1, device.compute_units), std::max<std::int64_t>(tiles, 1));
+    const std::int64_t room = (64 << 20) / std::max<std::int64_t>(sum_bytes * tiles, 1);
+    split.splits = std::max<std::int64_t>(1, std::min({wanted, room, g.n * split.chunks}));
+    return split;
+}
+
+namespace {
+
+Layout blocked_layout(const Traits& device) {
+    return Layout::blocked(device.vector_width);
+}
+
+class BlockedFilter : public Engine {
+  public:
+    std::string_view name() const override { return "conv2d_backward_filter.blocked"; }
+    std::string_view op() const override { return backward_filter_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked_filter.cl", "common/vectors.clh", "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        if (!problem.epilogue.empty())
+            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        const Geometry g = Geometry::of(problem);
+        const int v = device.vector_width;
+        if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
+            return Verdict::no(cat("groups of ", g.group_in(), " input and ", g.group_out(),
+                                   " output channels do not fill vectors of ", v, " floats"));
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) const override {
+        return {{{blocked_layout(device), blocked_layout(device)}, {Layout::plain()}}};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Plan p = plan_of(device, problem);
+        return static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        const double v = device.vector_width;
+        const double lanes = static_cast<double>(ceil_div(g.group_in(), device.vector_width) *
+                                                 ceil_div(g.group_out(), device.vector_width)) *
+                             v * v;
+        return roofline_seconds(
+            device, problem, g.flops() * lanes / static_cast<double>(g.group_in() * g.group_out()),
+            0.6);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Traits& device = context.traits();
+        const Plan p = plan_of(device, problem);
+        const Geometry& g = p.g;
+        const auto program = conv_program(context, "blocked_filter.cl",
+                                          define("V", device.vector_width) +
+                                              define("O", p.out_vectors) + define("I", p.in_lanes));
+        KernelCall call(program, "filter", single_items(p.split.splits * p.tiles));
+        call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
+        const std::pair<const char*, std::int64_t> scalars[] = {{"splits", p.split.splits},
+                                                                {"groups", g.groups},
+                                                                {"tile_out", p.tile_out},
+                                                                {"tile_in", p.tile_in},
+                                                                {"out_tiles", p.out_tiles},
+                                                                {"in_tiles", p.in_tiles},
+                                                                {"out_blocks", p.out_blocks},
+                                                                {"in_blocks", p.in_blocks},
+                                                                {"batch", g.n},
+                                                                {"chunks", p.split.chunks},
+                                                                {"chunk_rows", p.split.rows},
+                                                                {"x_h", g.h},
+                                                                {"x_w", g.w},
+                                                                {"out_h", g.oh},
+                                                                {"out_w", g.ow},
+                                                                {"kernel_h", g.kh},
+                                                                {"kernel_w", g.kw},
+                                                                {"stride_h", g.sh},
+                                                                {"stride_w", g.sw},
+                                                                {"pad_h", g.pt},
+                                                                {"pad_w", g.pl},
+                                                                {"dilate_h", g.dh},
+                                                                {"dilate_w", g.dw}};
+        for (const auto& [parameter, value] : scalars)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.check();
+        KernelCall sum(program, "filter_sum", single_items(g.groups * p.out_blocks * p.in_blocks));
+        sum.tensor("sums", 3).tensor("dw", 2);
+        const std::pair<const char*, std::int64_t> sum_scalars[] = {
+            {"splits", p.split.splits}, {"groups", g.groups},         {"out_blocks", p.out_blocks},
+            {"in_blocks", p.in_blocks}, {"group_out", g.group_out()}, {"group_in", g.group_in()},
+            {"taps", g.kh * g.kw}};
+        for (const auto& [parameter, value] : sum_scalars)
+            sum.scalar(parameter, static_cast<std::int32_t>(value));
+        sum.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call)).add(std::move(sum));
+        return launch;
+    }
+
+  private:
+    struct Plan {
+        Geometry g;  // a small image of a 1x1 convolution as one row
+        int out_vectors, in_lanes;
+        std::int64_t out_blocks, in_blocks, tile_out, tile_in, out_tiles, in_tiles, tiles,
+            sum_bytes;
+        RowSplit split;
+    };
+
+    static Plan plan_of(const Traits& device, const Problem& problem) {
+        Plan p{};
+        p.g = Geometry::of(problem);
+        if (p.g.pointwise() && p.g.h * p.g.w <= 256) {
+            p.g.w = p.g.ow = p.g.h * p.g.w;
+            p.g.h = p.g.oh = 1;
+        }
+        const int v = device.vector_width;
+        p.out_blocks = ceil_div(p.g.group_out(), v);
+        p.in_blocks = ceil_div(p.g.group_in(), v);
+        p.out_vectors = p.out_blocks > 1 ? 2 : 1;
+        p.in_lanes = p.out_vectors > 1 && v > 4 ? v / 2 : v;
+        const std::int64_t taps = p.g.kh * p.g.kw;
+        p.tile_out = std::min<std::int64_t>(p.out_blocks, 4);
+        p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 4 : 1);
+        p.out_tiles = ceil_div(p.out_blocks, p.tile_out);
+        p.in_tiles = ceil_div(p.in_blocks, p.tile_in);
+        p.tiles = p.g.groups * p.out_tiles * p.in_tiles;
+        p.sum_bytes = 4 * p.g.groups * p.out_blocks * p.in_blocks * taps * v * v;
+        p.split = split_rows(device, p.g, p.tiles, 128, ceil_div(p.sum_bytes, p.tiles));
+        return p;
+    }
+};
+
+class FirstFilter : public Engine {
+  public:
+    std::string_view name() const override { return "conv2d_backward_filter.blocked_first"; }
+    std::string_view op() const override { return backward_filter_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked_first_filter.cl", "common/vectors.clh", "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        if (!problem.epilogue.empty())
+            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        const Geometry g = Geometry::of(problem);
+        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        if (g.in >= device.vector_width)
+            return Verdict::no(
+                cat("it is made for fewer input channels than a vector has lanes, not ", g.in));
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) const override {
+        return {{{Layout::plain(), blocked_layout(device)}, {Layout::plain()}}};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Plan p = plan_of(device, problem);
+        return static_cast<std::uint64_t>(p.split.splits * (p.sum_bytes + p.scratch_bytes));
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.5);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Traits& device = context.traits();
+        const Plan p = plan_of(device, problem);
+        const Geometry& g = p.g;
+        const auto program =
+            conv_program(context, "blocked_first_filter.cl",
+                         define("V", device.vector_width) + define("O", p.out_vectors) +
+                             define("T", p.taps_at_once));
+        KernelCall call(program, "first_filter", single_items(p.split.splits));
+        call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
+        call.tensor_at("scratch", 3, static_cast<std::uint64_t>(p.split.splits * p.sum_bytes));
+        const std::pair<const char*, std::int64_t> scalars[] = {{"splits", p.split.splits},
+                                                                {"rows", g.n * g.oh},
+                                                                {"channels", g.in},
+                                                                {"x_h", g.h},
+                                                                {"x_w", g.w},
+                                                                {"out_blocks", p.out_blocks},
+                                                                {"out_h", g.oh},
+                                                                {"out_w", g.ow},
+                                                                {"kernel_h", g.kh},
+                                                                {"kernel_w", g.kw},
+                                                                {"stride_h", g.sh},
+                                                                {"stride_w", g.sw},
+                                                                {"pad_h", g.pt},
+                                                                {"pad_w", g.pl},
+                                                                {"dilate_h", g.dh},
+                                                                {"dilate_w", g.dw},
+                                                                {"row_length", p.row_length}};
+        for (const auto& [parameter, value] : scalars)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.check();
+        KernelCall sum(program, "first_filter_sum", single_items(p.out_blocks));
+        sum.tensor("sums", 3).tensor("dw", 2);
+        sum.scalar("splits", static_cast<std::int32_t>(p.split.splits));
+        sum.scalar("out", static_cast<std::int32_t>(g.out));
+        sum.scalar("taps", static_cast<std::int32_t>(g.in * g.kh * g.kw));
+        sum.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call)).add(std::move(sum));
+        return launch;
+    }
+
+  private:
+    struct Plan {
+        Geometry g;
+        int out_vectors, taps_at_once;
+        std::int64_t out_blocks, row_length, sum_bytes, scratch_bytes;  // bytes: of one split
+        RowSplit split;
+    };
+
+    static Plan plan_of(const Traits& device, const Problem& problem) {
+        Plan p{};
+        p.g = Geometry::of(problem);
+        const Geometry& g = p.g;
+        p.out_blocks = ceil_div(g.out, device.vector_width);
+        const int most = device.vector_registers >= 32 ? 4 : 2;
+        p.out_vectors = 1;
+        while (p.out_vectors < most && p.out_blocks % (2 * p.out_vectors) == 0) p.out_vectors *= 2;
+        const std::int64_t taps = g.in * g.kh * g.kw;
+        const std::int64_t registers = device.vector_registers >= 32 ? 28 : 12;
+        p.taps_at_once = static_cast<int>(std::clamp<std::int64_t>(
+            registers / p.out_vectors, 1, std::min<std::int64_t>(taps, 7)));
+        p.row_length = (g.ow - 1) * g.sw + (g.kw - 1) * g.dw + 1;
+        p.sum_bytes = 4 * p.out_blocks * device.vector_width * taps;
+        p.scratch_bytes = 4 * g.in * g.kh * p.row_length;
+        p.split = split_rows(device, g, 1, 1, p.sum_bytes);
+        return p;
+    }
+};
+
+}  // namespace
+
+void add_blocked_filter_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<FirstFilter>());
+    registry.add(std::make_unique<BlockedFilter>());
+}
+
+}  // namespace dlprim::conv2d

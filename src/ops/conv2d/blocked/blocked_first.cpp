@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// conv2d.blocked_first: convolution of a plain input of few channels into a blocked output, on
+// CPUs: a network's first layer (kernels/conv2d/blocked_first.cl).
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+// How an image's rows are shared out, and what they need.
+struct Plan {
+    Tile tile;
+    std::int64_t out_blocks, slabs, rows, row_items, items, row_length;
+};
+
+Plan plan_of(const Traits& device, const Geometry& g) {
+    Plan plan{};
+    plan.out_blocks = ceil_div(g.out, device.vector_width);
+    plan.tile = choose_tile(device, plan.out_blocks, g.ow);
+    plan.slabs = ceil_div(plan.out_blocks, plan.tile.blocks);
+    plan.rows = g.n * g.oh;
+    plan.row_items =
+        std::max<std::int64_t>(1, plan.rows / (16 * std::max(1, device.compute_units)));
+    plan.items = ceil_div(plan.rows, plan.row_items);
+    plan.row_items = ceil_div(plan.rows, plan.items);  // items of one size
+    plan.row_length = (g.ow - 1) * g.sw + (g.kw - 1) * g.dw + 1;
+    return plan;
+}
+
+class BlockedFirst : public Engine {
+  public:
+    std::string_view name() const override { return "conv2d.blocked_first"; }
+    std::string_view op() const override { return forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked_first.cl", "conv2d/blocked_pack.cl", "common/vectors.clh",
+                "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        const Geometry g = Geometry::of(problem);
+        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        if (g.in >= device.vector_width)
+            return Verdict::no(
+                cat("it is made for fewer input channels than a vector has lanes, not ", g.in));
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        const Geometry g = Geometry::of(problem);
+        const Plan plan = plan_of(device, g);
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
+        choice.inputs[0] = Layout::plain();
+        const std::int64_t lanes = plan.tile.blocks * device.vector_width;
+        const std::int64_t bytes = 4 * plan.slabs * lanes * g.in * g.kh * g.kw;
+        choice.inputs[1] =
+            Layout::packed(cat("conv2d.blocked_first:", lanes), static_cast<std::uint64_t>(bytes));
+        if (has_bias(problem)) choice.inputs[2] = Layout::plain();
+        choice.outputs.assign(1, Layout::blocked(device.vector_width));
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        const Plan plan = plan_of(device, g);
+        return static_cast<std::uint64_t>(4 * plan.items * g.in * g.kh * plan.row_length);
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.6);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Traits& device = context.traits();
+        const Geometry g = Geometry::of(problem);
+        const Plan plan = plan_of(device, g);
+        const bool bias = has_bias(problem);
+        const std::string options = define("V", device.vector_width) +
+                                    define("P", plan.tile.pixels) + define("O", plan.tile.blocks) +
+                                    define("STRIDE", g.sw);
+        const auto program = conv_program(context, "blocked_first.cl", options, problem.epilogue);
+        KernelCall call(program, "conv_first", single_items(plan.items));
+        const int y = static_cast<int>(problem.inputs.size());
+        call.tensor("x", 0)
+            .tensor("w", 1)
+            .tensor("bias", bias ? 2 : 0)
+            .tensor("y", y)
+            .tensor("scratch", y + 1);
+        bind_epilogue(call, problem.epilogue);
+        const std::pair<const char*, std::int64_t> scalars[] = {{"rows", plan.rows},
+                                                                {"row_items", plan.row_items},
+                                                                {"channels", g.in},
+                                                                {"x_h", g.h},
+                                                                {"x_w", g.w},
+                                                                {"out", g.out},
+                                                                {"out_blocks", plan.out_blocks},
+                                                                {"out_h", g.oh},
+                                                                {"out_w", g.ow},
+                                                                {"kernel_h", g.kh},
+                                                                {"kernel_w", g.kw},
+                                                                {"stride_h", g.sh},
+                                                                {"pad_h", g.pt},
+                                                                {"pad_w", g.pl},
+                                                                {"dilate_h", g.dh},
+                                                                {"dilate_w", g.dw},
+                                                                {"row_length", plan.row_length},
+                                                                {"has_bias", bias}};
+        for (const auto& [parameter, value] : scalars)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        const Geometry g = Geometry::of(problem);
+        auto launch = std::make_unique<KernelLaunch>();
+        add_packing(*launch, context, forward_job(g), 1, plan_of(context.traits(), g).tile.blocks,
+                    0);
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_blocked_first_engine(EngineRegistry& registry) {
+    registry.add(std::make_unique<BlockedFirst>());
+}
+
+}  // namespace dlprim::conv2d

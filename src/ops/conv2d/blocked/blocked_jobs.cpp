@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+// The launches of a dense job on a CPU: tile, work split, arguments.
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked/blocked.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+bool is_direct(const DenseJob& job) {
+    return job.kernel_h == 1 && job.kernel_w == 1 && job.stride_h == 1 && job.stride_w == 1 &&
+           job.pad_h == 0 && job.pad_w == 0 && job.row_step == 1 && job.column_step == 1 &&
+           job.out_h == job.x_h && job.out_w == job.x_w && job.y_h == job.x_h && job.y_w == job.x_w;
+}
+
+std::int64_t blocks_of(const Traits& device, std::int64_t channels) {
+    return ceil_div(channels, device.vector_width);
+}
+
+// How tiles are dealt out to work-items, and whether all slabs of one item's tiles come before the
+// next item's (slab_inner) or all items of one slab before the next slab.
+struct Sharing {
+    std::int64_t tiles_per_item;
+    bool slab_inner;
+};
+
+// Work-items enough for every core to end together, in the order that reads least from beyond a
+// core's second-level cache, of which x or the weights may fill half.
+Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
+                  std::int64_t slabs, std::int64_t slab_bytes) {
+    constexpr std::int64_t cache = 512 * 1024;
+    const std::int64_t wanted = 8 * std::max(1, device.compute_units);
+    const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
+    const std::int64_t columns = job.kernel_w <= 1 ? 1 : job.stride_w;
+    const std::int64_t tile_bytes = 4 * job.group_in * tile.pixels * columns *
+                                    std::min(job.stride_h, std::max<std::int64_t>(job.kernel_h, 1));
+    const std::int64_t fitting =
+        std::max<std::int64_t>(1, cache / std::max<std::int64_t>(tile_bytes, 1));
+    const std::int64_t inner_tiles = std::min(share, fitting);
+    const auto x_bytes = static_cast<double>(tiles * tile_bytes);
+    const auto weight_bytes = static_cast<double>(slabs / job.groups * slab_bytes);
+    const double passes = static_cast<double>(slabs) / static_cast<double>(job.groups);
+    const double outer = weight_bytes + x_bytes * (x_bytes <= cache ? 1 : passes);
+    const double inner =
+        x_bytes +
+        weight_bytes *
+            (weight_bytes <= cache ? 1 : static_cast<double>(ceil_div(tiles, inner_tiles)));
+    // Items of one size, lest one core gets the whole ones and another the remainders.
+    const auto even = [&](std::int64_t most) { return ceil_div(tiles, ceil_div(tiles, most)); };
+    return inner <= outer ? Sharing{even(inner_tiles), true} : Sharing{even(share), false};
+}
+
+Tile job_tile(const Traits& device, const DenseJob& job) {
+    return choose_tile(device, blocks_of(device, job.group_out), job.out_w);
+}
+
+}  // namespace
+
+Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
+    // Registers hold blocks*pixels accumulators, a weight vector a block and a splat, which AVX-512
+    // can take from memory.
+    const int registers = device.vector_registers;
+    Tile best{1, 1};
+    double best_cost = std::numeric_limits<double>::infinity();
+    // Few sizes, so that few programs are compiled.
+    const std::int64_t width = std::max<std::int64_t>(out_w, 1);
+    for (const int blocks : {1, 2, 3, 4})
+        for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
+            if (blocks == 3 && registers >= 32) continue;  // gains where three fill the registers
+            if (pixels > width || blocks * pixels > 28 ||
+                blocks * (pixels + 1) + 1 > registers + (registers >= 32 && pixels < 8))
+                continue;
+            // Cycles a lane: two multiply-adds each, two loads each, and four deep in latency.
+            const double lane =
+                std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
+            const double cost =
+                lane * static_cast<double>(ceil_div(width, pixels) * ceil_div(out_blocks, blocks));
+            if (cost < best_cost * 0.999) {
+                best_cost = cost;
+                best = {blocks, pixels};
+            }
+        }
+    return best;
+}
+
+Verdict blocked_verdict(const Traits& device, const Problem& problem) {
+    if (!device.wide_vectors)
+        return Verdict::no("it is made for CPUs: the device has no wide vectors");
+    if (device.vector_width != 4 && device.vector_width != 8 && device.vector_width != 16)
+        return Verdict::no(
+            cat("it needs vectors of 4, 8 or 16 floats, the device has ", device.vector_width));
+    for (const std::vector<Operand>* side : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *side) {
+            if (operand.dtype != DType::f32)
+                return Verdict::no(cat("it computes float, not ", name_of(operand.dtype)));
+            if (operand.shape.numel() >= std::int64_t(1) << 40)
+                return Verdict::no("a tensor is too large for its index arithmetic");
+        }
+    return Verdict::yes();
+}
+
+std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
+                                      const std::string& options, const Epilogue& epilogue) {
+    const std::string path = cat("conv2d/", file);
+    const int lanes = context.traits().vector_width;
+    return context.build({path, with_epilogue(kernel_source(path), epilogue, lanes), options});
+}
+
+NDRange single_items(std::int64_t items) {
+    return group_range(items, 1);
+}
+
+std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {
+    const Tile tile = job_tile(device, job);
+    const std::int64_t slabs = job.groups * ceil_div(blocks_of(device, job.group_out), tile.blocks);
+    const std::int64_t lanes =
+        std::int64_t(device.vector_width) * device.vector_width * tile.blocks;
+    return static_cast<std::uint64_t>(slabs * blocks_of(device, job.group_in) * job.kernel_h *
+                                      job.kernel_w * lanes) *
+           4;
+}
+
+std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
+    std::string tag = cat("conv2d.blocked:", device.vector_width, 'x');
+    for (const DenseJob& job : jobs)
+        tag += cat(job.groups, 'g', job.weight_out, 'o', job_tile(device, job).blocks, 'h',
+                   job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/',
+                   job.w_step, ';');
+    return tag;
+}
+
+void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
+                 int tile_blocks, std::uint64_t at) {
+    const int v = context.traits().vector_width;
+    const auto program =
+        conv_program(context, "blocked_pack.cl",
+                     define("IN_LANES", in_lanes) + define("OUT_LANES", tile_blocks * v));
+    const std::int64_t group_slabs = ceil_div(ceil_div(job.group_out, v), tile_blocks);
+    const std::int64_t in_blocks = ceil_div(job.group_in, in_lanes);
+    KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
+    call.tensor("w", 0).tensor_at("packed", 1, at);
+    const std::pair<const char*, std::int64_t> scalars[] = {{"group_slabs", group_slabs},
+                                                            {"in_blocks", in_blocks},
+                                                            {"group_out", job.group_out},
+                                                            {"group_in", job.group_in},
+                                                            {"stride_group", job.weight_group},
+                                                            {"stride_out", job.weight_out},
+                                                            {"stride_in", job.weight_in},
+                                                            {"kernel_h", job.kernel_h},
+                                                            {"kernel_w", job.kernel_w},
+                                                            {"kernel_w_full", job.weight_w},
+                                                            {"h0", job.h0},
+                                                            {"h_step", job.h_step},
+                                                            {"w0", job.w0},
+                                                            {"w_step", job.w_step}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.check();
+    launch.add(std::move(call));
+}
+
+std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs) {
+    const Traits& device = context.traits();
+    auto launch = std::make_unique<KernelLaunch>();
+    std::uint64_t at = 0;
+    for (const DenseJob& job : jobs) {
+        if (job.kernel_h * job.kernel_w == 0) continue;
+        add_packing(*launch, context, job, device.vector_width, job_tile(device, job).blocks, at);
+        at += packed_bytes(device, job);
+    }
+    return launch;
+}
+
+void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+             const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y) {
+    const Traits& device = context.traits();
+    const int v = device.vector_width;
+    const Tile tile = job_tile(device, job);
+    const bool direct = is_direct(job);
+    const std::int64_t in_blocks = blocks_of(device, job.group_in);
+    const std::int64_t out_blocks = blocks_of(device, job.group_out);
+    const std::int64_t group_slabs = ceil_div(out_blocks, tile.blocks),
+                       slabs = job.groups * group_slabs;
+    const std::int64_t rows = job.n * job.out_h, tile_columns = ceil_div(job.out_w, tile.pixels);
+    const std::int64_t tiles = rows * tile_columns;
+
+    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
+    const auto [tiles_per_item, slab_inner] =
+        share_out(device, job, tile, tiles, slabs, block_bytes * in_blocks);
+    const std::int64_t items = ceil_div(tiles, tiles_per_item);
+    // Weights of a chunk and the pixels of an item share the second-level cache. And the error of a
+    // sum grows with its length: of 4608 terms added in one go it is four times that of 256.
+    const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
+    const std::int64_t cached =
+        (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
+    const std::int64_t most =
+        std::clamp<std::int64_t>(std::min(cached, 256 / (v * taps)), 1, in_blocks);
+    const std::int64_t chunk = ceil_div(in_blocks, ceil_div(in_blocks, most));
+
+    const std::int64_t step = job.stride_w;
+    const std::int64_t span =
+        (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
+    const std::int64_t room =
+        (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 16) * 16;
+    const std::string options = define("V", v) + define("P", tile.pixels) +
+                                define("O", tile.blocks) + define("S", direct ? 1 : step) +
+                                define("DIRECT", direct) + define("XS", direct ? 1 : room);
+    const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
+    KernelCall call(program, "conv", single_items(items * slabs));
+    call.tensor("x", x).tensor_at("w", w, weight_bytes).tensor("y", y);
+    call.tensor("bias", bias >= 0 ? bias : x);
+    bind_epilogue(call, problem.epilogue);
+    const std::pair<const char*, std::int64_t> scalars[] = {{"rows", rows},
+                                                            {"tile_columns", tile_columns},
+                                                            {"tiles_per_item", tiles_per_item},
+                                                            {"items", items},
+                                                            {"slabs", slabs},
+                                                            {"slab_inner", slab_inner},
+                                                            {"group_slabs", group_slabs},
+                                                            {"group_out", job.group_out},
+                                                            {"in_blocks", in_blocks},
+                                                            {"chunk", chunk},
+                                                            {"x_blocks", job.groups * in_blocks},
+                                                            {"x_h", job.x_h},
+                                                            {"x_w", job.x_w},
+                                                            {"out_blocks", out_blocks},
+                                                            {"y_blocks", job.groups * out_blocks},
+                                                            {"y_h", job.y_h},
+                                                            {"y_w", job.y_w},
+                                                            {"y_row0", job.row0},
+                                                            {"y_column0", job.column0},
+                                                            {"y_row_step", job.row_step},
+                                                            {"y_column_step", job.column_step},
+                                                            {"has_bias", bias >= 0},
+                                                            {"out_h", job.out_h},
+                                                            {"out_w", job.out_w},
+                                                            {"kernel_h", job.kernel_h},
+                                                            {"kernel_w", job.kernel_w},
+                                                            {"stride_h", job.stride_h},
+                                                            {"stride_w", job.stride_w},
+                                                            {"pad_h", job.pad_h},
+                                                            {"pad_w", job.pad_w},
+                                                            {"dilate_h", job.dilate_h},
+                                                            {"dilate_w", job.dilate_w},
+                                                            {"span", span}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.check();
+    launch.add(std::move(call));
+}
+
+}  // namespace dlprim::conv2d

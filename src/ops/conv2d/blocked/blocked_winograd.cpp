@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolutions of stride 1
+// and their data gradients on CPUs by Winograd's F(4x4, 3x3), or F(4x2, 3x3), which rounds less
+// (kernels/conv2d/blocked_winograd.cl).
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/blocked/blocked.hpp"
+#include "ops/conv2d/engines.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+// Pixels of a tile.
+struct Size {
+    std::int64_t rows, columns;
+
+    std::int64_t span_h() const { return rows + 2; }
+    std::int64_t span_w() const { return columns + 2; }
+    std::int64_t points() const { return span_h() * span_w(); }
+};
+
+// How a problem is cut up: see the kernel.
+struct Plan {
+    Size size;
+    Tile tile;  // blocks of output channels by tiles of pixels in registers
+    std::int64_t in_blocks, out_blocks, slabs;
+    std::int64_t tile_rows, tile_columns, tiles;
+    std::int64_t group_tiles, splits, tasks, items;
+    std::int64_t v_row, m_row;  // floats
+    double seconds;
+};
+
+std::int64_t odd(std::int64_t vectors) {
+    return vectors | 1;
+}
+
+// Seconds of a plan, its tile and groups set, and the rest of its numbers. The constants were
+// fitted on a CPU with AVX-512, on the scale of the direct engine's estimate.
+void settle(const Traits& device, Plan& plan) {
+    const int v = device.vector_width;
+    const auto [blocks, pixels] = plan.tile;
+    const std::int64_t cores = std::max(1, device.compute_units);
+    plan.slabs = ceil_div(plan.out_blocks, blocks);
+    plan.tasks = ceil_div(plan.tiles, plan.group_tiles) * plan.splits;
+    plan.v_row = odd(plan.in_blocks * plan.group_tiles) * v;
+    plan.m_row = odd(blocks * plan.group_tiles) * v;
+    // Several a core, so that cores end together, as long as that takes little memory.
+    const std::int64_t part = 4 * plan.size.points() * (plan.v_row + plan.m_row);
+    plan.items = std::min(plan.tasks, cores * std::clamp<std::int64_t>((4 << 20) / part, 1, 4));
+
+    const double flops = std::max(1.0, device.gflops) * 1e9 * 0.75 / static_cast<double>(cores);
+    const double bytes = std::max(1.0, device.gbytes_per_s) * 1e9 / static_cast<double>(cores);
+    const std::int64_t slabs = ceil_div(plan.slabs, plan.splits), points = plan.size.points();
+    // As in choose_tile(): cycles of an input lane, of 4 * v flops each.
+    const double lane = std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
+    const auto lanes =
+        static_cast<double>(points * plan.in_blocks * v * slabs * (plan.group_tiles / pixels));
+    const auto transforms =
+        static_cast<double>(plan.group_tiles * (plan.in_blocks + slabs * blocks));
+    const auto weights = static_cast<double>(4 * points * plan.in_blocks * v * v * blocks);
+    const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
+    const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
+    const auto slabs_here = static_cast<double>(slabs);
+    double task =
+        lane * lanes * 4 * v / flops + transforms * 42 * static_cast<double>(points) * v / flops;
+    // What does not stay in the second-level cache, which is small on processors without AVX-512,
+    // comes from the third, or from memory.
+    const double cache = v >= 16 ? 1 << 20 : 1 << 19;
+    const double third_rate = v >= 16 ? 5 : 2.6;
+    constexpr double third = 4 << 20, beyond = 16 << 20;
+    const double all_weights = weights * static_cast<double>(plan.slabs);
+    if (all_weights + v_bytes + m_bytes > cache)
+        task += weights * slabs_here /
+                (bytes * (all_weights > beyond  ? 0.85
+                          : all_weights > third ? 1.3
+                                                : third_rate));
+    if (v_bytes + m_bytes > cache) task += v_bytes * (slabs_here + 2) / (bytes * 2.6);
+    plan.seconds = task * static_cast<double>(ceil_div(plan.tasks, cores));
+}
+
+// The plan that the model finds fastest.
+Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
+    const int v = device.vector_width;
+    Plan plan{};
+    plan.size = size;
+    plan.in_blocks = ceil_div(job.group_in, v);
+    plan.out_blocks = ceil_div(job.group_out, v);
+    plan.tile_rows = ceil_div(job.out_h, size.rows);
+    plan.tile_columns = ceil_div(job.out_w, size.columns);
+    plan.tiles = job.n * plan.tile_rows * plan.tile_columns;
+    Plan best{};
+    best.seconds = std::numeric_limits<double>::infinity();
+    const int registers = device.vector_registers;
+    for (const int blocks : {1, 2, 4})
+        for (const int pixels : {1, 2, 4, 6, 8, 10, 12, 14}) {
+            if (blocks * pixels > 28 || blocks * (pixels + 1) + 1 > registers ||
+                (pixels > 1 && pixels > plan.tiles))
+                continue;
+            for (const std::int64_t panels : {1, 2, 3, 4, 6, 8, 10, 12, 16}) {
+                const std::int64_t groups = ceil_div(plan.tiles, panels * pixels);
+                plan.tile = {blocks, pixels};
+                // Groups of one size.
+                plan.group_tiles = ceil_div(ceil_div(plan.tiles, groups), pixels) * pixels;
+                for (const std::int64_t splits : {1, 2, 4, 8, 16}) {
+                    if (splits > ceil_div(plan.out_blocks, blocks)) continue;
+                    plan.splits = splits;
+                    settle(device, plan);
+                    if (plan.seconds < best.seconds) best = plan;
+                }
+            }
+        }
+    return best;
+}
+
+class BlockedWinograd : public Engine {
+  public:
+    explicit BlockedWinograd(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.blocked_winograd" : "conv2d.blocked_winograd";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl",
+                "common/vectors.clh", "common/winograd.clh", "common/repeat.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        const Geometry g = Geometry::of(problem);
+        if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
+            return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
+        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        if (g.in < device.vector_width && g.out < device.vector_width)
+            return Verdict::no("the channels fill no vector");
+        return Verdict::yes();
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        const int v = device.vector_width;
+        const DenseJob job = job_of(problem);
+        const Size size = size_of(problem);
+        const Plan plan = plan_of(device, job, size);
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
+        const std::int64_t bytes =
+            4 * size.points() * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
+        choice.inputs[1] =
+            Layout::packed(cat("conv2d.blocked_winograd:", size.rows, 'x', size.columns, ',', v,
+                               'o', plan.tile.blocks, backward_ ? "b" : "f"),
+                           static_cast<std::uint64_t>(bytes));
+        if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
+        choice.outputs.assign(1, Layout::blocked(v));
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning&) const override {
+        const Plan plan = plan_of(device, job_of(problem), size_of(problem));
+        return static_cast<std::uint64_t>(4 * plan.items * plan.size.points() *
+                                          (plan.v_row + plan.m_row));
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return std::max(plan_of(device, job_of(problem), size_of(problem)).seconds,
+                        roofline_seconds(device, problem, 0, 1)) +
+               device.launch_us * 1e-6;
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Traits& device = context.traits();
+        const DenseJob job = job_of(problem);
+        const Plan plan = plan_of(device, job, size_of(problem));
+        const bool bias = !backward_ && has_bias(problem);
+        const auto program = conv_program(context, "blocked_winograd.cl", options_of(device, plan),
+                                          problem.epilogue);
+        KernelCall call(program, "winograd", single_items(plan.items));
+        const int y = static_cast<int>(problem.inputs.size());
+        call.tensor("x", 0).tensor("w", 1).tensor("bias", bias ? 2 : 0);
+        call.tensor("y", y).tensor("scratch", y + 1);
+        bind_epilogue(call, problem.epilogue);
+        const std::pair<const char*, std::int64_t> scalars[] = {{"items", plan.items},
+                                                                {"tasks", plan.tasks},
+                                                                {"splits", plan.splits},
+                                                                {"slabs", plan.slabs},
+                                                                {"group_tiles", plan.group_tiles},
+                                                                {"v_row", plan.v_row},
+                                                                {"m_row", plan.m_row},
+                                                                {"tiles", plan.tiles},
+                                                                {"tile_rows", plan.tile_rows},
+                                                                {"tile_columns", plan.tile_columns},
+                                                                {"in_blocks", plan.in_blocks},
+                                                                {"out", job.group_out},
+                                                                {"out_blocks", plan.out_blocks},
+                                                                {"x_h", job.x_h},
+                                                                {"x_w", job.x_w},
+                                                                {"y_h", job.y_h},
+                                                                {"y_w", job.y_w},
+                                                                {"pad_h", job.pad_h},
+                                                                {"pad_w", job.pad_w},
+                                                                {"has_bias", bias}};
+        for (const auto& [parameter, value] : scalars)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        const DenseJob job = job_of(problem);
+        const Plan plan = plan_of(context.traits(), job, size_of(problem));
+        const auto program =
+            conv_program(context, "blocked_winograd_pack.cl",
+                         define("V", context.traits().vector_width) +
+                             define("O", plan.tile.blocks) + size_options(plan.size));
+        KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
+        call.tensor("w", 0).tensor("packed", 1);
+        const std::pair<const char*, std::int64_t> scalars[] = {
+            {"in_blocks", plan.in_blocks}, {"out", job.group_out},
+            {"in", job.group_in},          {"stride_out", job.weight_out},
+            {"stride_in", job.weight_in},  {"h0", job.h0},
+            {"h_step", job.h_step * 3},    {"w0", job.w0},
+            {"w_step", job.w_step}};
+        for (const auto& [parameter, value] : scalars)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+  private:
+    DenseJob job_of(const Problem& problem) const {
+        const Geometry g = Geometry::of(problem);
+        return backward_ ? backward_data_jobs(g).at(0) : forward_job(g);
+    }
+    static std::string options_of(const Traits& device, const Plan& plan) {
+        return define("V", device.vector_width) + define("P", plan.tile.pixels) +
+               define("O", plan.tile.blocks) + size_options(plan.size);
+    }
+    static std::string size_options(const Size& size) {
+        return define("ROWS", size.rows) + define("COLUMNS", size.columns) +
+               define("SPAN_H", size.span_h()) + define("SPAN_W", size.span_w());
+    }
+    Size size_of(const Problem& problem) const {
+        // Batch norms amplify what forward layers round: in training a net as deep as inception_v3
+        // would leave its bounds with the larger tile.
+        return !backward_ && problem.phase == Phase::training ? Size{4, 2} : Size{4, 4};
+    }
+
+    bool backward_;
+};
+
+}  // namespace
+
+void add_blocked_winograd_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<BlockedWinograd>(false));
+    registry.add(std::make_unique<BlockedWinograd>(true));
+}
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// conv2d.host, conv2d_backward_data.host, conv2d_backward_filter.host: convolutions on the host as
+// matrix products whose panels are packed straight from the images (host_patches.hpp), or as direct
+// loops where a group has one input channel.
+#include "base/text.hpp"
+#include "engine/host_gemm.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/host/host_depthwise.hpp"
+#include "ops/conv2d/host/host_patches.hpp"
+#include "ops/conv2d/options.hpp"
+
+namespace dlprim::conv2d {
+
+namespace {
+
+using Operands = std::span<const BufferRef>;
+
+float* floats(const BufferRef& operand) {
+    return reinterpret_cast<float*>(operand.host());
+}
+
+HostLaunch::Work forward_work(const Problem& problem) {
+    const bool bias = has_bias(problem);
+    return [g = Geometry::of(problem), gather = forward_gather(Geometry::of(problem)),
+            stages = problem.epilogue, bias,
+            result = problem.inputs.size()](HostPool& pool, Operands operands) {
+        const HostEpilogue epilogue(stages, operands);
+        const float *x = floats(operands[0]), *weight = floats(operands[1]);
+        const float* b = bias ? floats(operands[2]) : nullptr;
+        float* y = floats(operands[result]);
+        if (g.group_in() == 1) return depthwise_forward(pool, g, x, weight, b, epilogue, y);
+        const std::int64_t k = gather.depth();
+        host_gemm(pool, g.groups, gather.results, gather.columns(), k,
+                  GemmMatrix(weight, k, 1, gather.results * k), PatchSource(gather, x),
+                  PlaneSink(gather, y, b, epilogue));
+    };
+}
+
+HostLaunch::Work backward_data_work(const Problem& problem) {
+    return [g = Geometry::of(problem), gathers = backward_data_gathers(Geometry::of(problem)),
+            stages = problem.epilogue,
+            result = problem.inputs.size()](HostPool& pool, Operands operands) {
+        const HostEpilogue epilogue(stages, operands);
+        const float *dy = floats(operands[0]), *weight = floats(operands[1]);
+        float* dx = floats(operands[result]);
+        if (g.group_in() == 1) return depthwise_backward_data(pool, g, dy, weight, epilogue, dx);
+        for (const Gather& gather : gathers)
+            host_gemm(pool, g.groups, gather.results, gather.columns(), gather.depth(),
+                      TransposedWeightSource(gather, g.kh * g.kw, weight), PatchSource(gather, dy),
+                      PlaneSink(gather, dx, nullptr, epilogue));
+    };
+}
+
+HostLaunch::Work backward_filter_work(const Problem& problem) {
+    return [g = Geometry::of(problem), gather = forward_gather(Geometry::of(problem)),
+            result = problem.inputs.size()](HostPool& pool, Operands operands) {
+        const float *x = floats(operands[0]), *dy = floats(operands[1]);
+        float* dweight = floats(operands[result]);
+        if (g.group_in() == 1) return depthwise_backward_filter(pool, g, x, dy, dweight);
+        const std::int64_t columns = gather.depth();
+        host_gemm(pool, g.groups, g.group_out(), columns, gather.columns(),
+                  OutputGradientSource(g, dy), TransposedPatchSource(gather, x),
+                  GemmMatrixSink(dweight, columns, g.group_out() * columns, 1, 0));
+    };
+}
+
+class Host : public Engine {
+  public:
+    using Make = HostLaunch::Work (*)(const Problem&);
+    Host(const char* engine_name, const char* op_type, Make make)
+        : name_(engine_name), op_(op_type), make_(make) {}
+
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return op_; }
+    bool on_host() const override { return true; }
+
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        for (const auto* operands : {&problem.inputs, &problem.outputs})
+            for (const Operand& operand : *operands)
+                if (operand.dtype != DType::f32)
+                    return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+        if (op_ == backward_filter_type && !problem.epilogue.empty())
+            return Verdict::no("takes no epilogue");
+        return Verdict::yes();
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.5);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
+                                  const Tuning&) const override {
+        return std::make_unique<HostLaunch>(make_(problem));
+    }
+
+  private:
+    std::string_view name_, op_;
+    Make make_;
+};
+
+}  // namespace
+
+void add_host_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<Host>("conv2d.host", forward_type, forward_work));
+    registry.add(std::make_unique<Host>("conv2d_backward_data.host", backward_data_type,
+                                        backward_data_work));
+    registry.add(std::make_unique<Host>("conv2d_backward_filter.host", backward_filter_type,
+                                        backward_filter_work));
+}
+
+}  // namespace dlprim::conv2d

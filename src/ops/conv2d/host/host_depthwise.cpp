@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// Depthwise convolution on the host: every tap is a multiply-add of a row of one plane with a row
+// of another, over the columns where both exist.
+#include "ops/conv2d/host/host_depthwise.hpp"
+
+#include <algorithm>
+
+// Row loops are compiled for several processors and chosen when the library is loaded. The choice
+// runs before a sanitizer is ready, so those builds do without.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define DLPRIM_ROW_LOOP                                                             \
+    __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), \
+                   optimize("O"                                                     \
+                            "3")))
+#else
+#define DLPRIM_ROW_LOOP
+#endif
+
+namespace dlprim::conv2d {
+
+namespace {
+
+using std::int64_t;
+
+// to[i * to_step] += f * from[i * from_step].
+DLPRIM_ROW_LOOP void add_row(float* to, int64_t to_step, const float* from, int64_t from_step,
+                             float f, int64_t count) {
+    if (to_step == 1 && from_step == 1)
+        for (int64_t i = 0; i < count; ++i) to[i] += f * from[i];
+    else
+        for (int64_t i = 0; i < count; ++i) to[i * to_step] += f * from[i * from_step];
+}
+
+// Sum of a[i * a_step] * b[i], in sixteen running sums.
+DLPRIM_ROW_LOOP float row_dot(const float* a, int64_t a_step, const float* b, int64_t count) {
+    float sums[16] = {};
+    int64_t i = 0;
+    for (; i + 16 <= count; i += 16)
+        for (int j = 0; j < 16; ++j) sums[j] += a[(i + j) * a_step] * b[i + j];
+    float tail = 0;
+    for (; i < count; ++i) tail += a[i * a_step] * b[i];
+    for (int half = 8; half > 0; half /= 2)
+        for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+    return sums[0] + tail;
+}
+
+// Output positions along one dimension whose tap lies in the image.
+struct Span {
+    int64_t begin, end;
+};
+Span valid(int64_t tap, int64_t stride, int64_t size, int64_t outputs) {
+    const int64_t begin = tap >= 0 ? 0 : (-tap + stride - 1) / stride;
+    const int64_t end = tap >= size ? 0 : (size - tap + stride - 1) / stride;
+    const int64_t b = std::min(begin, outputs);
+    return {b, std::clamp(end, b, outputs)};
+}
+
+// Calls visit(kernel element, output row, input row, columns) for every tap and output row that
+// meet.
+template <typename Visit>
+void for_each_row(const Geometry& g, const Visit& visit) {
+    for (int64_t ky = 0; ky < g.kh; ++ky) {
+        const Span rows = valid(ky * g.dh - g.pt, g.sh, g.h, g.oh);
+        for (int64_t kx = 0; kx < g.kw; ++kx) {
+            const Span columns = valid(kx * g.dw - g.pl, g.sw, g.w, g.ow);
+            if (columns.begin == columns.end) continue;
+            for (int64_t y = rows.begin; y < rows.end; ++y)
+                visit(ky * g.kw + kx, y, y * g.sh - g.pt + ky * g.dh, kx * g.dw - g.pl, columns);
+        }
+    }
+}
+
+}  // namespace
+
+void depthwise_forward(HostPool& pool, const Geometry& g, const float* x, const float* weight,
+                       const float* bias, const HostEpilogue& epilogue, float* y) {
+    const int64_t area = g.oh * g.ow;
+    pool.parallel_for(g.n * g.out, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+            const int64_t o = plane % g.out, n = plane / g.out;
+            const float* from = x + (n * g.in + o / g.group_out()) * g.h * g.w;
+            const float* taps = weight + o * g.kh * g.kw;
+            float* to = y + plane * area;
+            std::fill_n(to, area, bias ? bias[o] : 0.0f);
+            for_each_row(g, [&](int64_t tap, int64_t oy, int64_t iy, int64_t dx, Span c) {
+                add_row(to + oy * g.ow + c.begin, 1, from + iy * g.w + c.begin * g.sw + dx, g.sw,
+                        taps[tap], c.end - c.begin);
+            });
+            if (!epilogue.empty()) epilogue.apply(to, plane * area, area);
+        }
+    });
+}
+
+void depthwise_backward_data(HostPool& pool, const Geometry& g, const float* dy,
+                             const float* weight, const HostEpilogue& epilogue, float* dx) {
+    const int64_t area = g.h * g.w;
+    pool.parallel_for(g.n * g.in, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t plane = begin; plane < end; ++plane) {
+            const int64_t channel = plane % g.in, n = plane / g.in;
+            float* to = dx + plane * area;
+            std::fill_n(to, area, 0.0f);
+            for (int64_t i = 0; i < g.group_out(); ++i) {
+                const int64_t o = channel * g.group_out() + i;
+                const float* from = dy + (n * g.out + o) * g.oh * g.ow;
+                const float* taps = weight + o * g.kh * g.kw;
+                for_each_row(g, [&](int64_t tap, int64_t oy, int64_t iy, int64_t d, Span c) {
+                    add_row(to + iy * g.w + c.begin * g.sw + d, g.sw, from + oy * g.ow + c.begin, 1,
+                            taps[tap], c.end - c.begin);
+                });
+            }
+            if (!epilogue.empty()) epilogue.apply(to, plane * area, area);
+        }
+    });
+}
+
+void depthwise_backward_filter(HostPool& pool, const Geometry& g, const float* x, const float* dy,
+                               float* dweight) {
+    const int64_t area = g.kh * g.kw;
+    pool.parallel_for(g.out * area, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; ++at) {
+            const int64_t o = at / area, ky = at % area / g.kw, kx = at % g.kw;
+            const Span rows = valid(ky * g.dh - g.pt, g.sh, g.h, g.oh);
+            const Span columns = valid(kx * g.dw - g.pl, g.sw, g.w, g.ow);
+            const int64_t count = columns.end - columns.begin;
+            double sum = 0;
+            for (int64_t n = 0; n < g.n && count > 0; ++n) {
+                const float* image = x + (n * g.in + o / g.group_out()) * g.h * g.w;
+                const float* gradient = dy + (n * g.out + o) * g.oh * g.ow;
+                for (int64_t y = rows.begin; y < rows.end; ++y)
+                    sum += static_cast<double>(row_dot(image + (y * g.sh - g.pt + ky * g.dh) * g.w +
+                                                           columns.begin * g.sw - g.pl + kx * g.dw,
+                                                       g.sw, gradient + y * g.ow + columns.begin,
+                                                       count));
+            }
+            dweight[at] = static_cast<float>(sum);
+        }
+    });
+}
+
+}  // namespace dlprim::conv2d

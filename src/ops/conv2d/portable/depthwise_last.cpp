@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// conv2d.depthwise_last, conv2d_backward_data.depthwise_last and
+// conv2d_backward_filter.depthwise_last: depthwise convolutions and their gradients over images of
+// float, half or bfloat16 whose channels lie last (kernels/conv2d/depthwise_last.cl,
+// depthwise_last_filter.cl).
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/dense_job.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/matrix/wgmma_half.hpp"
+#include "ops/conv2d/portable/implicit_gemm.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/depthwise_last.cl";
+constexpr const char* filter_path = "conv2d/depthwise_last_filter.cl";
+constexpr const char* stored_path = "common/stored_fours.clh";
+constexpr std::int64_t most_taps = 25, most_span = 16;
+constexpr std::int64_t filter_items = 256;
+
+Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, bool output) {
+    if (const Verdict verdict = half_storage_verdict(problem, images, output); !verdict)
+        return verdict;
+    Problem sizes = problem;
+    for (auto* operands : {&sizes.inputs, &sizes.outputs})
+        for (Operand& operand : *operands) operand.dtype = DType::f32;
+    if (const Verdict verdict = index_verdict(sizes); !verdict) return verdict;
+    const Geometry g = Geometry::of(problem);
+    if (g.group_in() != 1 || g.group_out() != 1)
+        return Verdict::no("it takes groups of one channel in and one out");
+    if (g.in % 4 != 0) return Verdict::no(cat("it takes channels in fours, not ", g.in));
+    if (g.kh * g.kw > most_taps)
+        return Verdict::no(cat("it unrolls kernels of at most ", most_taps, " elements"));
+    return Verdict::yes();
+}
+
+double last_seconds(const Traits& device, const Problem& problem, int calls) {
+    // On CPUs other layouts do better; among plain floats, too, conversions are not worth it.
+    const bool narrow = half_kind(problem.inputs[0].dtype) != 0;
+    return roofline_seconds(device, problem, Geometry::of(problem).flops(),
+                            device.wide_vectors ? 0.01 : 0.12,
+                            device.wide_vectors ? 0.1
+                            : narrow            ? 0.5
+                                                : 0.45) +
+           (calls - 1) * device.launch_us * 1e-6;
+}
+
+class DepthwiseLast : public Engine {
+  public:
+    explicit DepthwiseLast(bool backward) : backward_(backward) {}
+
+    std::string_view name() const override {
+        return backward_ ? "conv2d_backward_data.depthwise_last" : "conv2d.depthwise_last";
+    }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override { return {source_path, stored_path}; }
+
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return last_verdict(problem, {0}, true);
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.inputs[0] = Layout::channels_last();
+        for (const EpilogueStage& stage : problem.epilogue)
+            if (stage.kind == EpilogueStage::Kind::add)
+                choice.inputs[static_cast<std::size_t>(stage.operand)] = Layout::channels_last();
+        choice.outputs.assign(1, Layout::channels_last());
+        return {choice};
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return last_seconds(device, problem, static_cast<int>(jobs_of(problem).size()));
+    }
+
+    TuneSpace tune_space(const Traits&, const Problem& problem) const override {
+        const Geometry g = Geometry::of(problem);
+        TuneSpace space{{"outputs", {1}}, {"rows", {1}}};
+        if (g.dw == 1) space["outputs"] = {1, 2, 4};
+        if (g.dh == 1) space["rows"] = {1, 2, 4};
+        return space;
+    }
+    Tuning default_tuning(const Traits&, const Problem& problem) const override {
+        const DenseJob job = jobs_of(problem).front();
+        return {{"outputs", job.dilate_w == 1 && job.out_w >= 2 ? 2 : 1},
+                {"rows", job.dilate_h == 1 && job.out_h >= 4 ? 4 : 1}};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        for (const DenseJob& job : jobs_of(problem))
+            add_call(*launch, context, problem, job, tuning.at("outputs"), tuning.at("rows"));
+        return launch;
+    }
+
+  private:
+    void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                  const DenseJob& job, std::int64_t outputs, std::int64_t rows) const {
+        if (job.dilate_h != 1) rows = 1;
+        if (job.dilate_w != 1 || (outputs - 1) * job.stride_w + job.kernel_w > most_span)
+            outputs = 1;
+        const std::int64_t least = 1;
+        const std::int64_t count =
+            job.n * (job.groups / 4) * ceil_div(job.out_h, rows) * ceil_div(job.out_w, outputs);
+        const std::string options =
+            define("X_KIND", half_kind(problem.inputs[0].dtype)) +
+            define("Y_KIND", half_kind(problem.outputs[0].dtype)) +
+            define("KERNEL_H", std::max(job.kernel_h, least)) +
+            define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
+            define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
+            define("DILATE_W", job.dilate_w) + define("ROWS", rows) + define("OUTPUTS", outputs) +
+            " -DCOUNT_T=" + count_type(static_cast<std::uint64_t>(count));
+        const auto program = context.build(
+            {source_path, with_epilogue(kernel_source(source_path), problem, 4), options});
+        KernelCall call(program, "depthwise_last", rounded_range(context.traits(), count, 128));
+        const bool bias = !backward_ && has_bias(problem);
+        call.tensor("x", 0, size_of(problem.inputs[0].dtype)).tensor("weight", 1);
+        call.tensor("bias", bias ? 2 : 1);
+        call.tensor("y", static_cast<int>(problem.inputs.size()),
+                    size_of(problem.outputs[0].dtype));
+        call.scalar("count", count);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"has_bias", bias},
+            // No tap may reach the phase along either side.
+            {"taps_h", is_empty(job) ? 0 : job.kernel_h},
+            {"channels", job.groups},
+            {"x_h", job.x_h},
+            {"x_w", job.x_w},
+            {"y_h", job.y_h},
+            {"y_w", job.y_w},
+            {"out_h", job.out_h},
+            {"out_w", job.out_w},
+            {"row0", job.row0},
+            {"column0", job.column0},
+            {"row_step", job.row_step},
+            {"column_step", job.column_step},
+            {"pad_h", job.pad_h},
+            {"pad_w", job.pad_w},
+            {"weight_w", job.weight_w},
+            {"h0", job.h0},
+            {"h_step", job.h_step},
+            {"w0", job.w0},
+            {"w_step", job.w_step},
+            {"weight_channel", job.weight_group}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_epilogue(call, problem);
+        call.check();
+        launch.add(std::move(call));
+    }
+
+    bool backward_;
+};
+
+class DepthwiseLastFilter : public Engine {
+  public:
+    std::string_view name() const override { return "conv2d_backward_filter.depthwise_last"; }
+    std::string_view op() const override { return backward_filter_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {filter_path, half_filter_sum_source, stored_path};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (device.max_work_group < static_cast<std::uint64_t>(filter_items))
+            return Verdict::no(cat("it wants work-groups of ", filter_items));
+        if (device.local_bytes < 16 * static_cast<std::uint64_t>(filter_items))
+            return Verdict::no("it wants 4 KiB of local memory");
+        if (span(Geometry::of(problem), 1) > most_span)
+            return Verdict::no("its kernel reaches too far to be kept in registers");
+        return last_verdict(problem, {0, 1}, false);
+    }
+
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.inputs[0] = choice.inputs[1] = Layout::channels_last();
+        choice.outputs.assign(1, Layout::plain());
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        return static_cast<std::uint64_t>(problem.outputs[0].shape.numel() *
+                                          parts_of(Geometry::of(problem), tuning).first) *
+               4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return last_seconds(device, problem, 2);
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        // Work-groups for eight on every compute unit, of at least a thousand pixels.
+        const Geometry g = Geometry::of(problem);
+        const std::int64_t groups = ceil_div(g.in / 4, quads_of(g));
+        const std::int64_t wanted = ceil_div(8 * std::max(device.compute_units, 1), groups);
+        return {{"parts", std::clamp<std::int64_t>(
+                              wanted, 1, std::max<std::int64_t>(1, g.n * g.oh * g.ow / 1024))},
+                {"outputs", g.ow >= 4 && span(g, 4) <= most_span ? 4 : 1}};
+    }
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t parts = default_tuning(device, problem).at("parts");
+        return {{"parts", {parts, parts * 2, ceil_div(parts, 2)}}, {"outputs", {1, 2, 4}}};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Geometry g = Geometry::of(problem);
+        const auto [count, lines] = parts_of(g, tuning);
+        const std::int64_t quads = quads_of(g), groups = ceil_div(g.in / 4, quads);
+        std::int64_t outputs = tuning.at("outputs");
+        if (span(g, outputs) > most_span) outputs = 1;
+        const std::string options =
+            define("X_KIND", half_kind(problem.inputs[0].dtype)) +
+            define("DY_KIND", half_kind(problem.inputs[1].dtype)) + define("QUADS", quads) +
+            define("OUTPUTS", outputs) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+            define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) + define("DILATE_H", g.dh) +
+            define("DILATE_W", g.dw) + define("SPAN", span(g, outputs));
+        const auto program = context.build({filter_path, kernel_source(filter_path), options});
+        KernelCall call(program, "depthwise_last_filter",
+                        group_range(groups * count, filter_items));
+        call.tensor("x", 0, size_of(problem.inputs[0].dtype));
+        call.tensor("dy", 1, size_of(problem.inputs[1].dtype));
+        call.tensor("parts", static_cast<int>(problem.inputs.size()) + 1);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"channels", g.in}, {"batch", g.n}, {"lines", lines}, {"groups", groups}, {"h", g.h},
+            {"w", g.w},         {"oh", g.oh},   {"ow", g.ow},     {"pt", g.pt},       {"pl", g.pl}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("part_stride", problem.outputs[0].shape.numel());
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        add_half_filter_sum(*launch, context, problem, count, 1, g.kh * g.kw);
+        return launch;
+    }
+
+  private:
+    /// Columns of x that `outputs` neighbours of a row of dy meet.
+    static std::int64_t span(const Geometry& g, std::int64_t outputs) {
+        return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
+    }
+    /// Four channels each, beside each other in a work-group.
+    static std::int64_t quads_of(const Geometry& g) {
+        std::int64_t quads = 1;
+        while (quads < 16 && quads < g.in / 4) quads *= 2;
+        return quads;
+    }
+    /// How many, and rows of dy in each.
+    static std::pair<std::int64_t, std::int64_t> parts_of(const Geometry& g, const Tuning& tuning) {
+        const std::int64_t lines = g.n * g.oh;
+        const std::int64_t each = std::max<std::int64_t>(
+            1, ceil_div(lines, std::max<std::int64_t>(tuning.at("parts"), 1)));
+        return {std::max<std::int64_t>(1, ceil_div(lines, each)), each};
+    }
+};
+
+}  // namespace
+
+void add_depthwise_last_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<DepthwiseLast>(false));
+    registry.add(std::make_unique<DepthwiseLast>(true));
+    registry.add(std::make_unique<DepthwiseLastFilter>());
+}
+
+}  // namespace dlprim::conv2d

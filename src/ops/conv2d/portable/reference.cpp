@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// conv2d.reference, conv2d_backward_data.reference, conv2d_backward_filter.reference: the engines
+// that apply to every float problem on every OpenCL device (kernels/conv2d/reference.cl).
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/options.hpp"
+#include "ops/conv2d/portable/implicit_gemm.hpp"
+
+#include <limits>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/reference.cl";
+
+class Reference : public Engine {
+  public:
+    Reference(const char* engine_name, const char* op_type, const char* kernel)
+        : name_(engine_name), op_(op_type), kernel_(kernel) {}
+
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return op_; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override { return {source_path, storage_source}; }
+
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        if (Verdict verdict = image_verdict(problem); !verdict) return verdict;
+        for (const auto* operands : {&problem.inputs, &problem.outputs})
+            for (const Operand& operand : *operands)
+                for (const std::int64_t size : operand.shape.dims())
+                    if (size > std::numeric_limits<std::int32_t>::max())
+                        return Verdict::no(
+                            cat("counts rows, columns and channels in 32 bits, and a "
+                                "dimension is ",
+                                size));
+        return Verdict::yes();
+    }
+
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return roofline_seconds(device, problem, Geometry::of(problem).flops(),
+                                device.wide_vectors ? 0.01 : 0.02, 0.1);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Geometry g = Geometry::of(problem);
+        const auto program =
+            context.build({source_path, with_epilogue(kernel_source(source_path), problem),
+                           image_options(problem, false)});
+        const std::int64_t count = problem.outputs[0].shape.numel();
+        std::size_t group = 64;
+        while (group > context.traits().max_work_group) group /= 2;
+        NDRange range;
+        range.global[0] = (static_cast<std::size_t>(count) + group - 1) / group * group;
+        range.local[0] = group;
+        KernelCall call(program, kernel_, range);
+        const int result = static_cast<int>(problem.inputs.size());
+        const std::size_t first = size_of(problem.inputs[0].dtype),
+                          made = size_of(problem.outputs[0].dtype);
+        if (op_ == forward_type) {
+            const bool bias = has_bias(problem);
+            call.tensor("x", 0, first).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
+            call.tensor("y", result, made).scalar("has_bias", std::int32_t(bias));
+        } else if (op_ == backward_data_type) {
+            call.tensor("dy", 0, first).tensor("weight", 1).tensor("dx", result, made);
+        } else {
+            call.tensor("x", 0, first)
+                .tensor("dy", 1, size_of(problem.inputs[1].dtype))
+                .tensor("dweight", result);
+            call.scalar("batch", static_cast<std::int32_t>(g.n));
+        }
+        call.scalar("count", count);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"in", g.in}, {"h", g.h},   {"w", g.w},   {"out", g.out},       {"oh", g.oh},
+            {"ow", g.ow}, {"kh", g.kh}, {"kw", g.kw}, {"groups", g.groups}, {"sh", g.sh},
+            {"sw", g.sw}, {"pt", g.pt}, {"pl", g.pl}, {"dh", g.dh},         {"dw", g.dw}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_epilogue(call, problem);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        return launch;
+    }
+
+  private:
+    std::string_view name_, op_;
+    const char* kernel_;
+};
+
+}  // namespace
+
+void add_reference_engines(EngineRegistry& registry) {
+    registry.add(std::make_unique<Reference>("conv2d.reference", forward_type, "conv2d_forward"));
+    registry.add(std::make_unique<Reference>("conv2d_backward_data.reference", backward_data_type,
+                                             "conv2d_backward_data"));
+    registry.add(std::make_unique<Reference>("conv2d_backward_filter.reference",
+                                             backward_filter_type, "conv2d_backward_filter"));
+}
+
+}  // namespace dlprim::conv2d
