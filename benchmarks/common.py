@@ -52,14 +52,17 @@ def image_size(net, size=None):
     return size or torchvision_net.image_size(net)
 
 
-def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None, scaled=False):
-    """A function that runs one batch of PyTorch's network, to the end; `scaled`: a step with its gradient scaler."""
+def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None, scaled=False,
+                stored=None):
+    """A function that runs one batch of PyTorch's network, to the end; `scaled`: a step with its gradient scaler; `stored`:
+    the type of parameters and images, float32 unless it is given."""
     import torch
     from torchvision_net import make_model
     form = torch.channels_last if channels_last else torch.contiguous_format
-    model = make_model(net).to(device=device, memory_format=form).train(training)
+    dtype = getattr(torch, stored or "float32")
+    model = make_model(net).to(device=device, dtype=dtype, memory_format=form).train(training)
     size = image_size(net, size)
-    x = torch.randn(batch, 3, size, size, device=device).to(memory_format=form)
+    x = torch.randn(batch, 3, size, size, device=device, dtype=dtype).to(memory_format=form)
     label = torch.zeros(batch, dtype=torch.long, device=device)
     forward = torch.compile(model) if compiled else model
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None

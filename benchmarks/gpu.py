@@ -6,9 +6,9 @@
     benchmarks/gpu.py --others
 
 Inference and a training step with Adam (PyTorch's fused one), in each precision asked for. fp32 is strict: TF32 is off.
-fp16 and bf16 are PyTorch's autocast, fp16's steps with its gradient scaler. PyTorch runs eagerly, in NCHW and in
-channels_last, and the better time counts; --compile adds torch.compile, likewise. A table's networks are prepared beside
-each other, then measured one by one (gpu_peer.py). --others runs what nothing was tuned for: wide_resnet50_2 and
+PyTorch's inference in fp16 and bf16 has parameters and images of that type, its steps are autocast, fp16's with its
+gradient scaler. PyTorch runs eagerly, in NCHW and in channels_last, and the better time counts; --compile adds
+torch.compile in channels_last. Networks are prepared beside each other, then measured one by one (gpu_peer.py). --others runs what nothing was tuned for: wide_resnet50_2 and
 densenet121, and resnet50 at batch 24 with images of 192x192. MiB: dlprim's plan at its peak; the most that PyTorch has
 allocated. Prints tables in markdown.
 """
@@ -36,9 +36,9 @@ class Peer:
         command += [flag for flag, on in (("--training", training), ("--channels-last", channels_last),
                                           ("--compiled", compiled)) if on]
         self.errors = tempfile.TemporaryFile("w+")
-        # They compile beside each other: one thread each.
+        # They compile beside each other: few threads each.
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
-                                        env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"})
+                                        env=os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "2"})
 
     def expect_line(self):
         line = self.process.stdout.readline()
@@ -57,18 +57,17 @@ class Peer:
         return result
 
 
-def prepare(arguments, workloads, precision, training, columns):
-    """Peers, ready to measure: (workload, column) -> a list of them."""
-    peers = {}
-    for what in workloads:
-        for column in columns:
-            peers[what, column] = [Peer(arguments, what, precision, training, channels_last, column.endswith("compiled"))
-                                   for channels_last in (False, True)]
-    for (what, column), forms in peers.items():
-        for peer in list(forms):
-            if not common.attempt(f"{column} {what[0]}", peer.expect_line):
-                forms.remove(peer)
-    return peers
+def start(arguments, workloads, precision, training, compiled):
+    """Peers that prepare themselves: workload -> a list of them, the forms of which the better one counts. Compiled ones
+    are in channels_last alone, which they do best in."""
+    return {what: [Peer(arguments, what, precision, training, channels_last, compiled)
+                   for channels_last in ((True,) if compiled else (False, True))] for what in workloads}
+
+
+def await_ready(peers, column):
+    """Waits until they are prepared; those that cannot be are left out."""
+    for what, forms in peers.items():
+        forms[:] = [peer for peer in forms if common.attempt(f"{column} {what[0]}", peer.expect_line)]
 
 
 def best_result(peers):
@@ -119,20 +118,26 @@ def main():
     print(about + ".\n", flush=True)
     workloads = OTHERS if arguments.others else [(net, arguments.batch, None) for net in arguments.nets]
     modes = ([] if arguments.no_inference else [False]) + ([] if arguments.no_training else [True])
-    for precision in arguments.precision:
-        for training in modes:
-            table = common.Table(columns)
-            peers = prepare(arguments, workloads, precision, training, columns[1:])
-            for what in workloads:
-                net, batch, size = what
-                label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
-                results = {"dlprim": common.attempt(f"dlprim {label}",
-                                                    lambda: dlprim_result(arguments, what, precision, training))}
-                for column in columns[1:]:
-                    results[column] = common.attempt(f"{column} {label}", lambda: best_result(peers[what, column]))
-                table.add(label, results)
-            table.print(f"{'Training step with Adam' if training else 'Inference'}, {precision}")
-            print(flush=True)
+    tables = [(precision, training) for precision in arguments.precision for training in modes]
+    compiled = {}
+    if columns[-1] == "PyTorch compiled":
+        compiled = {table: start(arguments, workloads, *table, True) for table in tables}
+        for peers in compiled.values():
+            await_ready(peers, columns[-1])
+    for precision, training in tables:
+        table = common.Table(columns)
+        eager = start(arguments, workloads, precision, training, False) if "PyTorch" in columns else {}
+        await_ready(eager, "PyTorch")
+        for what in workloads:
+            net, batch, size = what
+            label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
+            results = {"dlprim": common.attempt(f"dlprim {label}",
+                                                lambda: dlprim_result(arguments, what, precision, training))}
+            for column, peers in zip(columns[1:], (eager, compiled.get((precision, training)))):
+                results[column] = common.attempt(f"{column} {label}", lambda: best_result(peers[what]))
+            table.add(label, results)
+        table.print(f"{'Training step with Adam' if training else 'Inference'}, {precision}")
+        print(flush=True)
 
 
 if __name__ == "__main__":

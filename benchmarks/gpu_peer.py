@@ -14,16 +14,15 @@ import sys
 import common
 
 
-@contextlib.contextmanager
-def precision_of(torch, precision):
+NARROW = {"fp16": "float16", "bf16": "bfloat16"}
+
+
+def context_of(torch, precision, training):
     """PyTorch as it is run in a precision."""
-    tf32 = precision != "fp32"
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
-    if precision in ("fp32", "tf32"):
-        yield
-    else:
-        with torch.autocast("cuda", dtype=torch.float16 if precision == "fp16" else torch.bfloat16):
-            yield
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision != "fp32"
+    if training and precision in NARROW:
+        return torch.autocast("cuda", dtype=getattr(torch, NARROW[precision]))
+    return contextlib.nullcontext()
 
 
 def main():
@@ -40,9 +39,10 @@ def main():
     arguments = parser.parse_args()
     import torch
     cudnn = torch.backends.cudnn
-    with precision_of(torch, arguments.precision):
+    stored = None if arguments.training else NARROW.get(arguments.precision)
+    with context_of(torch, arguments.precision, arguments.training):
         run = common.torch_batch(arguments.net, arguments.batch, arguments.training, "cuda", arguments.channels_last,
-                                 arguments.compiled, arguments.size, arguments.precision == "fp16")
+                                 arguments.compiled, arguments.size, arguments.precision == "fp16", stored)
         if arguments.compiled:
             # cuDNN must not choose its algorithms by times taken beside others; what is chosen is kept by its settings,
             # so that these ones leave the choice open.
