@@ -52,10 +52,10 @@ def image_size(net, size=None):
     return size or torchvision_net.image_size(net)
 
 
-def torch_batch(net, batch, training, device, channels_last, compiled=False, size=None, scaled=False,
+def torch_batch(net, batch, training, device, channels_last, compiled=None, size=None, scaled=False,
                 stored=None):
-    """A function that runs one batch of PyTorch's network, to the end; `scaled`: a step with its gradient scaler; `stored`:
-    the type of parameters and images, float32 unless it is given."""
+    """A function that runs one batch of PyTorch's network, to the end; `compiled`: torch.compile's mode, if it is to be;
+    `scaled`: a step with its gradient scaler; `stored`: the type of parameters and images, float32 unless it is given."""
     import torch
     from torchvision_net import make_model
     form = torch.channels_last if channels_last else torch.contiguous_format
@@ -64,7 +64,7 @@ def torch_batch(net, batch, training, device, channels_last, compiled=False, siz
     size = image_size(net, size)
     x = torch.randn(batch, 3, size, size, device=device, dtype=dtype).to(memory_format=form)
     label = torch.zeros(batch, dtype=torch.long, device=device)
-    forward = torch.compile(model) if compiled else model
+    forward = torch.compile(model, mode=compiled) if compiled else model
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     if not training:
         def infer():

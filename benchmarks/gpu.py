@@ -4,13 +4,18 @@
 
     benchmarks/gpu.py [NET ...] [-d gpu] [--batch 64] [--precision fp32 tf32 fp16] [--compile]
     benchmarks/gpu.py --others
+    benchmarks/gpu.py --all
 
 Inference and a training step with Adam (PyTorch's fused one), in each precision asked for. fp32 is strict: TF32 is off.
 PyTorch's inference in fp16 and bf16 has parameters and images of that type, its steps are autocast, fp16's with its
 gradient scaler. PyTorch runs eagerly, in NCHW and in channels_last, and the better time counts; --compile adds
-torch.compile in channels_last. Networks are prepared beside each other, then measured one by one (gpu_peer.py). --others runs what nothing was tuned for: wide_resnet50_2 and
-densenet121, and resnet50 at batch 24 with images of 192x192. MiB: dlprim's plan at its peak; the most that PyTorch has
-allocated. Prints tables in markdown.
+torch.compile in channels_last. Networks are prepared beside each other, then measured one by one (gpu_peer.py).
+
+--others runs what nothing was tuned for: wide_resnet50_2 and densenet121, and resnet50 at batch 24 with images of
+192x192. --all runs NETs in fp32, tf32 and fp16 beside all of PyTorch's forms, resnet18 at batch 1 (there torch.compile
+makes graphs of launches), --others, and NETs by portable engines alone.
+
+MiB: dlprim's plan at its peak; the most that PyTorch has allocated. Prints tables in markdown.
 """
 import argparse
 import json
@@ -22,6 +27,8 @@ import tempfile
 
 import common
 
+EAGER, COMPILED = "PyTorch", "PyTorch compiled"
+PORTABLE = "wgmma=0,mma=0"  # DLPRIM_TRAITS without matrix instructions
 OTHERS = [("wide_resnet50_2", 64, None), ("densenet121", 64, None), ("resnet50", 24, 192)]
 
 
@@ -89,6 +96,29 @@ def dlprim_result(arguments, what, precision, training):
     return {"ms": result["ms_per_batch"]["median"], "mib": result["planned_peak_bytes"] / (1 << 20)}
 
 
+def measure(arguments, columns, workloads, tables, head=""):
+    """Prints a table for each (precision, training) of `tables`, with a row a workload."""
+    compiled = {}
+    if COMPILED in columns:
+        compiled = {table: start(arguments, workloads, *table, True) for table in tables}
+        for peers in compiled.values():
+            await_ready(peers, COMPILED)
+    for precision, training in tables:
+        table = common.Table(columns)
+        eager = start(arguments, workloads, precision, training, False) if EAGER in columns else {}
+        await_ready(eager, EAGER)
+        for what in workloads:
+            net, batch, size = what
+            label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
+            results = {"dlprim": common.attempt(f"dlprim {label}",
+                                                lambda: dlprim_result(arguments, what, precision, training))}
+            for column, peers in zip(columns[1:], (eager, compiled.get((precision, training)))):
+                results[column] = common.attempt(f"{column} {label}", lambda: best_result(peers[what]))
+            table.add(label, results)
+        table.print(head + f"{'Training step with Adam' if training else 'Inference'}, {precision}")
+        print(flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("nets", nargs="*", default=common.NETS)
@@ -100,6 +130,7 @@ def main():
     parser.add_argument("--no-training", action="store_true")
     parser.add_argument("--no-inference", action="store_true")
     parser.add_argument("--compile", action="store_true", help="torch.compile, too; takes minutes")
+    parser.add_argument("--all", action="store_true", help="all of it: see above")
     parser.add_argument("-i", "--iterations", type=int, default=30)
     parser.add_argument("-w", "--warmup", type=int, default=10)
     arguments = parser.parse_args()
@@ -109,35 +140,24 @@ def main():
         import torch
         if not torch.cuda.is_available():
             raise ImportError("PyTorch sees no CUDA device")
-        columns.append("PyTorch")
+        columns.append(EAGER)
         about = f"{torch.cuda.get_device_name(0)}; {about}, PyTorch {torch.__version__}, cuDNN {torch.backends.cudnn.version()}"
-        if arguments.compile:
-            columns.append("PyTorch compiled")
+        if arguments.compile or arguments.all:
+            columns.append(COMPILED)
     except ImportError as error:
         about += f" alone: {error}"
     print(about + ".\n", flush=True)
-    workloads = OTHERS if arguments.others else [(net, arguments.batch, None) for net in arguments.nets]
+    nets = [(net, arguments.batch, None) for net in arguments.nets]
     modes = ([] if arguments.no_inference else [False]) + ([] if arguments.no_training else [True])
-    tables = [(precision, training) for precision in arguments.precision for training in modes]
-    compiled = {}
-    if columns[-1] == "PyTorch compiled":
-        compiled = {table: start(arguments, workloads, *table, True) for table in tables}
-        for peers in compiled.values():
-            await_ready(peers, columns[-1])
-    for precision, training in tables:
-        table = common.Table(columns)
-        eager = start(arguments, workloads, precision, training, False) if "PyTorch" in columns else {}
-        await_ready(eager, "PyTorch")
-        for what in workloads:
-            net, batch, size = what
-            label = f"{net}, batch {batch}" + (f", {size}x{size}" if size else "")
-            results = {"dlprim": common.attempt(f"dlprim {label}",
-                                                lambda: dlprim_result(arguments, what, precision, training))}
-            for column, peers in zip(columns[1:], (eager, compiled.get((precision, training)))):
-                results[column] = common.attempt(f"{column} {label}", lambda: best_result(peers[what]))
-            table.add(label, results)
-        table.print(f"{'Training step with Adam' if training else 'Inference'}, {precision}")
-        print(flush=True)
+    if not arguments.all:
+        tables = [(precision, training) for precision in arguments.precision for training in modes]
+        measure(arguments, columns, OTHERS if arguments.others else nets, tables)
+        return
+    measure(arguments, columns, nets, [(precision, training) for precision in ("fp32", "tf32", "fp16") for training in modes])
+    measure(arguments, columns, [("resnet18", 1, None)], [("fp32", False), ("fp16", False)])
+    measure(arguments, columns[:2], OTHERS, [(precision, training) for precision in ("fp32", "fp16") for training in modes])
+    os.environ["DLPRIM_TRAITS"] = PORTABLE
+    measure(arguments, columns[:1], nets, [("fp32", training) for training in modes], "Portable engines alone. ")
 
 
 if __name__ == "__main__":

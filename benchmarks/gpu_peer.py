@@ -40,12 +40,15 @@ def main():
     import torch
     cudnn = torch.backends.cudnn
     stored = None if arguments.training else NARROW.get(arguments.precision)
+    # Graphs of launches, which small batches gain by, hold cuDNN's algorithms from the first run on.
+    graphs = arguments.compiled and arguments.batch < 8
+    mode = ("reduce-overhead" if graphs else "default") if arguments.compiled else None
     with context_of(torch, arguments.precision, arguments.training):
         run = common.torch_batch(arguments.net, arguments.batch, arguments.training, "cuda", arguments.channels_last,
-                                 arguments.compiled, arguments.size, arguments.precision == "fp16", stored)
+                                 mode, arguments.size, arguments.precision == "fp16", stored)
         if arguments.compiled:
-            # cuDNN must not choose its algorithms by times taken beside others; what is chosen is kept by its settings,
-            # so that these ones leave the choice open.
+            # Otherwise it must not choose them by times taken beside others; what is chosen is kept by its settings, so
+            # that these ones leave the choice open.
             cudnn.benchmark, cudnn.deterministic = False, True
             run()
             torch.cuda.empty_cache()
