@@ -96,8 +96,9 @@ TEST_CASE("DLPRIM_TRAITS lowers and never raises") {
         CHECK(context.traits().vector_width == std::min(8, real.vector_width));
         CHECK(context.traits().compute_units == real.compute_units);
     }
-    for (const char* text : {"max_workgroup=64", "local_kib", "local_kib=", "local_kib=-1",
-                             "vector_width=0", "subgroup_size=4", "fp64=2", "vector_width=8,", "local_kib=12x"}) {
+    for (const char* text :
+         {"max_workgroup=64", "local_kib", "local_kib=", "local_kib=-1", "vector_width=0",
+          "subgroup_size=4", "fp64=2", "vector_width=8,", "local_kib=12x"}) {
         const Variable wrong("DLPRIM_TRAITS", text);
         CHECK(complaint("cpu", ErrorKind::invalid_argument).find("DLPRIM_TRAITS") !=
               std::string::npos);
