@@ -69,10 +69,47 @@ void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {
         ->check(CLI::Validator(check, "", "engine"));
 }
 
-void add_precision_option(CLI::App& app, std::string& precision) {
-    app.add_option("--precision", precision,
-                   "of products and activations: fp32 (default), tf32, fp16 or bf16")
-        ->check(CLI::IsMember({"fp32", "tf32", "fp16", "bf16"}));
+void add_precision_option(CLI::App& app, std::vector<std::string>& precisions) {
+    auto nets = std::make_shared<int>(0);
+    const auto check = [nets](const std::string& text) -> std::string {
+        const std::size_t equals = text.rfind('=');
+        const bool of_net = equals == std::string::npos;
+        const std::string value = of_net ? text : text.substr(equals + 1);
+        bool known = false;
+        for (const char* const name : {"fp32", "tf32", "fp16", "bf16"})
+            known = known || value == name;
+        if (!known || equals == 0)
+            return "takes fp32, tf32, fp16 or bf16, or NODE= or TYPE= and one of these, got '" +
+                   text + "'";
+        if (of_net && ++*nets > 1) return "is given for the whole network twice";
+        return "";
+    };
+    app.add_option(
+           "--precision", precisions,
+           "of products and activations: fp32 (default), tf32, fp16 or bf16; given again as "
+           "NODE=P or TYPE=P, of these alone")
+        ->allow_extra_args(false)
+        ->check(CLI::Validator(check, "", "precision"));
+}
+
+Precisions parse_precisions(const std::vector<std::string>& texts) {
+    Precisions precisions;
+    for (const std::string& text : texts) {
+        const std::size_t equals = text.rfind('=');
+        if (equals == std::string::npos)
+            precisions.net = parse_precision(text);
+        else
+            precisions.operators.emplace_back(text.substr(0, equals),
+                                              parse_precision(text.substr(equals + 1)));
+    }
+    return precisions;
+}
+
+std::string Precisions::text() const {
+    std::string all(name_of(net.value_or(Precision::fp32)));
+    for (const auto& [what, precision] : operators)
+        all += ", " + what + "=" + std::string(name_of(precision));
+    return all;
 }
 
 std::vector<std::pair<std::string, std::string>> parse_engines(
@@ -130,6 +167,19 @@ std::function<void(std::string_view, int, int)> terminal_progress() {
         std::fprintf(stderr, "\r\033[K[%d/%d] %.*s", done + 1, total, static_cast<int>(what.size()),
                      what.data());
         std::fflush(stderr);
+    };
+}
+
+std::function<void(std::string_view, int, int)> progress_lines() {
+    if (auto shown = terminal_progress()) return shown;
+    using Clock = std::chrono::steady_clock;
+    auto next = std::make_shared<Clock::time_point>(Clock::now());
+    return [next](std::string_view what, int done, int total) {
+        const auto now = Clock::now();
+        if (done >= total || now < *next) return;
+        *next = now + std::chrono::seconds(10);
+        std::printf("[%d/%d] %.*s\n", done + 1, total, static_cast<int>(what.size()), what.data());
+        std::fflush(stdout);
     };
 }
 

@@ -6,6 +6,7 @@
 #include <dlprim/dlprim.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,11 +23,20 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
 
 /// --engine and --precision; what is not of their form is wrong usage.
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
-void add_precision_option(CLI::App& app, std::string& precision);
+void add_precision_option(CLI::App& app, std::vector<std::string>& precisions);
 
 /// The texts of --engine as the pairs that NetOptions takes.
 std::vector<std::pair<std::string, std::string>> parse_engines(
     const std::vector<std::string>& texts);
+
+/// What --precision says: of the network, where it does, and as pairs that NetOptions takes.
+struct Precisions {
+    std::optional<Precision> net;
+    std::vector<std::pair<std::string, Precision>> operators;
+    /// "fp16", or "fp16, fc=fp32": for reports.
+    std::string text() const;
+};
+Precisions parse_precisions(const std::vector<std::string>& texts);
 
 /// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of
 /// this build.
@@ -39,5 +49,9 @@ void write_text(const std::string& path, const std::string& text);
 /// A progress callback that shows a line on a terminal's stderr when work takes over a second or
 /// two; empty where stderr is no terminal.
 std::function<void(std::string_view, int, int)> terminal_progress();
+
+/// The same for commands that work for minutes before they have a result: where stderr is no
+/// terminal, a line on standard output when work begins, and then one every ten seconds at most.
+std::function<void(std::string_view, int, int)> progress_lines();
 
 }  // namespace dlprim::tools

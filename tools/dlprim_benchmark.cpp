@@ -20,8 +20,8 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 struct Options {
-    std::string device, net, weights, precision = "fp32", json, trace;
-    std::vector<std::string> engines;
+    std::string device, net, weights, json, trace;
+    std::vector<std::string> engines, precisions;
     bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
          roofline = false;
     int batch = 0, iterations = 20, warmup = 5;
@@ -99,7 +99,9 @@ class Benchmark {
 
     Net open() const {
         NetOptions how;
-        how.precision = parse_precision(options_.precision);
+        const tools::Precisions precisions = tools::parse_precisions(options_.precisions);
+        how.precision = precisions.net.value_or(how.precision);
+        how.precisions = precisions.operators;
         how.mode = training() ? Mode::training : Mode::inference;
         how.batch = options_.batch;
         how.engines = tools::parse_engines(options_.engines);
@@ -169,7 +171,7 @@ class Benchmark {
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
         std::printf("%s on %s, batch %lld, %s, %s\n", options_.net.c_str(),
                     context_.info().name.c_str(), static_cast<long long>(batch_size), mode(),
-                    options_.precision.c_str());
+                    tools::parse_precisions(options_.precisions).text().c_str());
         if (options_.by_node) print_nodes();
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
                     times_.min, times_.max);
@@ -232,11 +234,12 @@ class Benchmark {
                              {"bound_ms", node.bound_ms}});
             if (options_.roofline) nodes.back()["gbytes"] = node.gbytes;
         }
+        const tools::Precisions precisions = tools::parse_precisions(options_.precisions);
         Json result = {{"net", options_.net},
                        {"device", context_.info().name},
                        {"driver", context_.info().driver},
                        {"batch", batch_size},
-                       {"precision", options_.precision},
+                       {"precision", name_of(precisions.net.value_or(Precision::fp32))},
                        {"mode", training() ? "training" : "inference"},
                        {"ms_per_batch", to_json(times_)},
                        {"ms_per_batch_with_copies", to_json(with_copies_)},
@@ -251,6 +254,8 @@ class Benchmark {
                          {"allocations", per_batch(&Counters::allocations)},
                          {"compiles", per_batch(&Counters::compiles)}}},
                        {"nodes", nodes}};
+        for (const auto& [what, precision] : precisions.operators)
+            result["precisions"][what] = name_of(precision);
         if (options_.roofline)
             result["device_peak"] = {{"gflops", context_.traits().gflops},
                                      {"gbytes_per_s", context_.traits().gbytes_per_s}};
@@ -299,7 +304,7 @@ int main(int argc, char** argv) {
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_option("-i", options.iterations, "iterations (20)")->check(CLI::Range(1, 1 << 20));
     app.add_option("-w", options.warmup, "warm-up iterations (5)")->check(CLI::Range(1, 1 << 20));
-    tools::add_precision_option(app, options.precision);
+    tools::add_precision_option(app, options.precisions);
     tools::add_engine_option(app, options.engines);
     app.add_flag("--tune", options.tune,
                  "first measure candidates where nothing is known, for 5 minutes at most");

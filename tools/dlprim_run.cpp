@@ -12,8 +12,8 @@ using namespace dlprim;
 namespace {
 
 struct Options {
-    std::string net, device, weights, inputs, outputs, output_grads, grads, precision = "fp32";
-    std::vector<std::string> engines;
+    std::string net, device, weights, inputs, outputs, output_grads, grads;
+    std::vector<std::string> engines, precisions;
     bool train = false;
 };
 
@@ -83,7 +83,9 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
 
 void run(const Options& options) {
     NetOptions how;
-    how.precision = parse_precision(options.precision);
+    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
+    how.precision = precisions.net.value_or(how.precision);
+    how.precisions = precisions.operators;
     if (!options.grads.empty() && options.outputs == options.grads)
         throw Error(ErrorKind::invalid_argument,
                     "--outputs and --grads name the same file '" + options.grads + "'");
@@ -163,7 +165,7 @@ int main(int argc, char** argv) {
     auto* grads = app.add_option("--grads", options.grads,
                                  "where gradients of inputs and parameters go, HDF5");
     output_grads->needs(grads);
-    tools::add_precision_option(app, options.precision);
+    tools::add_precision_option(app, options.precisions);
     tools::add_engine_option(app, options.engines);
     return tools::run_command(app, argc, argv, [&] { run(options); });
 }

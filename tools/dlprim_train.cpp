@@ -48,22 +48,28 @@ class Display {
 
 int main(int argc, char** argv) {
     TrainCall call;
-    std::string device, precision = "fp32";
+    std::string device;
+    std::vector<std::string> precisions;
     CLI::App app("Trains a network from a configuration file.", "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     app.add_option("-d,--device", device, "cpu, P:D, gpu, opencl or part of a name");
     app.add_option("--resume", call.resume, "checkpoint to go on from");
     app.add_option("--epochs", call.epochs, "instead of the configuration's")
         ->check(CLI::Range(1, 1000000));
-    tools::add_precision_option(app, precision);
+    tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
     return tools::run_command(app, argc, argv, [&] {
-        call.precision = parse_precision(precision);
+        const tools::Precisions given = tools::parse_precisions(precisions);
+        call.precision = given.net;
+        call.precisions = given.operators;
         const Context context(device);
         std::printf("device: %s (%s)\n", context.info().name.c_str(),
                     context.info().platform.c_str());
         call.progress = Display();
+        call.note = [](std::string_view note) {
+            std::printf("note: %.*s\n", static_cast<int>(note.size()), note.data());
+        };
         call.planning = tools::terminal_progress();
         const TrainResult result = train(context, call);
         if (result.test_accuracy >= 0) std::printf("test accuracy %.4f\n", result.test_accuracy);

@@ -13,14 +13,15 @@ using namespace dlprim;
 namespace {
 
 struct Options {
-    std::string net, device, precision = "fp32", export_to, import_from;
+    std::string net, device, export_to, import_from;
+    std::vector<std::string> precisions;
     std::int64_t batch = 0;
     double seconds = 600;
     bool training = false;
 };
 
 void tune(const Options& options) {
-    const Precision precision = parse_precision(options.precision);
+    const tools::Precisions precisions = tools::parse_precisions(options.precisions);
     const Context context(options.device);
     if (!options.import_from.empty())
         std::printf("%zu rows from %s\n", import_tunings(options.import_from),
@@ -29,8 +30,9 @@ void tune(const Options& options) {
         NetOptions how;
         how.mode = options.training ? Mode::training : Mode::inference;
         how.batch = options.batch;
-        how.precision = precision;
-        how.progress = tools::terminal_progress();
+        how.precision = precisions.net.value_or(how.precision);
+        how.precisions = precisions.operators;
+        how.progress = tools::progress_lines();
         how.without_losses = !options.training;
         how.tune_seconds = options.seconds;
         if (options.training)
@@ -56,7 +58,7 @@ int main(int argc, char** argv) {
     app.add_option("-d", options.device, "cpu, P:D, gpu, opencl or part of a name")->required();
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_flag("--train", options.training, "the training step's problems");
-    tools::add_precision_option(app, options.precision);
+    tools::add_precision_option(app, options.precisions);
     app.add_option("--seconds", options.seconds, "stop measuring after so long (600)")
         ->check(CLI::PositiveNumber);
     auto* import =

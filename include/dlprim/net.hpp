@@ -41,6 +41,9 @@ struct NetOptions {
     /// Of operators that the network gives none of their own. tf32: see dlprim/precision.hpp; on
     /// devices without a way for it results are those of fp32.
     Precision precision = Precision::fp32;
+    /// Of operators by name, whatever the network gives them, or by type, of those that it gives
+    /// none: node name or operator type, precision. Of the same the last counts.
+    std::vector<std::pair<std::string, Precision>> precisions;
     /// Of inference: whether parameters stay in device memory beside what is made of them for the
     /// kernels, packed and folded. Without it those of 64 KiB and more that no kernel reads as they
     /// are stay only until then. They are read again where someone asks (param(), save_weights(), a
@@ -147,7 +150,8 @@ class Net {
     std::vector<NodeReport> nodes();
     /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed.
     std::vector<NodeReport> profile(bool whole_step);
-    std::vector<std::string> notes();  ///< remarks of the planner
+    std::vector<std::string>
+    notes();  ///< remarks of the planner, and on a checkpoint that was loaded
 
     /// Runs forward node by node and returns the name of the first whose output holds a NaN or an
     /// infinity, or empty. For finding the origin of a NaN in the loss; slow.

@@ -41,9 +41,13 @@ class Solver {
     /// it returned.
     bool step_if(const std::function<bool()>& proceed);
 
-    /// Weights, solver state, step and seed in one HDF5 file that load_weights() reads too. Written
-    /// whole or not at all. `extra` numbers are kept beside and given back by load_checkpoint().
+    /// Weights, solver state, step and seed, precisions and the engines chosen in one HDF5 file
+    /// that load_weights() reads too. Written whole or not at all. `extra` numbers are kept beside
+    /// and given back by load_checkpoint().
     void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
+    /// Throws Error(invalid_argument) that names both where the net computes in another precision
+    /// than the checkpoint's did. Where engines are others, which may change the last bits,
+    /// Net::notes() says so. Files of versions that recorded neither are taken as they are.
     std::map<std::string, double> load_checkpoint(const std::string& path);
 
   private:

@@ -7,7 +7,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace dlprim {
 
@@ -26,9 +30,14 @@ struct TrainCall {
     std::string config;  ///< file
     std::string out =
         "training";  ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
-    std::string resume;                     ///< checkpoint to go on from, or empty
-    int epochs = 0;                         ///< instead of the configuration's, when positive
-    Precision precision = Precision::fp32;  ///< as NetOptions::precision; resume wants the same
+    std::string resume;  ///< checkpoint to go on from, or empty
+    int epochs = 0;      ///< instead of the configuration's, when positive
+    /// As NetOptions::precision; without it that of the checkpoint to go on from, then the
+    /// configuration's, then fp32. Another than the checkpoint's is an error that names both.
+    std::optional<Precision> precision;
+    /// As NetOptions::precisions, over the checkpoint's.
+    std::vector<std::pair<std::string, Precision>> precisions;
+    std::function<void(std::string_view)> note;  ///< remarks, as Net::notes(), before it trains
     std::function<void(const TrainProgress&)> progress;        ///< after each batch
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
 };

@@ -226,7 +226,12 @@ std::string Net::memory_report() {
     return impl_->built().executor->plan().memory;
 }
 std::vector<std::string> Net::notes() {
-    return impl_->built().executor->plan().notes;
+    const std::vector<std::string>& planned = impl_->built().executor->plan().notes;
+    std::vector<std::string> all = impl_->remarks;
+    const std::vector<std::string>& loaded = impl_->checkpoint_remarks;
+    all.insert(all.end(), loaded.begin(), loaded.end());
+    all.insert(all.end(), planned.begin(), planned.end());
+    return all;
 }
 
 std::vector<NodeReport> Net::nodes() {

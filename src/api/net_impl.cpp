@@ -58,6 +58,7 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
         if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
             description_.outputs.push_back({name, std::nullopt});
     }
+    remarks = override_precisions(description_, options.precisions);
     base_ = make_graph();
     int order = 0;
     for (const Value& value : base_.values)
@@ -67,6 +68,13 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
 Graph NetImpl::make_graph() const {
     return build_graph(description_, options_.input_shapes, options_.batch,
                        options_.mode == Mode::training, options_.precision);
+}
+
+std::map<std::string, Precision> NetImpl::precisions() const {
+    std::map<std::string, Precision> all;
+    for (const NetDescription::Op& op : description_.operators)
+        all[op.name] = op.precision.value_or(options_.precision);
+    return all;
 }
 
 std::vector<std::string> NetImpl::param_names() const {

@@ -71,7 +71,11 @@ class NetImpl : private ParamSupply {
     /// Where an engine fails at its first run, the net plans anew without it and goes on.
     void run(Part part);
 
-    std::uint64_t step_count = 0;  ///< training forwards done: keys dropout
+    /// What each operator's products are computed in: its own precision, or the net's.
+    std::map<std::string, Precision> precisions() const;
+
+    std::vector<std::string> remarks, checkpoint_remarks;  ///< beside the plan's notes
+    std::uint64_t step_count = 0;                          ///< training forwards done: keys dropout
 
     const Graph& base_graph() const { return base_; }
 

@@ -2,6 +2,7 @@
 // Solver: steps, step scalars, checkpoints.
 #include <dlprim/solver.hpp>
 
+#include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
@@ -9,6 +10,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace dlprim {
 
@@ -127,6 +129,7 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
     for (std::size_t i = 0; i < graph.values.size(); ++i)
         if (graph.values[i].role == Role::state)
             write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
+    write_record(file, record_of(net));
     file.attribute("", "solver_updates", static_cast<std::int64_t>(impl_->updates));
     file.attribute("", "solver_batches", static_cast<std::int64_t>(impl_->batches));
     file.attribute("", "random_step", static_cast<std::int64_t>(net.step_count));
@@ -162,8 +165,20 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     const std::uint64_t random_step = integer("random_step");
     const auto seed = file.attribute("", "random_seed"),
                learning_rate = file.attribute("", "learning_rate");
+    const CheckpointRecord made = read_record(file), now = record_of(net);
+    check_precision(path, made, now);
+    std::vector<std::string> remarks = other_engines(path, made, now);
     const Executor& executor = *net.built().executor;
     const Graph& graph = executor.plan().graph;
+    const std::string scale = cat("solver/", loss_scale_name);
+    if (const bool scales = graph.find(loss_scale_name) != no_value; file.has(scale) != scales) {
+        if (scales)
+            fail(ErrorKind::format, "'", path,
+                 "' holds no loss scale, which this solver has for precision fp16: it was trained "
+                 "in another precision, or with a loss_scale of 0");
+        remarks.push_back(
+            cat("'", path, "' holds a loss scale, for precision fp16, which this solver has not"));
+    }
     std::vector<std::pair<std::string, Tensor>> states;
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (graph.values[i].role != Role::state) continue;
@@ -182,6 +197,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
         file.read(name, tensor.dtype(), data.data(), data.size());
         tensor.copy_from_host(data.data(), data.size());
     }
+    net.checkpoint_remarks = std::move(remarks);
     impl_->updates = updates;
     impl_->batches = batches;
     net.step_count = random_step;

@@ -2,6 +2,8 @@
 // train(): epochs over an image set, evaluation, checkpoints, report.
 #include <dlprim/trainer.hpp>
 
+#include "api/checkpoint_record.hpp"
+#include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "train/config.hpp"
 #include "train/image_data.hpp"
@@ -64,6 +66,7 @@ class Trainer {
     TrainResult run() {
         make_folder();
         if (!call_.resume.empty()) resume();
+        tell_notes();
         for (int epoch = first_epoch_; epoch < config_.epochs; ++epoch) {
             const EpochMetrics metrics = run_epoch(epoch);
             history_.push_back(metrics);
@@ -91,7 +94,7 @@ class Trainer {
         options.mode = Mode::training;
         options.batch = config_.batch;
         options.seed = config_.seed;
-        options.precision = call_.precision;
+        set_precision(options);
         options.progress = call_.planning;
         net_.emplace(Net::from_json_file(context_, config_.net, options));
         solver_ = std::make_unique<Solver>(*net_, config_.solver);
@@ -106,6 +109,28 @@ class Trainer {
         options.mode = Mode::inference;
         tester_.emplace(Net::from_json_file(context_, config_.net, options));
         require(test_->size() > 0, "the test set is empty");
+    }
+
+    /// What the command says goes before the checkpoint's record, and that before the
+    /// configuration.
+    void set_precision(NetOptions& options) const {
+        CheckpointRecord made;
+        if (!call_.resume.empty()) made = read_record(Hdf5Reader(call_.resume));
+        const Precision otherwise = config_.precision.value_or(options.precision);
+        options.precision = call_.precision.value_or(made.precision.value_or(otherwise));
+        options.precisions.assign(made.precisions.begin(), made.precisions.end());
+        options.precisions.insert(options.precisions.end(), call_.precisions.begin(),
+                                  call_.precisions.end());
+    }
+
+    void tell_notes() {
+        if (!call_.note) return;
+        for (const std::string& note : net_->notes()) call_.note(note);
+        const Precision precision = net_->impl().options().precision;
+        if (!call_.precision && config_.precision.value_or(precision) != precision)
+            call_.note(cat("'", call_.resume, "' goes on in ", name_of(precision),
+                           ", in which it was trained, though the configuration says ",
+                           name_of(*config_.precision)));
     }
 
     void check_data(const ImageData& data) {

@@ -218,6 +218,33 @@ class Builder {
 
 }  // namespace
 
+std::vector<std::string> override_precisions(
+    NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions) {
+    std::vector<std::string> remarks;
+    std::vector<std::string> known = OperatorRegistry::instance().types();
+    for (const Op& op : description.operators) known.push_back(op.name);
+    std::map<std::string, Precision> asked;
+    for (const auto& [what, precision] : precisions) {
+        asked[what] = precision;
+        const auto answers = [&what = what](const Op& op) {
+            return op.name == what || op.type == what;
+        };
+        if (std::any_of(description.operators.begin(), description.operators.end(), answers))
+            continue;
+        const std::string option = cat("precision ", what, "=", name_of(precision), ": ");
+        require(OperatorRegistry::instance().find(what) != nullptr, option,
+                "the network has no operator '", what, "'", did_you_mean(what, known),
+                "; gradients, and what an operator is made of, have its precision");
+        remarks.push_back(cat(option, "the network has no operator of this type"));
+    }
+    for (Op& op : description.operators) {
+        const auto type = asked.find(op.type), name = asked.find(op.name);
+        if (!op.precision && type != asked.end()) op.precision = type->second;
+        if (name != asked.end()) op.precision = name->second;
+    }
+    return remarks;
+}
+
 Graph build_graph(const NetDescription& description,
                   const std::map<std::string, Shape>& input_shapes, std::int64_t batch,
                   bool training, Precision precision) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -35,6 +36,13 @@ struct NetDescription {
     std::vector<Op> operators;
     std::string source;  ///< file name for messages
 };
+
+/// Gives operators the precisions that are asked for by name or by type; a name goes before what
+/// the description says of an operator, and that before a type. Of the same name or type the last
+/// counts. Returns remarks: types of which the network has no operator. Throws
+/// Error(invalid_argument) offering the nearest on what is neither.
+std::vector<std::string> override_precisions(
+    NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions);
 
 /// Builds the graph: resolves names (an output that names an input makes a new version of it),
 /// makes parameters, completes options, infers shapes. `input_shapes` overrides declared shapes;

@@ -4,18 +4,31 @@
 // first.
 #pragma once
 
+#include "engine/engine.hpp"
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
 
+#include <cstddef>
+#include <string>
 #include <vector>
 
 namespace dlprim {
 
+/// The most tunings of a problem that an engine may offer, in all layouts together. More are an
+/// Error(unsupported) that names the engine.
+constexpr std::size_t most_tunings = 100;
+
+/// All combinations of the values of an engine's tuning space over its default, which is the first,
+/// for a problem with its layouts set. Throws Error(unsupported) where they are more than
+/// most_tunings.
+std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid);
+
 /// Measures every problem of the graph that the databases do not know and that more than one
-/// candidate can solve, until `options.tune_seconds` have passed; each is stored as soon as it is
-/// known. A candidate counts when its result agrees with that of the engine that the estimates
-/// prefer. Waits for the device. A note says how many problems were measured, and how many the time
-/// was too short for.
+/// candidate can solve, until `options.tune_seconds` have passed; each is stored as soon as all its
+/// candidates were tried, and not before. A candidate counts when its results agree with those of
+/// the reference engine, or, where that would take too long, of the engine that the estimates
+/// prefer (plan/bench.hpp). Waits for the device. Notes say how many problems were measured, how
+/// many the time was too short for, and which engines gave wrong results.
 void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
                    const PlanOptions& options, std::vector<std::string>& notes);
 

@@ -4,9 +4,11 @@
 
 #include "train/schedule.hpp"
 
+#include <dlprim/precision.hpp>
 #include <dlprim/solver_options.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace dlprim {
@@ -22,6 +24,7 @@ struct TrainConfig {
     std::int64_t batch = 64;
     int epochs = 10;
     std::uint64_t seed = 1;
+    std::optional<Precision> precision;  ///< as NetOptions::precision
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;

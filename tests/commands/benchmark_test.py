@@ -78,6 +78,10 @@ class Benchmark(CommandTest):
                 result = self.bench(*flags, "--precision", precision, "cpu", self.net)
                 self.assertEqual(result["precision"], precision)
                 self.assertRegex(self.text, f"(?m)^.*batch 2, .*, {precision}$")
+        result = self.bench("--precision", "fc=tf32", "--precision", "fp16", "cpu", self.net)
+        self.assertEqual(list(result), KEYS + ["precisions"])
+        self.assertEqual((result["precision"], result["precisions"]), ("fp16", {"fc": "tf32"}))
+        self.assertRegex(self.text, "(?m)^.*batch 2, .*, fp16, fc=tf32$")
 
     def test_an_operators_own_precision(self):
         net = json.loads(json.dumps(NET))

@@ -52,6 +52,52 @@ class Forward(CommandTest):
                      self.write_tensors("in.h5", data=x), "--outputs", self.folder / "out.h5", *more)
         return self.read_tensors("out.h5")
 
+    def test_precisions_of_operators(self):
+        """On a CPU that passes for a GPU, which stores 16 bits between operators of the same precision."""
+        net = self.write("mixed.json", network({"x": [4, 16, 32, 32]}, ["y"],
+                                               operator("Activation", "act1", "x", activation="tanh"),
+                                               operator("Pooling2D", "pool1", "act1", kernel=2, stride=2),
+                                               operator("Activation", "act2", "pool1", activation="sigmoid"),
+                                               operator("Pooling2D", "pool2", "act2", "y", kernel=2, stride=2, mode="avg")))
+        x = self.write_tensors("x.h5", x=np.random.default_rng(1).standard_normal((4, 16, 32, 32)).astype(np.float32))
+
+        def run(device, *precisions, **environment):
+            flags = [word for precision in precisions for word in ("--precision", precision)]
+            result = self.succeed("run", net, "-d", device, "--inputs", x, "--outputs", self.folder / "y.h5", *flags,
+                                  **environment)
+            self.assertEqual(result.err, "")
+            return self.read_tensors("y.h5")["y"]
+
+        exact = run("cpu")
+        np.testing.assert_array_equal(run("cpu", "fp16", "pool1=fp32"), exact)
+        for device in DEVICES[1:]:
+            gpu = {"DLPRIM_TRAITS": "wide_vectors=0,max_work_group=64"}
+            plain, narrow = run(device, **gpu), run(device, "fp16", **gpu)
+            half = run(device, "fp16", "pool1=fp32", **gpu)
+            np.testing.assert_allclose(plain, exact, rtol=1e-5)
+            # Values below 1 are stored as halves: act1's, pool1's and act2's; or act2's alone.
+            for rounded, values in ((narrow, 3), (half, 1)):
+                self.assertFalse(np.array_equal(rounded, plain))
+                np.testing.assert_allclose(rounded, plain, rtol=values * 2 ** -11)
+            self.assertFalse(np.array_equal(narrow, half))
+            np.testing.assert_array_equal(run(device, "act2=fp16", "pool2=fp16", **gpu), half)
+            np.testing.assert_array_equal(run(device, "pool1=fp32", "fp16", **gpu), half)
+            np.testing.assert_array_equal(run(device, "fp16", "Pooling2D=fp32", **gpu), plain)
+            np.testing.assert_array_equal(run(device, "pool1=fp16", **gpu), plain)
+            self.assertFalse(np.array_equal(run(device, "fp16", "pool1=bf16", "act1=bf16", **gpu), half))
+
+    def test_precisions_that_are_none(self):
+        net = self.write("one.json", network({"x": [1, 2, 4, 4]}, ["y"], operator("Pooling2D", "pool", "x", "y", kernel=2)))
+        x = self.write_tensors("one.h5", x=np.zeros((1, 2, 4, 4), np.float32))
+        how = ("run", net, "-d", "cpu", "--inputs", x, "--outputs", self.folder / "y.h5", "--precision")
+        self.refuse(["precision pol=fp16", "no operator 'pol'", "did you mean 'pool'"], *how, "pol=fp16")
+        self.refuse(["precision Pooling=fp16", "did you mean 'Pooling2D'"], *how, "Pooling=fp16")
+        for word in ("fp8", "pool=fp8", "pool=", "=fp16"):
+            self.refuse(["--precision", f"'{word}'", "fp32, tf32, fp16 or bf16"], *how, word, code=2)
+        self.refuse(["--precision", "twice"], *how, "fp16", "--precision", "fp32", code=2)
+        result = self.succeed(*how, "LSTM=fp16")
+        self.assertEqual(result.err, "note: precision LSTM=fp16: the network has no operator of this type\n")
+
     def test_outputs_of_every_name(self):
         x = normal(2, 3, 8, 8)
         for device in DEVICES:

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 
+import h5py
 import numpy as np
 from commands import DEVICES, TOOLS, CommandTest, idx, main, network, operator
 
@@ -207,6 +208,43 @@ class Train(CommandTest):
         self.refuse(["--precision", "fp8"], "train", self.config(), "--out", self.folder / "no", "--precision", "fp8",
                     code=2)
         self.assertFalse((self.folder / "no").exists())
+
+    def precision(self, path):
+        with h5py.File(self.folder / path) as file:
+            text = file.attrs["precision"]
+            return text.decode() if isinstance(text, bytes) else text
+
+    def test_precision_of_the_configuration_and_of_operators(self):
+        self.train("out", "-d", "cpu", "--epochs", "1", precision="bf16")
+        self.assertEqual(self.precision("out/checkpoint_1.h5"), "bf16")
+        self.train("out", "-d", "cpu", "--epochs", "1", "--precision", "tf32", "--precision", "fc=fp32", precision="bf16")
+        self.assertEqual(self.precision("out/checkpoint_1.h5"), "tf32")
+        self.assertEqual(self.read_tensors("out/checkpoint_1.h5")["solver/precisions"].tobytes(), b"fp32 fc\n")
+        self.refuse(["train.json", "precision", "'fp8'", "bf16"], "train", self.config(precision="fp8"), "-d", "cpu",
+                    "--out", self.folder / "no")
+        for word in ("fc=fp8", "fc=", "=fp16"):
+            self.refuse(["--precision", word], "train", self.config(), "--precision", word, code=2)
+        self.refuse(["--precision", "twice"], "train", self.config(), "--precision", "fp16", "--precision", "fp32", code=2)
+        self.refuse(["fcc=fp16", "no operator 'fcc'", "did you mean 'fc'"], "train", self.config(), "-d", "cpu", "--out",
+                    self.folder / "no", "--precision", "fcc=fp16")
+        self.assertFalse((self.folder / "no").exists())
+
+    def test_resume_in_the_precision_of_the_checkpoint(self):
+        for device in DEVICES:
+            for made, other in (("fp16", "fp32"), ("fp32", "fp16")):
+                self.train("whole", "-d", device, "--precision", made)
+                self.train("parts", "-d", device, "--precision", made, "--epochs", "2")
+                resume = ("--resume", self.folder / "parts/checkpoint_2.h5")
+                self.refuse(["checkpoint_2.h5", f"trained in {made}", f"computes in {other}", f"--precision {made}"],
+                            "train", self.config(), "-d", device, "--out", self.folder / "no", *resume, "--precision", other)
+                for flags, out in (((), "silent"), (("--precision", made), "named")):
+                    result = self.train(out, "-d", device, *resume, *flags)
+                    self.assertNotIn("note:", result.out)
+                    self.assert_same_run("whole", out)
+                    self.assertEqual(self.precision(f"{out}/checkpoint_4.h5"), made)
+                result = self.train("silent", "-d", device, *resume, precision=other)
+                self.assertRegex(result.out, f"(?m)^note: .*goes on in {made}.* configuration says {other}$")
+                self.assert_same_run("whole", "silent")
 
     def test_checkpoints_kept(self):
         self.train("out", "-d", "cpu", checkpoints={"every_epochs": 1, "keep": 2})

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dlprim_tune: what it measures is kept, used, carried to another database, and is not repeated."""
+import contextlib
 import json
+import os
+import pty
+import re
+import subprocess
 
-from commands import DEVICES, CommandTest, main, network, operator
+from commands import DEVICES, TOOLS, CommandTest, main, network, operator
 
 NET = network({"x": [2, 8, 12, 12]}, ["y"],
               operator("Convolution2D", "conv", "x", channels_out=16, kernel=3, pad=1),
@@ -54,6 +59,35 @@ class Tune(CommandTest):
         out = self.succeed("tune", net, "-d", "cpu", "--train", "--seconds", "0.000001", "--precision", "tf32",
                            DLPRIM_TUNING=str(self.folder / "t.json")).out
         self.assertIn("too short for", out)
+
+    def test_progress_in_a_file(self):
+        """A line when work begins, then one every ten seconds at most."""
+        net = self.write("net.json", NET)
+        result = self.succeed("tune", net, "-d", DEVICES[-1], "--seconds", "40",
+                              DLPRIM_TUNING=str(self.folder / "t.json"))
+        self.assertRegex(result.out, r"^\[1/2\] tuning conv, 1 of \d+\n")
+        self.assertNotIn("\r", result.out)
+        self.assertEqual(result.err, "")
+        self.assertLess(len(re.findall(r"(?m)^\[\d/", result.out)), 8)
+
+    def test_progress_on_a_terminal(self):
+        terminal, screen = pty.openpty()
+        self.addCleanup(os.close, terminal)
+        # Enough to measure for the two seconds that a terminal is left in peace.
+        net = self.write("net.json", network({"x": [8, 32, 28, 28]}, ["y"], *(
+            operator("Convolution2D", f"conv{i}", "x" if i == 0 else f"conv{i - 1}", "y" if i == 7 else None,
+                     channels_out=32 + 8 * i, kernel=3, pad=1) for i in range(8))))
+        process = subprocess.Popen([TOOLS / "dlprim_tune", net, "-d", DEVICES[-1], "--seconds", "20"], stdout=screen,
+                                   stderr=screen, stdin=subprocess.DEVNULL,
+                                   env=os.environ | {"DLPRIM_TUNING": str(self.folder / "t.json")})
+        os.close(screen)
+        text = b""
+        with contextlib.suppress(OSError):  # how reading a terminal ends
+            while piece := os.read(terminal, 65536):
+                text += piece
+        self.assertEqual(process.wait(), 0, text)
+        self.assertRegex(text.decode(), r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+\r\x1b\[K")
+        self.assertRegex(text.decode(), r"\r\x1b\[Ktuned \d problems?\r\n")
 
     def test_benchmark_tunes(self):
         net = self.write("net.json", NET)

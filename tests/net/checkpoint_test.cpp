@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // A training that is interrupted and resumed has the bits of one that was not.
+#include "engine/engine.hpp"
+#include "formats/hdf5_file.hpp"
 #include "net/support.hpp"
 
+#include <algorithm>
 #include <fstream>
 
 using namespace dlprim;
@@ -74,6 +77,48 @@ std::map<std::string, std::vector<std::byte>> tensors_of(const std::string& path
     std::map<std::string, std::vector<std::byte>> all;
     for (const auto& [name, tensor] : load_tensors(path)) all[name] = tensor.data;
     return all;
+}
+
+Net with_precision(const Context& device, Precision precision,
+                   std::vector<std::pair<std::string, Precision>> operators = {}) {
+    NetOptions options = training();
+    options.precision = precision;
+    options.precisions = std::move(operators);
+    return Net::from_json(device, small_network, options);
+}
+
+/// The text of a checkpoint's dataset of bytes; empty where there is none.
+std::string text_of(const std::string& path, const std::string& dataset) {
+    const Hdf5Reader file(path);
+    if (!file.has(dataset)) return "";
+    const auto bytes = file.read(dataset);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// A copy of a checkpoint as versions wrote it that recorded neither precisions nor engines.
+void copy_without_record(const std::string& from, const std::string& to) {
+    const Hdf5Reader file(from);
+    Hdf5Writer copy(to);
+    for (const Hdf5Dataset& dataset : file.datasets())
+        if (dataset.name != "solver/engines" && dataset.name != "solver/precisions")
+            copy.write(dataset.name, dataset.shape, dataset.dtype, file.read(dataset.name).data());
+    for (const char* const name :
+         {"solver_updates", "solver_batches", "random_step", "random_seed", "learning_rate"})
+        copy.attribute("", name, file.attribute("", name).value());
+    copy.commit();
+}
+
+/// Another engine than the planner's for the convolution, forward.
+std::string another_engine(const Context& device, Net& net) {
+    std::string chosen;
+    for (const NodeReport& node : net.nodes())
+        if (node.name == "conv") chosen = node.engine;
+    REQUIRE_FALSE(chosen.empty());
+    const auto engines = EngineRegistry::instance().of("Convolution2D", device.traits().host);
+    for (auto engine = engines.rbegin(); engine != engines.rend(); ++engine)
+        if ((*engine)->name() != chosen && (*engine)->name().find("broken") == std::string::npos)
+            return std::string((*engine)->name());
+    return "";
 }
 
 }  // namespace
@@ -174,4 +219,224 @@ TEST_CASE("a resumed training has the bits of one that went on", "[checkpoint]")
         // The report beside the checkpoint goes on in the new folder.
         CHECK(rates_of(folder.file("resumed/metrics.csv")) == rates);
     }
+}
+
+TEST_CASE("a checkpoint records precisions and engines", "[checkpoint]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("c.h5");
+        Net net = with_precision(device, Precision::bf16, {{"hidden", Precision::fp32}});
+        Solver solver(net, {});
+        solver.save_checkpoint(path);
+        CHECK(std::get<std::string>(Hdf5Reader(path).attribute("", "precision").value()) == "bf16");
+        CHECK(text_of(path, "solver/precisions") == "fp32 hidden\n");
+        const std::string engines = '\n' + text_of(path, "solver/engines");
+        std::size_t lines = 0;
+        for (const NodeReport& node : net.nodes()) {
+            if (node.type == "Reorder" || node.type == "Pack" || node.engine.empty()) continue;
+            ++lines;
+            INFO(node.engine << " " << node.name << " in" << engines);
+            CHECK(engines.find('\n' + node.engine + ' ' + node.name + '\n') != std::string::npos);
+        }
+        CHECK(lines >= 8);
+        CHECK(static_cast<std::size_t>(std::count(engines.begin(), engines.end(), '\n')) ==
+              lines + 1);
+    }
+}
+
+TEST_CASE("a run goes on in its precision alone", "[checkpoint]") {
+    constexpr Precision all[] = {Precision::fp32, Precision::tf32, Precision::fp16,
+                                 Precision::bf16};
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        for (const Precision made : {Precision::fp32, Precision::fp16}) {
+            const std::string path = folder.file(std::string(name_of(made)) + ".h5");
+            Net net = with_precision(device, made);
+            Solver solver(net, {});
+            run(net, solver, 0, 1);
+            solver.save_checkpoint(path);
+            for (const Precision precision : all) {
+                Net other = with_precision(device, precision);
+                Solver resumed(other, {});
+                if (precision == made) {
+                    resumed.load_checkpoint(path);
+                    CHECK(resumed.steps() == 1);
+                    CHECK((all_bits(other) == all_bits(net)));
+                    continue;
+                }
+                const auto before = all_bits(other);
+                check_error(ErrorKind::invalid_argument,
+                            {path, "trained in " + std::string(name_of(made)),
+                             "computes in " + std::string(name_of(precision)),
+                             "--precision " + std::string(name_of(made)), "weights"},
+                            [&] { resumed.load_checkpoint(path); });
+                CHECK((all_bits(other) == before));
+                CHECK(resumed.steps() == 0);
+            }
+            Net mixed = with_precision(device, made, {{"hidden", Precision::bf16}});
+            Solver resumed(mixed, {});
+            check_error(ErrorKind::invalid_argument,
+                        {path, "'hidden'", "in " + std::string(name_of(made)), "in bf16",
+                         "--precision hidden=" + std::string(name_of(made))},
+                        [&] { resumed.load_checkpoint(path); });
+        }
+    }
+}
+
+TEST_CASE("a checkpoint without a loss scale does not go on with one", "[checkpoint]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        SolverOptions none;
+        none.loss_scale = 0;
+        Net scaled = with_precision(device, Precision::fp16),
+            unscaled = with_precision(device, Precision::fp16);
+        Solver with(scaled, {}), without(unscaled, none);
+        with.save_checkpoint(folder.file("with.h5"));
+        without.save_checkpoint(folder.file("without.h5"));
+        check_error(ErrorKind::format, {"without.h5", "no loss scale", "fp16", "loss_scale of 0"},
+                    [&] { with.load_checkpoint(folder.file("without.h5")); });
+        without.load_checkpoint(folder.file("with.h5"));
+        const std::vector<std::string> notes = unscaled.notes();
+        CHECK(std::count_if(notes.begin(), notes.end(), [](const std::string& note) {
+                  return note.find("holds a loss scale") != std::string::npos;
+              }) == 1);
+    }
+}
+
+TEST_CASE("a run that other engines go on with says so", "[checkpoint]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("c.h5");
+        Net net = Net::from_json(device, small_network, training());
+        Solver solver(net, {});
+        solver.save_checkpoint(path);
+        const auto told = [&](const NetOptions& options) {
+            Net other = Net::from_json(device, small_network, options);
+            Solver resumed(other, {});
+            resumed.load_checkpoint(path);
+            std::vector<std::string> notes = other.notes();
+            std::erase_if(notes, [](const std::string& note) {
+                return note.find("other engines") == std::string::npos;
+            });
+            return notes;
+        };
+        CHECK(told(training()).empty());
+        NetOptions forced = training();
+        const std::string engine = another_engine(device, net);
+        if (engine.empty()) continue;  // the host has one
+        forced.engines = {{"conv", engine}};
+        const std::vector<std::string> notes = told(forced);
+        REQUIRE(notes.size() == 1);
+        for (const std::string& word : {path, std::string("'conv'"), engine, std::string("bits")}) {
+            INFO(notes[0] << " is to hold " << word);
+            CHECK(notes[0].find(word) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("checkpoints of versions that recorded less load", "[checkpoint]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        const std::string path = folder.file("c.h5"), old = folder.file("old.h5");
+        Net net = Net::from_json(device, small_network, training());
+        Solver solver(net, {});
+        run(net, solver, 0, 2);
+        solver.save_checkpoint(path);
+        copy_without_record(path, old);
+        Net other = Net::from_json(device, small_network, training());
+        Solver resumed(other, {});
+        resumed.load_checkpoint(old);
+        CHECK(resumed.steps() == 2);
+        CHECK((all_bits(other) == all_bits(net)));
+        for (const std::string& note : other.notes())
+            CHECK(note.find("old.h5") == std::string::npos);
+        Net half = with_precision(device, Precision::fp16);
+        Solver scaled(half, {});
+        check_error(ErrorKind::format, {"old.h5", "loss scale", "fp16"},
+                    [&] { scaled.load_checkpoint(old); });
+    }
+}
+
+TEST_CASE("a record that is none is refused", "[checkpoint]") {
+    const Context device("cpu");
+    const Folder folder;
+    const std::string path = folder.file("c.h5"), bad = folder.file("bad.h5");
+    Net net = Net::from_json(device, small_network, training());
+    Solver solver(net, {});
+    solver.save_checkpoint(path);
+    const auto refused = [&](const std::string& precision, const std::string& dataset,
+                             const std::string& text, const std::vector<std::string>& words) {
+        const Hdf5Reader file(path);
+        Hdf5Writer copy(bad);
+        for (const Hdf5Dataset& each : file.datasets())
+            if (each.name != dataset)
+                copy.write(each.name, each.shape, each.dtype, file.read(each.name).data());
+        if (!dataset.empty())
+            copy.write(dataset, Shape{static_cast<std::int64_t>(text.size())}, DType::u8,
+                       text.data());
+        for (const char* const name : {"solver_updates", "solver_batches", "random_step"})
+            copy.attribute("", name, file.attribute("", name).value());
+        copy.attribute("", "precision", precision);
+        copy.commit();
+        check_error(ErrorKind::format, words, [&] { solver.load_checkpoint(bad); });
+    };
+    refused("fp8", "", "", {"bad.h5", "'fp8'"});
+    refused("fp32", "solver/precisions", "fp8 conv\n", {"bad.h5", "'fp8'"});
+    refused("fp32", "solver/engines", "conv\n", {"bad.h5", "solver/engines", "name"});
+}
+
+TEST_CASE("a training's precision: the call's, the checkpoint's, the configuration's",
+          "[checkpoint]") {
+    const Context device("cpu");
+    const Folder folder;
+    write_training(folder);
+    const auto configure = [&](const std::string& precision) {
+        std::ifstream file(folder.file("train.json"));
+        std::string text{std::istreambuf_iterator<char>(file), {}};
+        text.replace(text.find('{'), 1, "{\"precision\": \"" + precision + "\",");
+        std::ofstream(folder.file(precision + ".json")) << text;
+        return folder.file(precision + ".json");
+    };
+    const auto precision_of = [&](const std::string& path) {
+        return std::get<std::string>(Hdf5Reader(path).attribute("", "precision").value());
+    };
+    std::vector<std::string> notes;
+    TrainCall call;
+    call.note = [&](std::string_view note) { notes.emplace_back(note); };
+    call.epochs = 1;
+    call.config = configure("bf16");
+    call.out = folder.file("a");
+    train(device, call);
+    CHECK(precision_of(folder.file("a/checkpoint_1.h5")) == "bf16");
+    call.precision = Precision::fp16;
+    call.precisions = {{"Convolution2D", Precision::fp32}};
+    train(device, call);
+    CHECK(precision_of(folder.file("a/checkpoint_1.h5")) == "fp16");
+    CHECK(text_of(folder.file("a/checkpoint_1.h5"), "solver/precisions") == "fp32 conv\n");
+    CHECK(notes.empty());
+
+    // Nothing said: what the checkpoint says, of operators too.
+    call.precision.reset();
+    call.precisions.clear();
+    call.resume = folder.file("a/checkpoint_1.h5");
+    call.epochs = 2;
+    train(device, call);
+    CHECK(precision_of(folder.file("a/checkpoint_2.h5")) == "fp16");
+    CHECK(text_of(folder.file("a/checkpoint_2.h5"), "solver/precisions") == "fp32 conv\n");
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0].find("goes on in fp16") != std::string::npos);
+    CHECK(notes[0].find("configuration says bf16") != std::string::npos);
+
+    call.out = folder.file("b");
+    call.precision = Precision::fp32;
+    check_error(ErrorKind::invalid_argument, {"trained in fp16", "in fp32"},
+                [&] { train(device, call); });
+    call.precision = Precision::fp16;
+    call.precisions = {{"conv", Precision::bf16}};
+    check_error(ErrorKind::invalid_argument, {"'conv'", "in fp32", "in bf16"},
+                [&] { train(device, call); });
+    call.resume.clear();
+    call.config = configure("fp8");
+    check_error(ErrorKind::format, {"fp8.json", "precision", "'fp8'", "fp16"},
+                [&] { train(device, call); });
 }

@@ -47,9 +47,13 @@ std::string network(const std::string& middle = "", const std::string& loss = "\
 })";
 }
 
-Net make(const Context& device, Precision precision, const std::string& text = network()) {
+using Precisions = std::vector<std::pair<std::string, Precision>>;
+
+Net make(const Context& device, Precision precision, const std::string& text = network(),
+         Precisions operators = {}) {
     NetOptions options = training(3);
     options.precision = precision;
+    options.precisions = std::move(operators);
     // Compilers for CPUs take minutes over kernels that are made for work-groups of GPUs;
     // storage_test tries them.
     if (stores_narrow(device.traits()))
@@ -322,4 +326,126 @@ TEST_CASE("a run in fp16 has the same bits twice, and when it is resumed", "[nar
         losses_of(third, again, 20);
         CHECK((all_bits(net) == all_bits(third)));
     }
+}
+
+TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
+    // A region of five operators whose first reads, and whose last makes, what the others know.
+    const auto region = [](Precision precision) {
+        Precisions all;
+        for (const char* const name : {"norm1", "relu1", "middle", "norm2", "sum"})
+            all.emplace_back(name, precision);
+        return all;
+    };
+    const auto of = [](Net& net, const char* name) {
+        const Graph& graph = net.impl().built().executor->plan().graph;
+        return graph.spec(graph.find(name)).dtype;
+    };
+    struct Mix {
+        Precision net, own;
+        DType outside, inside;
+    };
+    const Mix mix = GENERATE(Mix{Precision::fp32, Precision::fp16, DType::f32, DType::f16},
+                             Mix{Precision::fp32, Precision::bf16, DType::f32, DType::bf16},
+                             Mix{Precision::fp16, Precision::fp32, DType::f16, DType::f32},
+                             Mix{Precision::fp16, Precision::bf16, DType::f16, DType::bf16});
+    ON_EVERY_DEVICE(device) {
+        INFO(name_of(mix.own) << " in " << name_of(mix.net));
+        Net exact = make(device, Precision::fp32),
+            mixed = make(device, mix.net, network(), region(mix.own));
+        copy_params(exact, mixed);
+        for (Net* net : {&exact, &mixed}) {
+            feed_small_network(*net, 0);
+            net->forward();
+            net->backward();
+        }
+        const std::vector<std::string> names = exact.gradient_names();
+        const double off = distance(mixed.output("scores"), exact.output("scores"));
+        if (!stores_narrow(device.traits())) {
+            CHECK(off == 0);
+            for (const std::string& name : names)
+                CHECK((bits(exact.gradient(name)) == bits(mixed.gradient(name))));
+            continue;
+        }
+        CHECK(of(mixed, "a") == DType::f32);  // from the one to the other
+        CHECK(of(mixed, "c") == mix.inside);
+        CHECK(of(mixed, "d") == mix.inside);
+        CHECK(of(mixed, "f") == DType::f32);
+        CHECK(of(mixed, "g") == mix.outside);
+        const bool coarse = mix.own == Precision::bf16;
+        const double unit = unit_of(coarse ? Precision::bf16 : Precision::fp16);
+        CHECK(off > 0);
+        CHECK(off <= 7 * unit);
+        for (const std::string& name : names) {
+            const double error = distance(mixed.gradient(name), exact.gradient(name));
+            INFO(name << " is off by " << error);
+            CHECK(error <= 14 * unit + 2 * std::sqrt(unit));
+        }
+    }
+}
+
+TEST_CASE("a single operator of 16 bits among float has float at its seams", "[narrow]") {
+    const Precision precision = GENERATE(Precision::fp16, Precision::bf16);
+    const std::string field = ", \"precision\": \"" + std::string(name_of(precision)) + '"';
+    ON_EVERY_DEVICE(device) {
+        // Products on matrix units round factors: operators_test knows how far.
+        if (device.traits().wgmma || device.traits().mma) continue;
+        Net exact = make(device, Precision::fp32),
+            described = make(device, Precision::fp32, network(field)),
+            asked = make(device, Precision::fp32, network(), {{"middle", precision}});
+        Solver first(exact, sgd()), second(described, sgd()), third(asked, sgd());
+        for (Net* net : {&described, &asked}) copy_params(exact, *net);
+        const double scale = precision == Precision::fp16 ? SolverOptions().loss_scale : 1;
+        CHECK(first.loss_scale() == 1);
+        CHECK(second.loss_scale() == scale);
+        CHECK(third.loss_scale() == scale);
+        losses_of(exact, first, 3);
+        losses_of(described, second, 3);
+        losses_of(asked, third, 3);
+        CHECK((all_bits(exact) == all_bits(described)));
+        CHECK((all_bits(exact) == all_bits(asked)));
+    }
+}
+
+TEST_CASE("the loss is scaled where any operator is of fp16, and nowhere else", "[narrow]") {
+    const Context device("cpu");
+    const auto scale = [&](Precision net, const Precisions& operators,
+                           const std::string& text = network()) {
+        Net made = make(device, net, text, operators);
+        return Solver(made, sgd()).loss_scale() != 1;
+    };
+    CHECK(scale(Precision::fp32, {{"last", Precision::fp16}}));
+    CHECK(scale(Precision::bf16, {{"Pooling2D", Precision::fp16}}));
+    CHECK(scale(Precision::fp16, {{"Convolution2D", Precision::fp32}}));
+    CHECK(scale(Precision::fp16, {{"last", Precision::bf16}}));
+    CHECK_FALSE(scale(Precision::fp32, {{"last", Precision::bf16}}));
+    CHECK_FALSE(scale(Precision::bf16, {{"last", Precision::tf32}}));
+    // The last word on an operator counts; its name before its description, that before its type.
+    CHECK_FALSE(scale(Precision::fp32, {{"last", Precision::fp16}, {"last", Precision::fp32}}));
+    const std::string described = network(R"(, "precision": "fp16")");
+    CHECK(scale(Precision::fp32, {{"Convolution2D", Precision::fp32}}, described));
+    CHECK_FALSE(scale(Precision::fp32, {{"middle", Precision::fp32}}, described));
+    CHECK_FALSE(
+        scale(Precision::fp32, {{"last", Precision::fp32}, {"Convolution2D", Precision::bf16}}));
+    Precisions all;
+    for (const char* const type : {"Convolution2D", "BatchNorm", "Activation", "Elementwise",
+                                   "Pooling2D", "GlobalPooling", "InnerProduct", "SoftmaxWithLoss"})
+        all.emplace_back(type, Precision::bf16);
+    CHECK_FALSE(scale(Precision::fp16, all));
+}
+
+TEST_CASE("precisions of what the network has not", "[narrow]") {
+    const Context device("cpu");
+    check_error(ErrorKind::invalid_argument,
+                {"precision midle=fp16", "no operator 'midle'", "did you mean 'middle'"}, [&] {
+                    make(device, Precision::fp32, network(), {{"midle", Precision::fp16}});
+                });
+    check_error(ErrorKind::invalid_argument, {"'Convolution'", "did you mean 'Convolution2D'"},
+                [&] {
+                    make(device, Precision::fp32, network(), {{"Convolution", Precision::fp16}});
+                });
+    Net net = make(device, Precision::fp32, network(), {{"LSTM", Precision::fp16}});
+    const std::vector<std::string> notes = net.notes();
+    REQUIRE(notes.size() == 1);
+    CHECK(notes[0].find("LSTM=fp16") != std::string::npos);
+    CHECK(notes[0].find("no operator of this type") != std::string::npos);
 }

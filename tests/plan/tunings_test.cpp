@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// How many tunings engines offer: at most 100 of a problem, all layouts counted, on any device, for
+// everything in the table of cases, large ones included. No device is needed for that.
+#include "base/text.hpp"
+#include "engine/engine.hpp"
+#include "formats/json_net.hpp"
+#include "graph/description.hpp"
+#include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
+#include "plan/choose.hpp"
+#include "plan/tune.hpp"
+#include "support/cases.hpp"
+#include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <set>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+Traits gpu() {
+    Traits traits = Context("cpu").traits();
+    traits.host = traits.wide_vectors = false;
+    traits.vector_width = 1;
+    traits.max_work_group = 1024;
+    traits.compute_units = 100;
+    traits.local_bytes = 48 << 10;
+    return traits;
+}
+
+/// Kinds of devices by what engines ask of them.
+std::map<std::string, Traits> devices() {
+    std::map<std::string, Traits> all;
+    all["host"] = Context("cpu").traits();
+    Traits cpu = gpu();
+    cpu.wide_vectors = true;
+    for (const int lanes : {4, 16}) {
+        cpu.vector_width = lanes;
+        all[cat("CPU with vectors of ", lanes)] = cpu;
+    }
+    all["GPU"] = gpu();
+    Traits small = gpu();
+    small.max_work_group = 64;
+    small.local_bytes = 16 << 10;
+    small.max_alloc_bytes = 64 << 20;
+    all["small GPU"] = small;
+    Traits hopper = gpu();
+    hopper.wgmma = hopper.mma = true;
+    hopper.mma_local_bytes = 227 << 10;
+    hopper.compute_units = 132;
+    all["GPU with the unit of warpgroups"] = hopper;
+    for (const int kib : {227, 163, 99}) {
+        Traits mma = hopper;
+        mma.wgmma = false;
+        mma.mma_local_bytes = static_cast<std::uint64_t>(kib) << 10;
+        all[cat("GPU with the unit of warps and ", kib, " KiB")] = mma;
+    }
+    for (const int lanes : {8, 16}) {
+        Traits subgroups = gpu();
+        subgroups.subgroup_size = lanes;
+        all[cat("GPU with sub-groups of ", lanes)] = subgroups;
+    }
+    return all;
+}
+
+/// The planned nodes' problems of a case, forward and backward, with and without what depends on
+/// parameters alone being constant.
+Graph graph_of(const Case& one, bool training) {
+    nlohmann::json inputs = nlohmann::json::array(), names = nlohmann::json::array();
+    for (const CaseTensor& input : one.inputs) {
+        const std::string name = cat("x", names.size());
+        names.push_back(name);
+        inputs.push_back({{"name", name},
+                          {"shape", input.shape.to_vector()},
+                          {"dtype", std::string(name_of(input.dtype))}});
+    }
+    const nlohmann::json net = {{"inputs", inputs},
+                                {"outputs", {{{"name", "loss"}, {"loss_weight", 1}}}},
+                                {"operators",
+                                 {{{"name", "op"},
+                                   {"type", one.type},
+                                   {"inputs", names},
+                                   {"outputs", {"loss"}},
+                                   {"options", nlohmann::json::parse(one.options)}}}}};
+    Graph graph = build_graph(parse_net_json(net.dump(), one.title()), {}, 0, training);
+    expand_composites(graph);
+    if (training) {
+        DifferentiateOptions how;
+        how.input_gradients = true;
+        differentiate(graph, how);
+    }
+    lower(graph);
+    return graph;
+}
+
+/// The problem in each precision, with operands in each mix of types that the planner may pose.
+std::vector<Problem> forms_of(const Problem& problem) {
+    std::vector<Problem> all;
+    for (const Precision precision :
+         {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
+        Problem next = problem;
+        next.precision = precision;
+        all.push_back(next);
+        if (precision != Precision::fp16 && precision != Precision::bf16) continue;
+        const DType type = precision == Precision::fp16 ? DType::f16 : DType::bf16;
+        const std::size_t inputs = std::min<std::size_t>(problem.inputs.size(), 2);
+        // bf16 is as fp16: all three will do.
+        for (unsigned mix = precision == Precision::fp16 ? 1 : 7; mix < 8; ++mix) {
+            next = problem;
+            for (const Precision posed : {precision, Precision::tf32, Precision::fp32}) {
+                next.precision = posed;
+                for (std::size_t i = 0; i < inputs; ++i)
+                    if ((mix >> i & 1) != 0 && next.inputs[i].dtype == DType::f32)
+                        next.inputs[i].dtype = type;
+                if ((mix & 4) != 0)
+                    for (Operand& output : next.outputs)
+                        if (output.dtype == DType::f32) output.dtype = type;
+                all.push_back(next);
+            }
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("engines offer a hundred tunings of a problem at most") {
+    OperatorRegistry::instance();
+    std::set<std::string> seen, tuned;
+    std::vector<Problem> problems;
+    const Traits any = gpu();
+    for (const Case& one : load_cases(DLPRIM_CASES))
+        for (const bool training : {false, true}) {
+            Graph graph;
+            try {
+                graph = graph_of(one, training);
+            } catch (const Error&) {
+                continue;  // no loss can be made of it: integers, or several results
+            }
+            for (const std::vector<char>& constant :
+                 {constant_values(graph), std::vector<char>(graph.values.size(), 0)})
+                for (const Node& node : graph.nodes) {
+                    if (node.removed || node.op->is_view()) continue;
+                    const Problem problem = problem_of(any, graph, node, constant);
+                    if (seen.insert(problem.key(false)).second) problems.push_back(problem);
+                }
+        }
+    CHECK(problems.size() > 300);
+    std::map<std::string, std::size_t> most;
+    for (const auto& [kind, device] : devices())
+        for (const Problem& problem : problems)
+            for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
+                for (const Problem& form : forms_of(problem)) {
+                    if (!engine->is_applicable(device, form)) continue;
+                    std::size_t count = 0;
+                    for (const LayoutChoice& layouts : engine->layouts(device, form))
+                        count += tunings_of(*engine, device, with_layouts(form, layouts)).size();
+                    std::size_t& known = most[std::string(engine->name())];
+                    known = std::max(known, count);
+                    if (count <= most_tunings) continue;
+                    INFO(engine->name() << " on a " << kind << ": " << form.key());
+                    CHECK(count <= most_tunings);
+                }
+    std::size_t with_space = 0;
+    for (const auto& [name, count] : most) {
+        with_space += count > 1;
+        UNSCOPED_INFO(name << ": " << count);
+    }
+    CHECK(with_space >= 20);
+}
