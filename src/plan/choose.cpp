@@ -47,6 +47,30 @@ std::string where(const Node& node) {
     return cat("[", node.op->type(), " '", node.name, "'] ");
 }
 
+/// Why no engine runs a node, for a message of one line: what failed, the last first (it is the
+/// simplest, which should work anywhere); where nothing failed, what the simplest has against the
+/// problem; and how many more there are.
+class Refusals {
+  public:
+    void add(std::string reason, bool failed) { (failed ? failed_ : others_).push_back(reason); }
+    bool failures() const { return !failed_.empty(); }
+    std::string str() const {
+        const std::vector<std::string>& reasons = failures() ? failed_ : others_;
+        const std::size_t shown = std::min<std::size_t>(reasons.size(), failures() ? 3 : 1);
+        std::string text;
+        for (std::size_t i = 0; i < shown; ++i) text += cat("; ", reasons[reasons.size() - 1 - i]);
+        if (reasons.size() > shown && failures())
+            text += cat("; ", reasons.size() - shown, " more failed");
+        const std::size_t rest = failures() ? others_.size() : others_.size() - shown;
+        if (rest > 0)
+            text += cat("; ", rest, rest == 1 ? " other does" : " others do", " not apply");
+        return text;
+    }
+
+  private:
+    std::vector<std::string> failed_, others_;
+};
+
 class Chooser {
   public:
     Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
@@ -156,23 +180,22 @@ class Chooser {
             if (engine != nullptr && applies(*engine, problem)) add_candidates(i, *engine, row);
         }
         if (!candidates_[i].empty()) return;
-        std::string reasons;
-        bool failed = false;
+        Refusals refusals;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
             const Verdict verdict = usable(context_, *engine, problem);
             if (verdict) {
                 add_candidates(i, *engine, std::nullopt);
                 continue;
             }
-            reasons += cat("; ", engine->name(), ": ", verdict.reason);
-            if (!is_put_aside(context_, *engine, problem)) continue;
-            failed = true;
+            const bool failed = is_put_aside(context_, *engine, problem);
+            refusals.add(cat(engine->name(), ": ", verdict.reason), failed);
+            if (!failed) continue;
             notes_.push_back(
                 cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
         if (candidates_[i].empty())
-            fail(failed ? ErrorKind::build : ErrorKind::unsupported, where(node),
-                 "no engine on this device can run it", reasons);
+            fail(refusals.failures() ? ErrorKind::build : ErrorKind::unsupported, where(node),
+                 "no engine on this device can run it", refusals.str());
     }
 
     Verdict applies(const Engine& engine, const Problem& problem) const {

@@ -4,12 +4,14 @@
 are damaged or shared, too little memory. What was there before stays, and nothing half written is left."""
 import os
 import pathlib
+import re
 import resource
+import shutil
 import subprocess
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, TOOLS, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, TOOLS, CommandTest, call, idx, main, network, operator
 
 NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
 
@@ -180,6 +182,79 @@ class Caches(Trouble):
             self.check_outputs(f"out{i}.h5")
         self.assertEqual({path.suffix for path in self.kernels.iterdir()}, {".bin"}, "no temporary is left")
         self.run_cached()
+
+
+@unittest.skipUnless(DEVICE in DEVICES[1:], "no OpenCL device")
+class Kernels(Trouble):
+    """Kernels from a folder where some do not build: DLPRIM_KERNELS_DIR."""
+
+    def setUp(self):
+        super().setUp()
+        self.net = self.write("net.json", network({"x": [2, 16, 12, 12]}, ["y"],
+                                                  operator("Convolution2D", "y", "x", channels_out=32, kernel=3)))
+        random = np.random.default_rng(1)
+        values = {"w": {"y.0": [32, 16, 3, 3], "y.1": [32]}, "in": {"x": [2, 16, 12, 12]}, "dy": {"y": [2, 32, 10, 10]}}
+        self.weights, self.inputs, self.dy = (
+            self.write_tensors(f"{file}.h5", **{name: random.standard_normal(shape).astype(np.float32)
+                                                for name, shape in tensors.items()}) for file, tensors in values.items())
+        self.arguments = self.run_net(DEVICE, self.folder / "out.h5", "--output-grads", self.dy, "--grads", self.folder / "g.h5")
+        self.succeed(*self.arguments)
+        self.expected = self.read_tensors("out.h5"), self.read_tensors("g.h5")
+        (self.folder / "out.h5").unlink()
+        (self.folder / "g.h5").unlink()
+        self.cache = self.folder / "cache"
+        self.environment = dict(DLPRIM_CACHE_DIR=str(self.cache), DLPRIM_KERNELS_DIR=str(self.folder / "kernels"))
+
+    def spoil(self, wanted):
+        """Convolution's kernels that are `wanted` do not build; the name that they lack."""
+        shutil.copytree(ROOT / "kernels/conv2d", self.folder / "kernels/conv2d", dirs_exist_ok=True)
+        for path in (self.folder / "kernels/conv2d").glob("*.cl"):
+            if wanted(path.stem):
+                path.write_text(path.read_text() + "\nkernel void spoilt() { no_such_function_as_this = 1; }\n")
+
+    def check_log(self, sentence):
+        """The first log that the sentence gives is there, and says what the compiler said and of what."""
+        path = re.search("its log is in '([^']+)'", sentence)[1]
+        self.assertTrue(path.startswith(str(self.cache / "logs")), path)
+        log = pathlib.Path(path).read_text()
+        for words in ("no_such_function_as_this", "program: conv2d/", "device: ", "result: CL_BUILD_PROGRAM_FAILURE", "source:"):
+            self.assertIn(words, log)
+
+    def test_the_next_engine_takes_the_place_of_one_that_does_not_build(self):
+        self.spoil(lambda stem: stem != "reference")
+        for _ in range(2):  # nothing of it is remembered in the cache
+            result = self.succeed(*self.arguments, **self.environment)
+            lines = result.err.splitlines()
+            self.assertGreaterEqual(len(lines), 3, "a note an engine, of the convolution and its gradients")
+            for line in lines:
+                self.assertRegex(line, r"^note: \[Convolution2D\w* '.*'\] engine conv2d\S+ is not used: it failed on this device: "
+                                       r"kernel program 'conv2d/\w+\.cl' does not build on .*error.*; its log is in '")
+                self.assertNotIn(".reference", line)
+                self.check_log(line)
+            found = self.read_tensors("out.h5"), self.read_tensors("g.h5")
+            for tensors, expected in zip(found, self.expected):
+                self.assertEqual(sorted(tensors), sorted(expected))
+                for name in expected:
+                    np.testing.assert_allclose(tensors[name], expected[name], atol=1e-5 * abs(expected[name]).max())
+        shown = self.succeed("benchmark", "-i1", "-w1", "-t", DEVICE, self.net, **self.environment)
+        self.assertRegex(shown.out, "note: .*its log is in '")
+        self.assertIn("conv2d.reference", shown.out)
+        self.assertEqual(shown.err, "")
+
+    def test_no_engine_is_left(self):
+        self.spoil(lambda stem: True)
+        before = self.listing()
+        for arguments in (self.arguments, ("benchmark", DEVICE, self.net)):
+            error = self.refuse(["[Convolution2D 'y']", "no engine on this device can run it", "conv2d.reference: it failed",
+                                 "more failed", "not apply", "error"], *arguments, **self.environment).err
+            self.check_log(error)
+        self.assertEqual([name for name in self.listing() if not name.startswith("cache")], before)
+
+    def test_an_engine_that_is_forced(self):
+        self.spoil(lambda stem: stem == "implicit_gemm")
+        error = self.refuse(["[Convolution2D 'y']", "conv2d.implicit_gemm", "does not build"], *self.arguments, "--engine",
+                            "y=conv2d.implicit_gemm", **self.environment).err
+        self.check_log(error)
 
 
 class Memory(Trouble):
