@@ -47,19 +47,24 @@ std::string where(const Node& node) {
     return cat("[", node.op->type(), " '", node.name, "'] ");
 }
 
-/// Why no engine runs a node, for a message of one line: what failed, the last first (it is the
-/// simplest, which should work anywhere); where nothing failed, what the simplest has against the
-/// problem; and how many more there are.
+/// Why no engine runs a node, for a message of one line: what failed, the reference first, which
+/// should work anywhere, then the last first; where nothing failed, what the reference has against
+/// the problem; and how many more there are.
 class Refusals {
   public:
-    void add(std::string reason, bool failed) { (failed ? failed_ : others_).push_back(reason); }
+    void add(const Engine& engine, const std::string& reason, bool failed) {
+        auto& reasons = failed ? failed_ : others_;
+        const bool first = engine.name().ends_with(".reference") || !has_reference(reasons);
+        reasons.insert(first ? reasons.begin() : reasons.begin() + 1,
+                       cat("; ", engine.name(), ": ", reason));
+    }
     bool failures() const { return !failed_.empty(); }
     std::string str() const {
-        const std::vector<std::string>& reasons = failures() ? failed_ : others_;
+        const auto& reasons = failures() ? failed_ : others_;
         const std::size_t shown = std::min<std::size_t>(reasons.size(), failures() ? 3 : 1);
         std::string text;
-        for (std::size_t i = 0; i < shown; ++i) text += cat("; ", reasons[reasons.size() - 1 - i]);
-        if (reasons.size() > shown && failures())
+        for (std::size_t i = 0; i < shown; ++i) text += reasons[i];
+        if (failures() && reasons.size() > shown)
             text += cat("; ", reasons.size() - shown, " more failed");
         const std::size_t rest = failures() ? others_.size() : others_.size() - shown;
         if (rest > 0)
@@ -68,6 +73,9 @@ class Refusals {
     }
 
   private:
+    static bool has_reference(const std::vector<std::string>& reasons) {
+        return !reasons.empty() && reasons[0].find(".reference: ") != std::string::npos;
+    }
     std::vector<std::string> failed_, others_;
 };
 
@@ -188,14 +196,28 @@ class Chooser {
                 continue;
             }
             const bool failed = is_put_aside(context_, *engine, problem);
-            refusals.add(cat(engine->name(), ": ", verdict.reason), failed);
+            refusals.add(*engine, verdict.reason, failed);
             if (!failed) continue;
             notes_.push_back(
                 cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
+        if (candidates_[i].empty() && !refusals.failures()) check_size(node);
         if (candidates_[i].empty())
             fail(refusals.failures() ? ErrorKind::build : ErrorKind::unsupported, where(node),
                  "no engine on this device can run it", refusals.str());
+    }
+
+    /// What exceeds the device's memory by itself is not for engines to say.
+    void check_size(const Node& node) const {
+        std::vector<ValueId> values = node.inputs;
+        values.insert(values.end(), node.outputs.begin(), node.outputs.end());
+        for (const ValueId id : values) {
+            const std::uint64_t bytes = storage_bytes(graph_.shape(id), graph_.spec(id).dtype, {});
+            if (bytes > device_.global_bytes)
+                fail(ErrorKind::out_of_memory, where(node), "'", graph_.value(id).name,
+                     "' of shape ", graph_.shape(id).str(), " needs ", bytes >> 20,
+                     " MiB, the device has ", device_.global_bytes >> 20, " MiB");
+        }
     }
 
     Verdict applies(const Engine& engine, const Problem& problem) const {

@@ -42,10 +42,12 @@ class Devices(Trouble):
     def test_devices_that_are_not_there(self):
         for device in ("9:9", "0:99", "9:0", "-1:0", "0:x", "no such device", "99999999999999999999:0", ":"):
             with self.subTest(device):
-                self.refuse([device], *self.run_net(device, self.folder / "out.h5"))
-                self.refuse([device], "benchmark", "--", device, self.net)
-                self.refuse([device], "flops", self.net, "-d", device)
-                self.refuse([device], "train", self.write("train.json", {}), "-d", device)
+                words = [f"no device '{device}'", "there are: ", "cpu = ", "(the host)"] + (["0:0 = "] if DEVICES[1:] else [])
+                self.refuse(words, *self.run_net(device, self.folder / "out.h5"))
+                self.refuse(words, "benchmark", "--", device, self.net)
+                self.refuse(words, "flops", self.net, "-d", device)
+                self.refuse(words, "train", self.write("train.json", {}), "-d", device)
+                self.refuse(words + ["DLPRIM_DEVICE"], "flops", self.net, DLPRIM_DEVICE=device)
         self.assertEqual(self.listing(), ["in.h5", "net.json", "train.json", "w.h5"])
 
     def test_platforms_that_cannot_be_loaded(self):
@@ -54,7 +56,12 @@ class Devices(Trouble):
         environment = dict(OCL_ICD_VENDORS=str(vendors), OPENCL_VENDOR_PATH=str(vendors))
         self.succeed(*self.run_net("cpu", self.folder / "out.h5"), **environment)
         self.check_outputs()
-        self.refuse(["OpenCL"], *self.run_net("opencl", self.folder / "out.h5"), **environment)
+        (self.folder / "none").mkdir()
+        for more in (environment, dict(OCL_ICD_VENDORS=str(self.folder / "none"), OPENCL_VENDOR_PATH=str(self.folder / "none"))):
+            for device in ("opencl", "gpu", "0:0"):
+                self.refuse([f"no device '{device}'", "there are: cpu = ", "no OpenCL platform is installed",
+                             "apt install pocl-opencl-icd", "device cpu (the host) works without"],
+                            *self.run_net(device, self.folder / "out.h5"), **more)
         self.succeed("run", *self.run_net("", self.folder / "out.h5")[1:2], *self.run_net("", self.folder / "out.h5")[4:],
                      **environment, DLPRIM_DEVICE="")
 
@@ -258,24 +265,72 @@ class Kernels(Trouble):
 
 
 class Memory(Trouble):
+    def fitting_batch(self, words, *arguments, **environment):
+        """The batch that the sentence about too large a one says would fit."""
+        error = self.refuse(["needs", "MiB", "the device", *words, "the largest batch that fits is about "], *arguments,
+                            **environment).err
+        return int(re.search(r"the largest batch that fits is about (\d+)$", error)[1])
+
+    def check_fits(self, batch, net, *arguments, **environment):
+        """A batch like `batch` fits, and one that is larger by a tenth does not."""
+        self.assertGreater(batch, 10)
+        self.succeed("flops", net, "-B", batch - batch // 20, *arguments, **environment)
+        self.refuse(["needs"], "flops", net, "-B", batch + batch // 10, *arguments, **environment)
+
     def test_a_batch_beyond_memory(self):
-        net = self.write("net.json", network({"x": [2, 64, 1024, 1024]}, ["y"],
+        net = self.write("net.json", network({"x": [2, 64, 256, 256]}, ["y"],
                                              operator("Convolution2D", "conv", "x", "y", channels_out=64, kernel=3)))
         for device in DEVICES:
             for flags in ([], ["-b"], ["-a"]):
-                result = self.refuse(["needs", "batch"], "benchmark", *flags, "-B1048576", device, net)
-                self.assertIn("MiB", result.err)
+                fits = self.fitting_batch(["(largest: 'x' ", "the device has "], "benchmark", *flags, "-B1048576", device, net)
+                self.assertGreater(fits, 1)
             self.refuse(["needs"], "flops", net, "-d", device, "-B", "1048576")
+
+    def test_a_batch_beyond_one_allocation(self):
+        net = self.write("net.json", network({"x": [2, 1, 64, 64]}, ["y"],
+                                             operator("Convolution2D", "wide", "x", channels_out=64, kernel=3),
+                                             operator("Pooling2D", "y", "wide", kernel=62)))
+        for device in DEVICES:
+            how = ["-d", device]
+            # Of ten times as many samples both the sum and the largest piece are too large.
+            for traits, batch, words in (("max_alloc_mib=100", "120", ["in one piece", "an allocation", "'wide'"]),
+                                         ("max_alloc_mib=100,global_mib=400", "2000", ["(largest: "])):
+                fits = self.fitting_batch(words, "flops", net, *how, "-B", batch, DLPRIM_TRAITS=traits)
+                self.assertLess(fits, 120)
+                self.check_fits(fits, net, *how, DLPRIM_TRAITS=traits)
 
     def test_parameters_beyond_memory(self):
         net = self.write("net.json", network({"x": [1, 2 ** 20]}, ["y"], operator("InnerProduct", "y", "x", outputs=2 ** 30)))
         for device in DEVICES:
-            self.refuse(["'y"], "benchmark", "-i1", "-w1", device, net)
+            for flags in ([], ["-a"]):
+                self.refuse(["[InnerProduct 'y']", "'y.0'", "needs 4294967296 MiB", "the device has "], "benchmark", *flags,
+                            "-i1", "-w1", device, net)
 
     def test_a_declared_input_beyond_memory(self):
         net = self.write("net.json", network({"x": [2 ** 20, 2 ** 21]}, ["y"], operator("Activation", "y", "x", activation="relu")))
         for device in DEVICES:
-            self.refuse(["needs"], "benchmark", device, net)
+            self.fitting_batch(["(largest: 'x' 8388608.0 MiB, 'y' "], "benchmark", device, net)
+
+
+class Labels(Trouble):
+    def test_labels_out_of_range(self):
+        """On every device, of every operator that takes them."""
+        x, table = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        rows = {"SoftmaxWithLoss": operator("SoftmaxWithLoss", "loss", "x label"),
+                "NLLLoss": operator("NLLLoss", "loss", "x label"),
+                "Embedding": operator("Embedding", "loss", "label", num_embeddings=3, embedding_dim=4)}
+        labels = [("int", np.int32, 3), ("int", np.int32, -1), ("int64", np.int64, 2 ** 40), ("float", np.float32, 3)]
+        fractions = [("float", np.float32, 1.5), ("float", np.float32, np.nan), ("float", np.float32, np.inf)]
+        self.write_tensors("w.h5", loss__0=table)
+        for device in DEVICES:
+            for name, op in rows.items():
+                for dtype, kind, value in labels + fractions:
+                    with self.subTest(device=device, operator=name, dtype=dtype, value=value):
+                        inputs = {"x": [2, 3], "label": ([2], dtype)} if name != "Embedding" else {"label": ([2], dtype)}
+                        self.write("net.json", network(inputs, ["loss"], op))
+                        self.write_tensors("in.h5", x=x, label=np.array([1, value], kind))
+                        self.refuse(["'label'", f"{value}", "position 1", "0 to 2"], *self.run_net(device, self.folder / "out.h5"))
+                        self.assertFalse((self.folder / "out.h5").exists())
 
 
 if __name__ == "__main__":
