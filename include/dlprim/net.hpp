@@ -153,8 +153,10 @@ class Net {
     std::vector<std::string>
     notes();  ///< remarks of the planner, and on a checkpoint that was loaded
 
-    /// Runs forward node by node and returns the name of the first whose output holds a NaN or an
-    /// infinity, or empty. For finding the origin of a NaN in the loss; slow.
+    /// Runs forward node by node and returns the name of the first operator whose output holds a
+    /// NaN or an infinity, or empty. For finding the origin of a NaN in the loss; slow: where
+    /// operators share a launch, they are planned and run one by one, for which there must be the
+    /// memory.
     std::string first_nan();
 
     NetImpl& impl() { return *impl_; }

@@ -274,28 +274,7 @@ std::vector<NodeReport> Net::profile(bool whole_step) {
 }
 
 std::string Net::first_nan() {
-    Executor& executor = *impl_->built().executor;
-    std::string found;
-    std::vector<std::byte> stored;
-    std::vector<float> host;
-    executor.keep_states();  // looking changes nothing
-    executor.run_stepwise(Part::forward, [&](const Step& step) {
-        const DType dtype = step.written_dtype;
-        if (!is_float(dtype) || dtype == DType::f64) return true;
-        for (const auto& [place, bytes] : step.written) {
-            stored.resize(bytes);
-            executor.read(place, stored.data(), bytes);
-            host.resize(bytes / size_of(dtype));
-            convert(stored.data(), dtype, host.data(), DType::f32, host.size());
-            if (std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); }))
-                continue;
-            found = step.name;
-            return false;
-        }
-        return true;
-    });
-    executor.restore_states();
-    return found;
+    return impl_->first_nan();
 }
 
 }  // namespace dlprim

@@ -9,6 +9,7 @@
 #include "train/update.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace dlprim {
@@ -37,6 +38,31 @@ std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
         if (label.role == Role::input) classes.emplace(label.name, count);
     }
     return classes;
+}
+
+/// The first step of a forward whose result is not finite, or null.
+const Step* first_nan_step(Executor& executor) {
+    const Step* found = nullptr;
+    std::vector<std::byte> stored;
+    std::vector<float> host;
+    executor.keep_states();  // looking changes nothing
+    executor.run_stepwise(Part::forward, [&](const Step& step) {
+        const DType dtype = step.written_dtype;
+        if (!is_float(dtype) || dtype == DType::f64) return true;
+        for (const auto& [place, bytes] : step.written) {
+            stored.resize(bytes);
+            executor.read(place, stored.data(), bytes);
+            host.resize(bytes / size_of(dtype));
+            convert(stored.data(), dtype, host.data(), DType::f32, host.size());
+            if (std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); }))
+                continue;
+            found = &step;
+            return false;
+        }
+        return true;
+    });
+    executor.restore_states();
+    return found;
 }
 
 void drop_losses(Graph& graph) {
@@ -98,7 +124,7 @@ std::string NetImpl::plan_key() const {
     return key;
 }
 
-std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
+std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
     Graph graph = make_graph();
     auto built = std::make_unique<Built>();
     built->classes = label_inputs(graph);
@@ -121,12 +147,12 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before) {
     if (solver_) add_update(graph, *solver_, loss_scale);
 
     PlanOptions plan_options;
-    plan_options.fuse = options_.fuse;
+    plan_options.fuse = options_.fuse && !apart;
     plan_options.engines = options_.engines;
     plan_options.progress = options_.progress;
     plan_options.tune_seconds = options_.tune_seconds;
     if (lets_go()) plan_options.bind_params_from = large_param;
-    plan_options.chains = true;
+    plan_options.chains = !apart;
     std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
     const bool shows = options_.progress && !plan->chains.empty();
     if (shows) options_.progress("compiling all small steps as one", 0, 1);
@@ -343,6 +369,37 @@ void NetImpl::plan_anew() {
     made->ran_forward = slot->ran_forward;
     slot = std::move(made);
     current_ = slot.get();
+}
+
+std::string NetImpl::described(const std::string& node) const {
+    const auto known = [&](const std::string& name) {
+        return std::any_of(description_.operators.begin(), description_.operators.end(),
+                           [&](const auto& op) { return op.name == name; });
+    };
+    for (std::string name = node;;) {
+        if (known(name)) return name;
+        const std::size_t slash = name.rfind('/');
+        if (slash == std::string::npos) return node;
+        name.resize(slash);
+    }
+}
+
+std::string NetImpl::first_nan() {
+    const Step* const step = first_nan_step(*built().executor);
+    if (step == nullptr) return {};
+    const std::string name = described(step->name);
+    if (step->fused.empty()) return name;
+    // Several operators in one launch: which of them it was shows where each has a launch.
+    try {
+        const BuildsLater later;  // of the programs, most are not run
+        const std::unique_ptr<Built> apart = make_built(current_, true);
+        apart->executor->take_scalars(*current_->executor);
+        if (const Step* const first = first_nan_step(*apart->executor))
+            return described(first->name);
+    } catch (const Error&) {
+        // More memory than there is, say: the launch is named after its last operator.
+    }
+    return name;
 }
 
 void NetImpl::backward() {

@@ -70,6 +70,9 @@ class NetImpl : private ParamSupply {
     void backward();
     /// Where an engine fails at its first run, the net plans anew without it and goes on.
     void run(Part part);
+    /// The step of the last forward's plan, run again on the same inputs, whose result is the first
+    /// that is not finite: the name of an operator of the description; empty where all are finite.
+    std::string first_nan();
 
     /// What each operator's products are computed in: its own precision, or the net's.
     std::map<std::string, Precision> precisions() const;
@@ -82,7 +85,10 @@ class NetImpl : private ParamSupply {
   private:
     Graph make_graph() const;
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
-    std::unique_ptr<Built> make_built(const Built* before = nullptr);
+    /// `apart`: every operator in launches of its own.
+    std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// The operator of the description that a node was made of.
+    std::string described(const std::string& node) const;
     /// Takes the place of the current plan, an engine of which has failed.
     void plan_anew();
     void pack();

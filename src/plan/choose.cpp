@@ -47,6 +47,38 @@ std::string where(const Node& node) {
     return cat("[", node.op->type(), " '", node.name, "'] ");
 }
 
+/// Why no engine runs a node, for a message of one line: what failed, the reference first, which
+/// should work anywhere, then the last first; where nothing failed, what the reference has against
+/// the problem; and how many more there are.
+class Refusals {
+  public:
+    void add(const Engine& engine, const std::string& reason, bool failed) {
+        auto& reasons = failed ? failed_ : others_;
+        const bool first = engine.name().ends_with(".reference") || !has_reference(reasons);
+        reasons.insert(first ? reasons.begin() : reasons.begin() + 1,
+                       cat("; ", engine.name(), ": ", reason));
+    }
+    bool failures() const { return !failed_.empty(); }
+    std::string str() const {
+        const auto& reasons = failures() ? failed_ : others_;
+        const std::size_t shown = std::min<std::size_t>(reasons.size(), failures() ? 3 : 1);
+        std::string text;
+        for (std::size_t i = 0; i < shown; ++i) text += reasons[i];
+        if (failures() && reasons.size() > shown)
+            text += cat("; ", reasons.size() - shown, " more failed");
+        const std::size_t rest = failures() ? others_.size() : others_.size() - shown;
+        if (rest > 0)
+            text += cat("; ", rest, rest == 1 ? " other does" : " others do", " not apply");
+        return text;
+    }
+
+  private:
+    static bool has_reference(const std::vector<std::string>& reasons) {
+        return !reasons.empty() && reasons[0].find(".reference: ") != std::string::npos;
+    }
+    std::vector<std::string> failed_, others_;
+};
+
 class Chooser {
   public:
     Chooser(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
@@ -156,23 +188,36 @@ class Chooser {
             if (engine != nullptr && applies(*engine, problem)) add_candidates(i, *engine, row);
         }
         if (!candidates_[i].empty()) return;
-        std::string reasons;
-        bool failed = false;
+        Refusals refusals;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
             const Verdict verdict = usable(context_, *engine, problem);
             if (verdict) {
                 add_candidates(i, *engine, std::nullopt);
                 continue;
             }
-            reasons += cat("; ", engine->name(), ": ", verdict.reason);
-            if (!is_put_aside(context_, *engine, problem)) continue;
-            failed = true;
+            const bool failed = is_put_aside(context_, *engine, problem);
+            refusals.add(*engine, verdict.reason, failed);
+            if (!failed) continue;
             notes_.push_back(
                 cat(where(node), "engine ", engine->name(), " is not used: ", verdict.reason));
         }
+        if (candidates_[i].empty() && !refusals.failures()) check_size(node);
         if (candidates_[i].empty())
-            fail(failed ? ErrorKind::build : ErrorKind::unsupported, where(node),
-                 "no engine on this device can run it", reasons);
+            fail(refusals.failures() ? ErrorKind::build : ErrorKind::unsupported, where(node),
+                 "no engine on this device can run it", refusals.str());
+    }
+
+    /// What exceeds the device's memory by itself is not for engines to say.
+    void check_size(const Node& node) const {
+        std::vector<ValueId> values = node.inputs;
+        values.insert(values.end(), node.outputs.begin(), node.outputs.end());
+        for (const ValueId id : values) {
+            const std::uint64_t bytes = storage_bytes(graph_.shape(id), graph_.spec(id).dtype, {});
+            if (bytes > device_.global_bytes)
+                fail(ErrorKind::out_of_memory, where(node), "'", graph_.value(id).name,
+                     "' of shape ", graph_.shape(id).str(), " needs ", bytes >> 20,
+                     " MiB, the device has ", device_.global_bytes >> 20, " MiB");
+        }
     }
 
     Verdict applies(const Engine& engine, const Problem& problem) const {

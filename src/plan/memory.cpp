@@ -328,10 +328,6 @@ class MemoryPlanner {
         for (std::size_t i = 0; i < schedule_.stored.size(); ++i) {
             const Stored& s = schedule_.stored[i];
             if (s.alias >= 0 || s.place.kind != Place::Kind::none || s.last < 0) continue;
-            if (s.bytes > device_.max_alloc_bytes)
-                fail(ErrorKind::out_of_memory, "'", name_of_stored(s), "' needs ", mib(s.bytes),
-                     " in one piece, the device allows ", mib(device_.max_alloc_bytes),
-                     " an allocation; a smaller batch would fit");
             lifetimes.push_back({std::max<std::uint64_t>(s.bytes, 1), s.first, s.last});
             ids.push_back(static_cast<int>(i));
         }
@@ -375,7 +371,10 @@ class MemoryPlanner {
 
         const std::uint64_t limit =
             options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
-        if (plan_.setup_peak_bytes <= limit) return;
+        if (plan_.setup_peak_bytes <= limit) {
+            check_pieces(limit);
+            return;
+        }
         std::vector<std::pair<std::uint64_t, std::string>> users;
         for (const Stored* s : largest)
             users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
@@ -410,20 +409,50 @@ class MemoryPlanner {
         return storage_bytes(spec.shape, spec.dtype, external.layout);
     }
 
-    /// Scratch, inputs and outputs grow with the batch, the rest does not (nearly).
-    std::string batch_hint(std::uint64_t limit) const {
+    std::int64_t batch() const {
         std::int64_t batch = 0;
         for (ValueId input : graph_.inputs)
             if (graph_.shape(input).rank() > 0) batch = std::max(batch, graph_.shape(input)[0]);
-        std::uint64_t growing = plan_.slab_bytes;
+        return batch;
+    }
+
+    bool grows_with_batch(ValueId value) const {
+        return graph_.shape(value).rank() > 0 && graph_.shape(value)[0] == batch();
+    }
+
+    /// Calls f(bytes, name, whether it grows with the batch) for what must lie in one allocation.
+    template <typename F>
+    void for_each_piece(F&& f) const {
+        for (const Stored& s : schedule_.stored)
+            if (s.alias < 0 && s.place.kind == Place::Kind::slab)
+                f(s.bytes, name_of_stored(s), s.value == no_value || grows_with_batch(s.value));
+        for (const External& e : plan_.externals) f(bytes_of(e), e.name, grows_with_batch(e.value));
+    }
+
+    void check_pieces(std::uint64_t limit) const {
+        for_each_piece([&](std::uint64_t bytes, const std::string& name, bool grows) {
+            if (bytes > device_.max_alloc_bytes)
+                fail(ErrorKind::out_of_memory, "'", name, "' needs ", mib(bytes),
+                     " in one piece, the device allows ", mib(device_.max_alloc_bytes),
+                     " an allocation and has ", mib(limit), grows ? batch_hint(limit) : "");
+        });
+    }
+
+    /// Scratch, inputs and outputs grow with the batch, the rest does not (nearly). Both the sum
+    /// and the largest piece must fit.
+    std::string batch_hint(std::uint64_t limit) const {
+        std::uint64_t growing = plan_.slab_bytes, piece = 1;
         for (const External& e : plan_.externals)
-            if (graph_.shape(e.value).rank() > 0 && graph_.shape(e.value)[0] == batch)
-                growing += bytes_of(e);
+            if (grows_with_batch(e.value)) growing += bytes_of(e);
+        for_each_piece([&](std::uint64_t bytes, const std::string&, bool grows) {
+            if (grows) piece = std::max(piece, bytes);
+        });
         const std::uint64_t fixed = plan_.setup_peak_bytes - growing;
-        if (batch <= 1 || fixed >= limit) return "";
-        const auto fits =
-            static_cast<std::int64_t>(static_cast<double>(limit - fixed) /
-                                      static_cast<double>(growing) * static_cast<double>(batch));
+        if (batch() <= 1 || fixed >= limit) return "";
+        const double share =
+            std::min(static_cast<double>(limit - fixed) / static_cast<double>(growing),
+                     static_cast<double>(device_.max_alloc_bytes) / static_cast<double>(piece));
+        const auto fits = static_cast<std::int64_t>(share * static_cast<double>(batch()));
         return fits > 0 ? cat("; the largest batch that fits is about ", fits)
                         : "; not even one sample fits in a batch";
     }

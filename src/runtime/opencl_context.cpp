@@ -95,10 +95,17 @@ class OpenCLContext : public PooledContext {
     cl_context context_ = nullptr;
     std::unique_ptr<OpenCLQueue> queue_;
     std::string device_key_;
+    bool counts_errors_ = false;  ///< a PoCL: see no_count
     BinaryCache disk_;
     std::mutex programs_mutex_;
     std::map<std::string, std::shared_future<Built>> programs_;  // by key
 };
+
+// PoCL's compiler writes "1 error generated." to stderr where a program does not build, whatever
+// becomes of that: often another engine takes its place. Clang leaves the count out with this
+// option, which PoCL knows nothing of; but it parts options at blanks alone, and Clang's at any
+// white space. Where a tab does not part them, it is a macro that no kernel reads.
+constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
 
 // Waits for all work, then forbids releases. Handlers run in reverse order of registration, so this
 // is registered after a driver is first used, and again after its compiler is: PoCL compiles in its
@@ -117,6 +124,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
     lower_traits(traits_);
     device_key_ = cat(info_.name, '\n', info_.driver, '\n', info_.platform, '\n',
                       device.platform_version, '\n');
+    counts_errors_ = device.platform_version.find("PoCL") != std::string::npos;
     disk_ = BinaryCache::from_environment();
     const cl_context_properties properties[] = {
         CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
@@ -259,7 +267,7 @@ cl_program OpenCLContext::from_source(const ProgramSource& source) {
     count(counters_.compiles);
     // Without -w PoCL's compiler writes "8 warnings generated." to stderr where vectors are wider
     // than the processor's, and that is not for a library to do.
-    const std::string options = source.options + " -w";
+    const std::string options = source.options + " -w" + (counts_errors_ ? no_count : "");
     code = clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
     static std::once_flag compiled;
     std::call_once(compiled, [] { std::atexit(at_exit); });
@@ -283,6 +291,10 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
         if (line.find("error") == std::string::npos) continue;
         first = line;
         break;
+    }
+    if (std::size_t end = 200; first.size() > end) {
+        while ((first[end] & 0xC0) == 0x80) --end;  // no half of a character
+        first = first.substr(0, end) + "...";
     }
     std::string where = "its log could not be written";
     const std::string file =

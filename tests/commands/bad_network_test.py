@@ -31,6 +31,12 @@ def second(**keys):
     return changed(lambda net: net["operators"][1].update(keys))
 
 
+def disagree(type_, *shapes, **options):
+    """A network of one operator, 'op', on inputs of these shapes."""
+    inputs = {f"x{i}": dims for i, dims in enumerate(shapes)}
+    return json.dumps(network(inputs, ["y"], operator(type_, "op", " ".join(inputs), "y", **options)))
+
+
 GOOD = changed(lambda net: None)
 
 TEXT = {
@@ -123,6 +129,26 @@ TREE = {
     "an engine that is not": (first(engine="conv2d.magic"), ["'conv'", "no engine 'conv2d.magic'"]),
 }
 
+# Shapes that disagree: the operator and both shapes.
+SHAPES = {
+    "a sum that does not broadcast": (disagree("Elementwise", [2, 3, 4], [2, 5, 4]),
+                                      ["[Elementwise 'op']", "[2, 3, 4]", "[2, 5, 4]", "broadcast"]),
+    "a pointwise that does not broadcast": (disagree("Pointwise", [2, 3, 4], [2, 5, 4], code="y0 = x0 + x1"),
+                                            ["[Pointwise 'op']", "[2, 3, 4]", "[2, 5, 4]", "broadcast"]),
+    "a concat of other sizes": (disagree("Concat", [2, 3, 4], [2, 5, 5]),
+                                ["[Concat 'op']", "[2, 3, 4]", "[2, 5, 5]", "dimension 1"]),
+    "a concat of other ranks": (disagree("Concat", [2, 3, 4], [2, 5]), ["[Concat 'op']", "[2, 3, 4]", "[2, 5]"]),
+    "a third of a concat": (disagree("Concat", [2, 3, 4], [2, 1, 4], [3, 3, 4]), ["[Concat 'op']", "[2, 3, 4]", "[3, 3, 4]"]),
+    "a product's inner sizes": (disagree("MatMul", [2, 3, 4], [2, 5, 4]), ["[MatMul 'op']", "[2, 3, 4]", "[2, 5, 4]", "4 and 5"]),
+    "a product's batches": (disagree("MatMul", [2, 3, 4], [3, 4, 4]), ["[MatMul 'op']", "[2, 3, 4]", "[3, 4, 4]", "broadcast"]),
+    "a loss's two": (disagree("MSELoss", [2, 3], [3, 2]), ["[MSELoss 'op']", "[2, 3]", "[3, 2]"]),
+    "labels of another batch": (disagree("SoftmaxWithLoss", [2, 3], [4]), ["[SoftmaxWithLoss 'op']", "[2, 3]", "[4]"]),
+    "labels of another batch, for logarithms": (disagree("NLLLoss", [2, 3], [4]), ["[NLLLoss 'op']", "[2, 3]", "[4]"]),
+    "attention's features": (disagree("Attention", [2, 3, 4], [2, 5, 6], [2, 5, 6]), ["[Attention 'op']", "[2, 3, 4]", "[2, 5, 6]"]),
+    "a reshape to more": (disagree("Reshape", [2, 3, 4], dims=[5, 5]), ["[Reshape 'op']", "[2, 3, 4]", "[5, 5]", "24", "25"]),
+    "a batch norm's features": (disagree("BatchNorm", [2, 3, 4, 4], features=7), ["[BatchNorm 'op']", "[2, 3, 4, 4]", "7"]),
+}
+
 
 class BadNetwork(CommandTest):
     def test_the_good_one_is_good(self):
@@ -140,6 +166,9 @@ class BadNetwork(CommandTest):
 
     def test_tree(self):
         self.check(TREE)
+
+    def test_shapes(self):
+        self.check(SHAPES)
 
     def test_every_command_says_the_same(self):
         path = self.write("net.json", TREE["a cycle"][0])

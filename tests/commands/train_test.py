@@ -263,6 +263,28 @@ class Train(CommandTest):
                         "-d", device, "--out", self.folder / "out")
         self.assertFalse((self.folder / "out/model.h5").exists())
 
+    def test_the_operator_that_a_nan_comes_from(self):
+        self.train("good", "-d", "cpu", "--epochs", "1")
+        for device in DEVICES:
+            for parameter, operator_ in (("conv.0", "conv"), ("bn.2", "bn"), ("fc.1", "fc")):
+                weights = self.read_tensors("good/model.h5")
+                weights[parameter].flat[0] = np.nan
+                self.write_tensors("bad.h5", **weights)
+                self.refuse(["the loss is ", "nan in epoch 1, batch 1;", f"the first operator whose output is not finite is '{operator_}'",
+                             "on_nan"], "train", self.config(weights="bad.h5"), "-d", device, "--out", self.folder / "out")
+
+    def test_an_operator_that_makes_nans(self):
+        """From finite parameters: the logarithm of what is below zero."""
+        self.write("net.json", network({"image": [16, 1, 8, 8], "label": ([16], "int")}, ["prob", "loss"],
+                                       operator("Activation", "below", "image", activation="sigmoid"),
+                                       operator("Elementwise", "negative", "below below", coef1=-1, coef2=-1),
+                                       operator("Activation", "logarithm", "negative", activation="log"),
+                                       operator("InnerProduct", "fc", "logarithm", outputs=4),
+                                       operator("Softmax", "prob", "fc"), operator("SoftmaxWithLoss", "loss", "fc label")))
+        for device in DEVICES:
+            self.refuse(["the loss is ", "nan in epoch 1, batch 1;", "not finite is 'logarithm'"], "train", self.config(), "-d", device,
+                        "--out", self.folder / "out")
+
     def test_going_on_after_a_loss_that_is_not_finite(self):
         """One bad weight makes every loss NaN: there is nothing to learn, which is said."""
         self.train("good", "-d", "cpu", "--epochs", "1")

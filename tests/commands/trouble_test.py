@@ -4,12 +4,14 @@
 are damaged or shared, too little memory. What was there before stays, and nothing half written is left."""
 import os
 import pathlib
+import re
 import resource
+import shutil
 import subprocess
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, TOOLS, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, TOOLS, CommandTest, call, idx, main, network, operator
 
 NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
 
@@ -40,10 +42,12 @@ class Devices(Trouble):
     def test_devices_that_are_not_there(self):
         for device in ("9:9", "0:99", "9:0", "-1:0", "0:x", "no such device", "99999999999999999999:0", ":"):
             with self.subTest(device):
-                self.refuse([device], *self.run_net(device, self.folder / "out.h5"))
-                self.refuse([device], "benchmark", "--", device, self.net)
-                self.refuse([device], "flops", self.net, "-d", device)
-                self.refuse([device], "train", self.write("train.json", {}), "-d", device)
+                words = [f"no device '{device}'", "there are: ", "cpu = ", "(the host)"] + (["0:0 = "] if DEVICES[1:] else [])
+                self.refuse(words, *self.run_net(device, self.folder / "out.h5"))
+                self.refuse(words, "benchmark", "--", device, self.net)
+                self.refuse(words, "flops", self.net, "-d", device)
+                self.refuse(words, "train", self.write("train.json", {}), "-d", device)
+                self.refuse(words + ["DLPRIM_DEVICE"], "flops", self.net, DLPRIM_DEVICE=device)
         self.assertEqual(self.listing(), ["in.h5", "net.json", "train.json", "w.h5"])
 
     def test_platforms_that_cannot_be_loaded(self):
@@ -52,7 +56,12 @@ class Devices(Trouble):
         environment = dict(OCL_ICD_VENDORS=str(vendors), OPENCL_VENDOR_PATH=str(vendors))
         self.succeed(*self.run_net("cpu", self.folder / "out.h5"), **environment)
         self.check_outputs()
-        self.refuse(["OpenCL"], *self.run_net("opencl", self.folder / "out.h5"), **environment)
+        (self.folder / "none").mkdir()
+        for more in (environment, dict(OCL_ICD_VENDORS=str(self.folder / "none"), OPENCL_VENDOR_PATH=str(self.folder / "none"))):
+            for device in ("opencl", "gpu", "0:0"):
+                self.refuse([f"no device '{device}'", "there are: cpu = ", "no OpenCL platform is installed",
+                             "apt install pocl-opencl-icd", "device cpu (the host) works without"],
+                            *self.run_net(device, self.folder / "out.h5"), **more)
         self.succeed("run", *self.run_net("", self.folder / "out.h5")[1:2], *self.run_net("", self.folder / "out.h5")[4:],
                      **environment, DLPRIM_DEVICE="")
 
@@ -182,25 +191,146 @@ class Caches(Trouble):
         self.run_cached()
 
 
+@unittest.skipUnless(DEVICE in DEVICES[1:], "no OpenCL device")
+class Kernels(Trouble):
+    """Kernels from a folder where some do not build: DLPRIM_KERNELS_DIR."""
+
+    def setUp(self):
+        super().setUp()
+        self.net = self.write("net.json", network({"x": [2, 16, 12, 12]}, ["y"],
+                                                  operator("Convolution2D", "y", "x", channels_out=32, kernel=3)))
+        random = np.random.default_rng(1)
+        values = {"w": {"y.0": [32, 16, 3, 3], "y.1": [32]}, "in": {"x": [2, 16, 12, 12]}, "dy": {"y": [2, 32, 10, 10]}}
+        self.weights, self.inputs, self.dy = (
+            self.write_tensors(f"{file}.h5", **{name: random.standard_normal(shape).astype(np.float32)
+                                                for name, shape in tensors.items()}) for file, tensors in values.items())
+        self.arguments = self.run_net(DEVICE, self.folder / "out.h5", "--output-grads", self.dy, "--grads", self.folder / "g.h5")
+        self.succeed(*self.arguments)
+        self.expected = self.read_tensors("out.h5"), self.read_tensors("g.h5")
+        (self.folder / "out.h5").unlink()
+        (self.folder / "g.h5").unlink()
+        self.cache = self.folder / "cache"
+        self.environment = dict(DLPRIM_CACHE_DIR=str(self.cache), DLPRIM_KERNELS_DIR=str(self.folder / "kernels"))
+
+    def spoil(self, wanted):
+        """Convolution's kernels that are `wanted` do not build; the name that they lack."""
+        shutil.copytree(ROOT / "kernels/conv2d", self.folder / "kernels/conv2d", dirs_exist_ok=True)
+        for path in (self.folder / "kernels/conv2d").glob("*.cl"):
+            if wanted(path.stem):
+                path.write_text(path.read_text() + "\nkernel void spoilt() { no_such_function_as_this = 1; }\n")
+
+    def check_log(self, sentence):
+        """The first log that the sentence gives is there, and says what the compiler said and of what."""
+        path = re.search("its log is in '([^']+)'", sentence)[1]
+        self.assertTrue(path.startswith(str(self.cache / "logs")), path)
+        log = pathlib.Path(path).read_text()
+        for words in ("no_such_function_as_this", "program: conv2d/", "device: ", "result: CL_BUILD_PROGRAM_FAILURE", "source:"):
+            self.assertIn(words, log)
+
+    def test_the_next_engine_takes_the_place_of_one_that_does_not_build(self):
+        self.spoil(lambda stem: stem != "reference")
+        for _ in range(2):  # nothing of it is remembered in the cache
+            result = self.succeed(*self.arguments, **self.environment)
+            lines = result.err.splitlines()
+            self.assertGreaterEqual(len(lines), 3, "a note an engine, of the convolution and its gradients")
+            for line in lines:
+                self.assertRegex(line, r"^note: \[Convolution2D\w* '.*'\] engine conv2d\S+ is not used: it failed on this device: "
+                                       r"kernel program 'conv2d/\w+\.cl' does not build on .*error.*; its log is in '")
+                self.assertNotIn(".reference", line)
+                self.check_log(line)
+            found = self.read_tensors("out.h5"), self.read_tensors("g.h5")
+            for tensors, expected in zip(found, self.expected):
+                self.assertEqual(sorted(tensors), sorted(expected))
+                for name in expected:
+                    np.testing.assert_allclose(tensors[name], expected[name], atol=1e-5 * abs(expected[name]).max())
+        shown = self.succeed("benchmark", "-i1", "-w1", "-t", DEVICE, self.net, **self.environment)
+        self.assertRegex(shown.out, "note: .*its log is in '")
+        self.assertIn("conv2d.reference", shown.out)
+        self.assertEqual(shown.err, "")
+
+    def test_no_engine_is_left(self):
+        self.spoil(lambda stem: True)
+        before = self.listing()
+        for arguments in (self.arguments, ("benchmark", DEVICE, self.net)):
+            error = self.refuse(["[Convolution2D 'y']", "no engine on this device can run it", "conv2d.reference: it failed",
+                                 "more failed", "not apply", "error"], *arguments, **self.environment).err
+            self.check_log(error)
+        self.assertEqual([name for name in self.listing() if not name.startswith("cache")], before)
+
+    def test_an_engine_that_is_forced(self):
+        self.spoil(lambda stem: stem == "implicit_gemm")
+        error = self.refuse(["[Convolution2D 'y']", "conv2d.implicit_gemm", "does not build"], *self.arguments, "--engine",
+                            "y=conv2d.implicit_gemm", **self.environment).err
+        self.check_log(error)
+
+
 class Memory(Trouble):
+    def fitting_batch(self, words, *arguments, **environment):
+        """The batch that the sentence about too large a one says would fit."""
+        error = self.refuse(["needs", "MiB", "the device", *words, "the largest batch that fits is about "], *arguments,
+                            **environment).err
+        return int(re.search(r"the largest batch that fits is about (\d+)$", error)[1])
+
+    def check_fits(self, batch, net, *arguments, **environment):
+        """A batch like `batch` fits, and one that is larger by a tenth does not."""
+        self.assertGreater(batch, 10)
+        self.succeed("flops", net, "-B", batch - batch // 20, *arguments, **environment)
+        self.refuse(["needs"], "flops", net, "-B", batch + batch // 10, *arguments, **environment)
+
     def test_a_batch_beyond_memory(self):
-        net = self.write("net.json", network({"x": [2, 64, 1024, 1024]}, ["y"],
+        net = self.write("net.json", network({"x": [2, 64, 256, 256]}, ["y"],
                                              operator("Convolution2D", "conv", "x", "y", channels_out=64, kernel=3)))
         for device in DEVICES:
             for flags in ([], ["-b"], ["-a"]):
-                result = self.refuse(["needs", "batch"], "benchmark", *flags, "-B1048576", device, net)
-                self.assertIn("MiB", result.err)
+                fits = self.fitting_batch(["(largest: 'x' ", "the device has "], "benchmark", *flags, "-B1048576", device, net)
+                self.assertGreater(fits, 1)
             self.refuse(["needs"], "flops", net, "-d", device, "-B", "1048576")
+
+    def test_a_batch_beyond_one_allocation(self):
+        net = self.write("net.json", network({"x": [2, 1, 64, 64]}, ["y"],
+                                             operator("Convolution2D", "wide", "x", channels_out=64, kernel=3),
+                                             operator("Pooling2D", "y", "wide", kernel=62)))
+        for device in DEVICES:
+            how = ["-d", device]
+            # Of ten times as many samples both the sum and the largest piece are too large.
+            for traits, batch, words in (("max_alloc_mib=100", "120", ["in one piece", "an allocation", "'wide'"]),
+                                         ("max_alloc_mib=100,global_mib=400", "2000", ["(largest: "])):
+                fits = self.fitting_batch(words, "flops", net, *how, "-B", batch, DLPRIM_TRAITS=traits)
+                self.assertLess(fits, 120)
+                self.check_fits(fits, net, *how, DLPRIM_TRAITS=traits)
 
     def test_parameters_beyond_memory(self):
         net = self.write("net.json", network({"x": [1, 2 ** 20]}, ["y"], operator("InnerProduct", "y", "x", outputs=2 ** 30)))
         for device in DEVICES:
-            self.refuse(["'y"], "benchmark", "-i1", "-w1", device, net)
+            for flags in ([], ["-a"]):
+                self.refuse(["[InnerProduct 'y']", "'y.0'", "needs 4294967296 MiB", "the device has "], "benchmark", *flags,
+                            "-i1", "-w1", device, net)
 
     def test_a_declared_input_beyond_memory(self):
         net = self.write("net.json", network({"x": [2 ** 20, 2 ** 21]}, ["y"], operator("Activation", "y", "x", activation="relu")))
         for device in DEVICES:
-            self.refuse(["needs"], "benchmark", device, net)
+            self.fitting_batch(["(largest: 'x' 8388608.0 MiB, 'y' "], "benchmark", device, net)
+
+
+class Labels(Trouble):
+    def test_labels_out_of_range(self):
+        """On every device, of every operator that takes them."""
+        x, table = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+        rows = {"SoftmaxWithLoss": operator("SoftmaxWithLoss", "loss", "x label"),
+                "NLLLoss": operator("NLLLoss", "loss", "x label"),
+                "Embedding": operator("Embedding", "loss", "label", num_embeddings=3, embedding_dim=4)}
+        labels = [("int", np.int32, 3), ("int", np.int32, -1), ("int64", np.int64, 2 ** 40), ("float", np.float32, 3)]
+        fractions = [("float", np.float32, 1.5), ("float", np.float32, np.nan), ("float", np.float32, np.inf)]
+        self.write_tensors("w.h5", loss__0=table)
+        for device in DEVICES:
+            for name, op in rows.items():
+                for dtype, kind, value in labels + fractions:
+                    with self.subTest(device=device, operator=name, dtype=dtype, value=value):
+                        inputs = {"x": [2, 3], "label": ([2], dtype)} if name != "Embedding" else {"label": ([2], dtype)}
+                        self.write("net.json", network(inputs, ["loss"], op))
+                        self.write_tensors("in.h5", x=x, label=np.array([1, value], kind))
+                        self.refuse(["'label'", f"{value}", "position 1", "0 to 2"], *self.run_net(device, self.folder / "out.h5"))
+                        self.assertFalse((self.folder / "out.h5").exists())
 
 
 if __name__ == "__main__":

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The README's first program is examples/first_program/main.cpp, which runs; its network is the same in both places;
-links lead somewhere.
+"""The README's first program is examples/first_program/main.cpp, which runs; its network is the same in both places,
+and runs; links lead somewhere. docs/json.md's table of activations is that of the source.
 
-    readme_test.py FIRST_PROGRAM
+    readme_test.py FIRST_PROGRAM [TOOLS]
+
+TOOLS is the folder of the commands.
 """
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 readme = (root / "README.md").read_text()
@@ -35,3 +38,48 @@ done = subprocess.run([sys.argv[1], "cpu"], capture_output=True, text=True, time
 print(done.stdout, done.stderr)
 assert done.returncode == 0, f"the first program ended with {done.returncode}"
 assert "of 64 right" in done.stdout
+
+documented = {}
+for names, parameters in re.findall(r"^\| (`[^|]*) \|[^|]*\|([^|]*)\|$",
+                                    (root / "docs/json.md").read_text().split("### Activations")[1].split("###")[0], re.MULTILINE):
+    defaults = tuple(float(value) for value in re.findall(r"(?:alpha|beta) \(([-0-9.]+)\)", parameters))
+    documented |= {name: defaults for name in re.findall(r"`(\w+)`", names)}
+table = re.search(r"activations = \{\n(.*?)\n    \};", (root / "src/engine/activations.cpp").read_text(), re.DOTALL).group(1)
+rows = re.findall(r'^        \{"(\w+)",(?:[^"{}]|"[^"]*")*?((?:, -?[0-9.]+)*)\}', table, re.MULTILINE)
+written = {name: tuple(float(value) for value in defaults.split(",")[1:]) for name, defaults in rows}
+assert len(written) > 25 and documented == written, f"docs/json.md has activations {documented}, the source {written}"
+
+
+def run(*command):
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and not done.stderr, f"{command}: {done}"
+    return done.stdout
+
+
+if len(sys.argv) > 2:
+    tools = pathlib.Path(sys.argv[2])
+    with tempfile.TemporaryDirectory() as folder:
+        net = pathlib.Path(folder) / "net.json"
+        net.write_text(block("json"))
+        shown = run(tools / "dlprim_flops", net, "-d", "cpu")
+        # (2 + 1) x 32 of the hidden layer, (32 + 1) x 2 of the scores.
+        assert re.search(r"parameters\D*162\b", shown), shown
+        try:
+            import h5py
+            import numpy
+        except ImportError as lacking:
+            print(f"net.json is not run: {lacking}")
+        else:
+            random = numpy.random.default_rng(1)
+            shapes = {"hidden.0": (32, 2), "hidden.1": (32,), "scores.0": (2, 32), "scores.1": (2,), "data": (64, 2)}
+            w = {name: random.standard_normal(shape).astype(numpy.float32) for name, shape in shapes.items()}
+            for file, names in (("w.h5", list(shapes)[:4]), ("in.h5", ["data"])):
+                with h5py.File(pathlib.Path(folder) / file, "w") as file:
+                    for name in names:
+                        file[name] = w[name]
+            run(tools / "dlprim_run", net, "-d", "cpu", "--weights", f"{folder}/w.h5", "--inputs", f"{folder}/in.h5",
+                "--outputs", f"{folder}/out.h5")
+            with h5py.File(f"{folder}/out.h5", "r") as file:
+                scores = file["scores"][()]
+            hidden = numpy.maximum(w["data"] @ w["hidden.0"].T + w["hidden.1"], 0)
+            numpy.testing.assert_allclose(scores, hidden @ w["scores.0"].T + w["scores.1"], rtol=1e-4, atol=1e-5)

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// One sample through a network whose parameters are initialised: the least that a program does
+// before its first result, for a test that starts it twice and takes the time.
+//
+//   net_first_result DEVICE NET.json
+//
+// Prints how many programs were compiled, and how many the cache held.
+#include <dlprim/dlprim.hpp>
+
+#include <cstdio>
+
+int main(int argc, char** argv) try {
+    if (argc != 3) {
+        std::fprintf(stderr, "usage: net_first_result DEVICE NET.json\n");
+        return 2;
+    }
+    const dp::Context device(argv[1]);
+    dp::NetOptions options;
+    options.batch = 1;
+    dp::Net net = dp::Net::from_json_file(device, argv[2], options);
+    net.forward();
+    if (net.output(net.output_names().at(0)).to_floats().empty()) return 1;
+    const dp::Counters counters = device.counters();
+    std::printf("%llu %llu\n", static_cast<unsigned long long>(counters.compiles),
+                static_cast<unsigned long long>(counters.cache_hits));
+    return 0;
+} catch (const dp::Error& error) {
+    std::fprintf(stderr, "net_first_result: %s\n", error.what());
+    return 1;
+}
