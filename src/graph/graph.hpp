@@ -42,8 +42,9 @@ struct Init {
     double a = 0;  ///< constant: the value; uniform: lower bound; normal: mean
     double b = 0;  ///< uniform: upper bound; normal: standard deviation
     std::int64_t fan_in = 0, fan_out = 0;  ///< weights of linear maps: > 0
-    static Init constant(double v) { return {Kind::constant, v, 0, 0, 0}; }
-    static Init uniform(double bound) { return {Kind::uniform, -bound, bound, 0, 0}; }
+    std::int64_t zero = 0, zeros = 0;  ///< elements that are zero whatever the rest: from, number
+    static Init constant(double v) { return {Kind::constant, v, 0, 0, 0, 0, 0}; }
+    static Init uniform(double bound) { return {Kind::uniform, -bound, bound, 0, 0, 0, 0}; }
 };
 
 enum class Role : std::uint8_t {

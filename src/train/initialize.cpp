@@ -6,6 +6,7 @@
 #include "base/philox.hpp"
 #include "base/text.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dlprim {
@@ -63,6 +64,7 @@ std::vector<float> initial_values(const Value& parameter, std::string_view metho
                 values[static_cast<std::size_t>(4 * i + k)] = static_cast<float>(made[k]);
         }
     });
+    std::fill_n(values.begin() + init.zero, init.zeros, 0.0f);
     return values;
 }
 

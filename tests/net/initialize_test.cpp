@@ -146,12 +146,19 @@ TEST_CASE("recurrent layers start uniform by their hidden size", "[initialize]")
     }
 }
 
-TEST_CASE("embeddings start normal", "[initialize]") {
+TEST_CASE("embeddings start normal, the padding at zero", "[initialize]") {
     for (const std::string method : {"default", "he", "xavier"}) {
         Net plain = net_of("Embedding", "[2, 3]",
                            R"({"num_embeddings": 200, "embedding_dim": 100})", "int");
         plain.initialize(method);
         check_normal(values(plain, "op.0"), 1);
+        Net padded = net_of("Embedding", "[2, 3]", R"({"num_embeddings": 200,
+                            "embedding_dim": 100, "padding_idx": 7})",
+                            "int");
+        padded.initialize(method);
+        std::vector<float> expected = values(plain, "op.0");
+        std::fill_n(expected.begin() + 700, 100, 0.0f);
+        CHECK((values(padded, "op.0") == expected));
     }
 }
 

@@ -36,6 +36,10 @@ class Forward : public Operator {
         Init init;
         init.kind = Init::Kind::normal;
         init.b = 1;
+        if (options.padding_idx >= 0) {
+            init.zero = options.padding_idx * options.embedding_dim;
+            init.zeros = options.embedding_dim;
+        }
         return {{{Shape{options.num_embeddings, options.embedding_dim}, DType::f32}, init}};
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
