@@ -67,6 +67,7 @@ struct Counters {
     std::uint64_t compiles = 0;         ///< programs compiled from source
     std::uint64_t cache_hits = 0;       ///< programs loaded from the on-disk cache
     std::uint64_t allocated_bytes = 0;  ///< bytes of live device buffers
+    std::uint64_t flushes = 0;          ///< times that enqueued work was handed to the device
 };
 
 class ContextImpl;

@@ -119,7 +119,11 @@ class Net {
     std::vector<std::string> changed_by_forward();
 
     /// Copies host data (row-major, of the input's dtype) into an input; checks labels against the
-    /// number of classes, on every device. Throws Error(invalid_argument).
+    /// number of classes, on every device. Throws Error(invalid_argument). The data may change as
+    /// soon as this returns. Work enqueued before still sees what it was to see; what is enqueued
+    /// later sees the new data. From an input's second time on the host does not wait, unless it is
+    /// two batches ahead of the device: the bytes travel on a second queue beside the running
+    /// batch, for which the input takes as much device memory once more.
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     /// Every parameter from a weights file. `missing_ok`: parameters the file lacks are
@@ -143,7 +147,8 @@ class Net {
     void reshape(const std::map<std::string, Shape>& input_shapes);
 
     /// Peak device memory of the plan, known before anything is allocated: while batches run, and
-    /// while parameters are packed before the first.
+    /// while parameters are packed before the first. The former grows by what inputs take that are
+    /// set again (set_input()).
     std::uint64_t planned_peak_bytes();
     std::uint64_t planned_setup_peak_bytes();
     std::string memory_report();

@@ -40,6 +40,11 @@ class Solver {
     /// waits): where it returns false, parameters and solver state stay as they are. Returns what
     /// it returned.
     bool step_if(const std::function<bool()>& proceed);
+    /// With options.guard_loss, where a loss of one of the last steps, read late, was not finite:
+    /// as if `proceed` had returned false for the step `back` steps ago (1 the last, at most 2) and
+    /// there had been none since. Random numbers are that step's until the next, for
+    /// Net::first_nan(). Not across a reshape().
+    void call_off(int back);
 
     /// Weights, solver state, step and seed, precisions and the engines chosen in one HDF5 file
     /// that load_weights() reads too. Written whole or not at all. `extra` numbers are kept beside

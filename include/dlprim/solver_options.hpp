@@ -20,6 +20,10 @@ struct SolverOptions {
     /// finite is left out and halves it, loss_scale_steps good ones in a row double it. 0: none.
     double loss_scale = 65536;
     int loss_scale_steps = 2000;
+    /// From the first batch on that has a loss which is not finite, parameters and solver state
+    /// stay as they are, without a wait; Solver::call_off() puts back the rest. For reading losses
+    /// late.
+    bool guard_loss = false;
 };
 
 }  // namespace dlprim

@@ -190,7 +190,7 @@ void Net::set_input(const std::string& name, const void* data, std::uint64_t byt
     const auto& classes = impl_->built().classes;
     if (const auto found = classes.find(name); found != classes.end())
         check_labels(name, tensor.dtype(), data, tensor.shape().numel(), found->second);
-    tensor.copy_from_host(data, bytes);
+    impl_->feed(name, data);
 }
 
 void Net::initialize(std::string_view method) {
@@ -204,9 +204,11 @@ void Net::prepare() {
 }
 void Net::forward() {
     impl_->forward();
+    context().impl().queue().flush();
 }
 void Net::backward() {
     impl_->backward();
+    context().impl().queue().flush();
 }
 void Net::reshape(std::int64_t batch) {
     require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");
@@ -217,7 +219,7 @@ void Net::reshape(const std::map<std::string, Shape>& input_shapes) {
 }
 
 std::uint64_t Net::planned_peak_bytes() {
-    return impl_->built().executor->plan().peak_bytes;
+    return impl_->built().executor->plan().peak_bytes + impl_->feed_bytes();
 }
 std::uint64_t Net::planned_setup_peak_bytes() {
     return impl_->built().executor->plan().setup_peak_bytes;

@@ -255,6 +255,22 @@ void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& sh
     current_ = nullptr;
 }
 
+void NetImpl::feed(const std::string& input, const void* data) {
+    Built& plan = built();
+    std::unique_ptr<InputFeed>& feed = plan.feeds[input];
+    if (!feed) {
+        const Tensor& tensor = plan.inputs.at(input);
+        feed = context_.impl().make_feed(tensor.buffer(), tensor.byte_offset(), tensor.bytes());
+    }
+    feed->write(data);
+}
+
+std::uint64_t NetImpl::feed_bytes() {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, feed] : built().feeds) bytes += feed->device_bytes();
+    return bytes;
+}
+
 Tensor NetImpl::param(const std::string& name) {
     if (!params_.count(name)) {
         fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
@@ -365,8 +381,9 @@ void NetImpl::pack() {
 void NetImpl::plan_anew() {
     std::unique_ptr<Built>& slot = plans_.at(plan_key());
     std::unique_ptr<Built> made = make_built(slot.get());
-    made->executor->take_scalars(*slot->executor);
+    made->executor->take_over(*slot->executor);
     made->ran_forward = slot->ran_forward;
+    made->feeds = std::move(slot->feeds);
     slot = std::move(made);
     current_ = slot.get();
 }

@@ -6,6 +6,7 @@
 #include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
+#include "runtime/transfer.hpp"
 
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
@@ -31,6 +32,7 @@ class NetImpl : private ParamSupply {
         std::map<std::string, std::int64_t> classes;  ///< label inputs and their number of classes
         std::vector<std::pair<std::string, double>> losses;
         bool ran_forward = false;
+        std::map<std::string, std::unique_ptr<InputFeed>> feeds;  ///< of inputs that were set
     };
 
     /// What is known of a parameter before anything is planned.
@@ -54,6 +56,11 @@ class NetImpl : private ParamSupply {
     void attach_solver(const SolverOptions& solver);
     void reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes);
 
+    /// Feeds an input of the current plan bytes of its size; see Net::set_input.
+    void feed(const std::string& input, const void* data);
+    /// Device memory that feeding the current plan's inputs takes, beyond the plan's.
+    std::uint64_t feed_bytes();
+
     Tensor param(const std::string& name);
     /// A parameter's values on the host, without memory on the device for one that has none.
     void read_param(const std::string& name, std::vector<std::byte>& data);
@@ -66,6 +73,7 @@ class NetImpl : private ParamSupply {
     void fill_from(std::shared_ptr<ParamSource> source, bool pack_now);
     void initialize(std::string_view method);
 
+    /// Enqueue without a flush, which is whoever's who knows what else belongs to the step.
     void forward();
     void backward();
     /// Where an engine fails at its first run, the net plans anew without it and goes on.

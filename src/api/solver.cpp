@@ -6,10 +6,14 @@
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
+#include "runtime/context_impl.hpp"
 #include "train/update.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace dlprim {
@@ -19,6 +23,14 @@ struct Solver::Impl {
     double rate;
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
+    /// How things were before the last steps, by the step's number, with a guard.
+    struct Before {
+        std::uint64_t updates, batches, random_step;
+    };
+    std::array<Before, 2> before{};
+    std::uint64_t guarded = 0;  ///< steps that `before` has seen
+    static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
+    std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the step to come
 };
 
 namespace {
@@ -40,6 +52,10 @@ void check(const SolverOptions& o) {
             "clip_norm and clip_value must not be negative; 0 does not clip");
     require(std::isfinite(o.loss_scale) && o.loss_scale >= 0 && o.loss_scale_steps >= 1,
             "loss_scale must be a number of at least 0, and loss_scale_steps at least 1");
+}
+
+bool kept_in_checkpoint(const Value& value) {
+    return value.role == Role::state && value.name != loss_guard_name;
 }
 
 /// The loss scale of a net that has one.
@@ -99,19 +115,46 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     executor.set_scalar("@lr", impl_->rate);
     executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
     executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
-    if (proceed) executor.keep_states();
+    const bool guarded = impl_->options.guard_loss;
+    const std::size_t slot = guarded ? impl_->slot() : 0;
+    if (proceed || guarded) executor.keep_states(slot);
+    const Impl::Before before{impl_->updates, impl_->batches, net.step_count};
     net.forward();
     if (proceed && !proceed()) {
-        net.built().executor->restore_states();  // running statistics
+        net.built().executor->restore_states(slot);  // running statistics
+        net.context().impl().queue().flush();
         return false;
     }
+    if (guarded) impl_->before[impl_->guarded++ % impl_->before.size()] = before;
     net.backward();
     if (impl_->options.accumulate > 1) net.run(Part::accumulate);
-    if (++impl_->batches < static_cast<std::uint64_t>(impl_->options.accumulate)) return true;
-    net.run(Part::update);
-    impl_->batches = 0;
-    ++impl_->updates;
+    if (++impl_->batches >= static_cast<std::uint64_t>(impl_->options.accumulate)) {
+        net.run(Part::update);
+        impl_->batches = 0;
+        ++impl_->updates;
+    }
+    net.context().impl().queue().flush();
     return true;
+}
+
+void Solver::call_off(int back) {
+    const auto steps = static_cast<std::uint64_t>(back);
+    require(impl_->options.guard_loss, "call_off() needs a solver with guard_loss");
+    require(back >= 1 && steps <= std::min<std::uint64_t>(impl_->before.size(), impl_->guarded),
+            "call_off() takes back one or two steps that were made, not ", back);
+    impl_->guarded -= steps;
+    const Impl::Before& before = impl_->before[impl_->guarded % impl_->before.size()];
+    NetImpl& net = net_.impl();
+    Executor& executor = *net.built().executor;
+    executor.restore_states(impl_->slot());
+    if (const ValueId guard = executor.plan().graph.find(loss_guard_name); guard != no_value)
+        executor.tensor(guard).fill(0);
+    impl_->updates = before.updates;
+    impl_->batches = before.batches;
+    net.step_count = before.random_step + 1;
+    executor.set_integer("@step", before.random_step);
+    net.context().impl().queue().flush();
+    impl_->guarded = 0;  // the other record is of a step that counts no longer
 }
 
 void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {
@@ -127,7 +170,7 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
     for (const std::string& name : net.param_names()) write(name, net.param(name));
     const Graph& graph = executor.plan().graph;
     for (std::size_t i = 0; i < graph.values.size(); ++i)
-        if (graph.values[i].role == Role::state)
+        if (kept_in_checkpoint(graph.values[i]))
             write("solver/" + graph.values[i].name, executor.tensor(static_cast<ValueId>(i)));
     write_record(file, record_of(net));
     file.attribute("", "solver_updates", static_cast<std::int64_t>(impl_->updates));
@@ -181,7 +224,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
     }
     std::vector<std::pair<std::string, Tensor>> states;
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
-        if (graph.values[i].role != Role::state) continue;
+        if (!kept_in_checkpoint(graph.values[i])) continue;
         const std::string name = "solver/" + graph.values[i].name;
         const Tensor tensor = executor.tensor(static_cast<ValueId>(i));
         const Hdf5Dataset& dataset = file.info(name);

@@ -5,6 +5,7 @@
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "runtime/context_impl.hpp"
 #include "train/config.hpp"
 #include "train/image_data.hpp"
 #include "train/report.hpp"
@@ -19,6 +20,7 @@
 #include <filesystem>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace dlprim {
 
@@ -47,6 +49,25 @@ Roles roles_of(Net& net) {
             roles.scores = name;
     return roles;
 }
+
+/// An output of a net, read back beside the steps that follow.
+class LateOutput {
+  public:
+    explicit LateOutput(const Tensor& tensor)
+        : tensor_(tensor), readback_(tensor.context().impl().make_readback(tensor.bytes())) {}
+    /// Enqueues a read of what it holds when all work enqueued so far is done.
+    void read() { readback_->read({tensor_.buffer().get(), tensor_.byte_offset()}); }
+    /// The oldest read's values, waited for.
+    std::vector<float> take() {
+        std::vector<float> values(static_cast<std::size_t>(tensor_.shape().numel()));
+        convert(readback_->take(), tensor_.dtype(), values.data(), DType::f32, values.size());
+        return values;
+    }
+
+  private:
+    Tensor tensor_;
+    std::unique_ptr<Readback> readback_;
+};
 
 class Trainer {
   public:
@@ -97,10 +118,15 @@ class Trainer {
         set_precision(options);
         options.progress = call_.planning;
         net_.emplace(Net::from_json_file(context_, config_.net, options));
+        config_.solver.guard_loss = true;  // since losses are read when the next step runs
         solver_ = std::make_unique<Solver>(*net_, config_.solver);
         roles_ = roles_of(*net_);
         net_->initialize(config_.initialization);
         if (!config_.weights.empty()) net_->load_weights(config_.weights);
+        late_losses_.emplace_back(net_->output(roles_.loss));
+        for (const std::string& name : net_->loss_names())
+            if (name != roles_.loss) late_losses_.emplace_back(net_->output(name));
+        if (!roles_.scores.empty()) late_scores_.emplace(net_->output(roles_.scores));
         check_data(train_);
         require(train_.size() >= config_.batch, "there are ", train_.size(),
                 " images to train on, fewer than a batch of ", config_.batch);
@@ -177,23 +203,70 @@ class Trainer {
         net.set_input(name, converted.data(), converted.size());
     }
 
-    /// How many of the batch that fill() made are classified right.
-    std::int64_t count_right(Net& net) {
-        if (roles_.scores.empty()) return 0;
-        const std::vector<float> scores = net.output(roles_.scores).to_floats();
-        const std::size_t classes = scores.size() / labels_.size();
+    static std::int64_t count_right(const std::vector<float>& scores,
+                                    const std::vector<std::int32_t>& labels) {
+        const std::size_t classes = scores.size() / labels.size();
         std::int64_t right = 0;
-        for (std::size_t i = 0; i < labels_.size(); ++i) {
+        for (std::size_t i = 0; i < labels.size(); ++i) {
             const float* row = scores.data() + i * classes;
-            right += std::max_element(row, row + classes) - row == labels_[i];
+            right += std::max_element(row, row + classes) - row == labels[i];
         }
         return right;
     }
 
+    /// A training batch whose step has been enqueued.
+    struct Batch {
+        std::int64_t number = 0;
+        double learning_rate = 0;
+        std::vector<std::int32_t> labels;
+    };
+
+    /// Feeds the net a batch of an epoch's `order`.
+    void feed(std::span<const std::int64_t> order, int epoch, std::int64_t number) {
+        fill(*net_, train_, order, number * config_.batch, config_.batch, augmentation_,
+             static_cast<std::uint64_t>(epoch));
+    }
+
+    Batch start(std::span<const std::int64_t> order, int epoch, std::int64_t number) {
+        const std::int64_t batches = train_.size() / config_.batch;
+        feed(order, epoch, number);
+        const double rate =
+            schedule_.rate(epoch + static_cast<double>(number) / static_cast<double>(batches));
+        solver_->set_learning_rate(rate);
+        solver_->step();
+        for (LateOutput& loss : late_losses_) loss.read();
+        if (late_scores_) late_scores_->read();
+        return {number, rate, labels_};
+    }
+
+    /// What the oldest step that start() enqueued has made.
+    struct Outcome {
+        double loss = 0;  ///< the first that is not finite, if there is one
+        bool finite = true;
+        std::int64_t right = 0;
+    };
+    Outcome take(const Batch& batch) {
+        Outcome outcome;
+        for (LateOutput& late : late_losses_) {
+            const std::vector<float> values = late.take();
+            if (&late == &late_losses_.front()) outcome.loss = values.at(0);
+            for (const float value : values) {
+                if (std::isfinite(value) || !outcome.finite) continue;
+                outcome.finite = false;
+                outcome.loss = value;
+            }
+        }
+        if (late_scores_) outcome.right = count_right(late_scores_->take(), batch.labels);
+        return outcome;
+    }
+
+    /// Batch after batch, each looked at when the step behind it has been enqueued: no step waits
+    /// for the host. Where a loss is not finite that next step, which changes nothing, is undone.
     EpochMetrics run_epoch(int epoch) {
-        const auto start = std::chrono::steady_clock::now();
+        const auto start_time = std::chrono::steady_clock::now();
         const auto seconds = [&] {
-            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_time)
+                .count();
         };
         const std::vector<std::int64_t> order =
             train_.shuffled(config_.seed, static_cast<std::uint64_t>(epoch));
@@ -204,29 +277,30 @@ class Trainer {
         progress.epoch = epoch + 1;
         progress.epochs = config_.epochs;
         progress.batches = batches;
-        for (std::int64_t b = 0; b < batches; ++b) {
-            fill(*net_, train_, order, b * config_.batch, config_.batch, augmentation_,
-                 static_cast<std::uint64_t>(epoch));
-            progress.learning_rate =
-                schedule_.rate(epoch + static_cast<double>(b) / static_cast<double>(batches));
-            solver_->set_learning_rate(progress.learning_rate);
-            double loss = 0;
-            const bool finite = solver_->step_if([&] {
-                loss = net_->output(roles_.loss).to_floats().at(0);
-                return std::isfinite(loss);
-            });
-            if (!finite) {
-                if (!config_.continue_on_nan) stop_on_nan(epoch, b, loss);
-                continue;
+        std::optional<Batch> done, next;
+        for (std::int64_t b = 0; b < batches || done; done = std::exchange(next, {})) {
+            if (b < batches) next = start(order, epoch, b++);
+            if (!done) continue;
+            const Outcome outcome = take(*done);
+            progress.learning_rate = done->learning_rate;
+            if (!outcome.finite) {
+                if (next) take(*next);
+                solver_->call_off(next ? 2 : 1);
+                next.reset();
+                b = done->number + 1;
+                if (config_.continue_on_nan) continue;
+                feed(order, epoch, done->number);
+                stop_on_nan(epoch, done->number, outcome.loss);
             }
-            loss_sum += loss;
-            right += count_right(*net_);
+            loss_sum += outcome.loss;
+            right += outcome.right;
             ++counted;
-            progress.batch = b + 1;
+            progress.batch = done->number + 1;
             progress.loss = loss_sum / static_cast<double>(counted);
             progress.accuracy =
                 static_cast<double>(right) / static_cast<double>(counted * config_.batch);
-            progress.images_per_second = static_cast<double>((b + 1) * config_.batch) / seconds();
+            progress.images_per_second =
+                static_cast<double>((done->number + 1) * config_.batch) / seconds();
             if (call_.progress) call_.progress(progress);
         }
         require(counted > 0, "epoch ", epoch + 1, " had no batch with a finite loss");
@@ -270,7 +344,8 @@ class Trainer {
             fill(*tester_, *test_, order, first, batch, plain, 0);
             tester_->forward();
             loss_sum += tester_->output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
-            right += count_right(*tester_);
+            if (!roles_.scores.empty())
+                right += count_right(tester_->output(roles_.scores).to_floats(), labels_);
             seen += batch;
         }
         metrics.test_loss = loss_sum / static_cast<double>(seen);
@@ -342,6 +417,8 @@ class Trainer {
     std::optional<Net> net_, tester_;
     std::unique_ptr<Solver> solver_;
     Roles roles_;
+    std::vector<LateOutput> late_losses_;  ///< the one that is told first
+    std::optional<LateOutput> late_scores_;
     std::vector<float> images_;
     std::vector<std::int32_t> labels_;
     std::vector<EpochMetrics> history_;

@@ -154,6 +154,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
             executor->run(Part::forward);
+            from.context().impl().queue().flush();
             executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
@@ -262,6 +263,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     executor.check_params();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);
+    context.impl().queue().flush();
     executor.release_bindings();
     return results;
 }

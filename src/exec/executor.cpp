@@ -107,23 +107,25 @@ void Executor::find_states() {
     states_ = std::move(joined);
 }
 
-void Executor::keep_states() {
+void Executor::keep_states(std::size_t slot) {
     std::uint64_t total = 0;
     for (const auto& [place, bytes] : states_) total += (bytes + 255) / 256 * 256;
     if (total == 0) return;
-    if (!kept_) kept_ = context_.impl().allocate_cached(total);
+    std::shared_ptr<Buffer>& kept = kept_.at(slot);
+    if (!kept) kept = context_.impl().allocate_cached(total);
     std::uint64_t at = 0;
     for (const auto& [place, bytes] : states_) {
-        context_.impl().queue().copy(resolve(place), {kept_.get(), at}, bytes);
+        context_.impl().queue().copy(resolve(place), {kept.get(), at}, bytes);
         at += (bytes + 255) / 256 * 256;
     }
 }
 
-void Executor::restore_states() {
-    if (!kept_) return;
+void Executor::restore_states(std::size_t slot) {
+    const std::shared_ptr<Buffer>& kept = kept_.at(slot);
+    if (!kept) return;
     std::uint64_t at = 0;
     for (const auto& [place, bytes] : states_) {
-        context_.impl().queue().copy({kept_.get(), at}, resolve(place), bytes);
+        context_.impl().queue().copy({kept.get(), at}, resolve(place), bytes);
         at += (bytes + 255) / 256 * 256;
     }
 }
@@ -180,8 +182,9 @@ void Executor::set_integer(const std::string& name, std::uint64_t value) {
     std::memcpy(slot(name), &value, sizeof(value));
 }
 
-void Executor::take_scalars(const Executor& other) {
+void Executor::take_over(const Executor& other) {
     scalars_ = other.scalars_;
+    if (states_ == other.states_) kept_ = other.kept_;
     scalars_dirty_ = true;
 }
 
@@ -323,7 +326,6 @@ void Executor::run_steps(Part part) {
         states_changed_ = states_changed_ || part >= Part::accumulate;
     }
     touch_written();
-    context_.impl().queue().flush();
 }
 
 void Executor::launch_failed(const Step& step, Part part, const Error& error) {

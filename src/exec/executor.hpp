@@ -8,6 +8,7 @@
 
 #include <dlprim/tensor.hpp>
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -71,8 +72,8 @@ class Executor {
     void set_scalar(const std::string& name, double value);
     /// "@seed" or "@step": every bit counts.
     void set_integer(const std::string& name, std::uint64_t value);
-    /// Scalars as another executor has them.
-    void take_scalars(const Executor& other);
+    /// Scalars, and kept states, as an executor of the same graph has them.
+    void take_over(const Executor& other);
 
     /// Whether setup (packing, folding) has run for parameters as they are now bound and as they
     /// stand; eager calls ask it, whose parameters are bound anew each time.
@@ -80,13 +81,16 @@ class Executor {
     /// Parameters have changed: setup is run again before the next run.
     void params_changed() { setup_done_ = false; }
 
-    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due.
-    /// Throws EngineFailure.
+    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due. Does
+    /// not flush: a step is several parts and one flush. Throws EngineFailure.
     void run(Part part);
     /// Keeps a copy of what the next forward changes (running statistics), for restore_states().
-    void keep_states();
-    /// Undoes what forward changed since keep_states().
-    void restore_states();
+    /// Copies of several `slot`s are kept side by side; the first is run()'s, too, while engines
+    /// are new.
+    static constexpr std::size_t state_slots = 3;
+    void keep_states(std::size_t slot = 0);
+    /// Undoes what forward changed since keep_states(); does nothing where it was not called.
+    void restore_states(std::size_t slot = 0);
     /// When a step ran: of all its launches, from the first's start to the last's end.
     struct Timing {
         std::uint64_t start_ns = 0, end_ns = 0;
@@ -138,7 +142,7 @@ class Executor {
     bool setup_done_ = false;
     /// Memory that forward changes and the next run reads, and where a copy of it is kept.
     std::vector<std::pair<Place, std::uint64_t>> states_;
-    std::shared_ptr<Buffer> kept_;
+    std::array<std::shared_ptr<Buffer>, state_slots> kept_;
     /// Steps [first, last) that run as one launch, in inference.
     struct Link {
         std::size_t first, last;

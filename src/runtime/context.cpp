@@ -131,6 +131,7 @@ Counters Context::counters() const {
     copy.allocations = counted(live.allocations);
     copy.compiles = counted(live.compiles);
     copy.cache_hits = counted(live.cache_hits);
+    copy.flushes = counted(live.flushes);
     copy.allocated_bytes = counted(live.allocated_bytes);
     return copy;
 }

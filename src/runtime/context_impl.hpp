@@ -7,6 +7,7 @@
 #include "runtime/host_pool.hpp"
 #include "runtime/program.hpp"
 #include "runtime/queue.hpp"
+#include "runtime/transfer.hpp"
 
 #include <dlprim/context.hpp>
 
@@ -60,6 +61,13 @@ class ContextImpl {
     /// The cl_context and cl_device_id, for interoperation; nullptr on the host.
     virtual void* cl_context_handle() const { return nullptr; }
     virtual void* cl_device_handle() const { return nullptr; }
+
+    /// A feed of `bytes` of a buffer, which it keeps.
+    virtual std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to,
+                                                 std::uint64_t byte_offset,
+                                                 std::uint64_t bytes) = 0;
+    /// Reads of `bytes` each.
+    virtual std::unique_ptr<Readback> make_readback(std::uint64_t bytes) = 0;
 
   protected:
     DeviceInfo info_;

@@ -5,6 +5,7 @@
 #include "runtime/devices.hpp"
 #include "runtime/memory.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -89,7 +90,7 @@ class HostQueue : public Queue {
         }
     }
 
-    void flush() override {}
+    void flush() override { count(counters_.flushes); }
     void finish() override { count(counters_.waits); }
 
     void set_profiling(bool on) override { profiling_ = on; }
@@ -100,6 +101,38 @@ class HostQueue : public Queue {
     HostPool& pool_;
     bool profiling_ = false;
     std::vector<ProfileRecord> records_;
+};
+
+// Work on the host is done when a call returns: copies are, too.
+class HostFeed : public InputFeed {
+  public:
+    HostFeed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset, std::uint64_t bytes)
+        : to_(std::move(to)), byte_offset_(byte_offset), bytes_(bytes) {}
+    void write(const void* data) override {
+        to_->touch();
+        if (bytes_ > 0) std::memcpy(to_->host() + byte_offset_, data, bytes_);
+    }
+    std::uint64_t device_bytes() const noexcept override { return 0; }
+
+  private:
+    std::shared_ptr<Buffer> to_;
+    std::uint64_t byte_offset_, bytes_;
+};
+
+class HostReadback : public Readback {
+  public:
+    explicit HostReadback(std::uint64_t bytes) {
+        for (auto& kept : kept_) kept.resize(bytes);
+    }
+    void read(const BufferRef& from) override {
+        std::vector<std::byte>& kept = kept_[reads_++ % slots];
+        std::copy_n(from.host(), kept.size(), kept.begin());
+    }
+    const std::byte* take() override { return kept_[taken_++ % slots].data(); }
+
+  private:
+    std::vector<std::byte> kept_[slots];
+    std::size_t reads_ = 0, taken_ = 0;
 };
 
 class HostContext : public PooledContext {
@@ -115,6 +148,13 @@ class HostContext : public PooledContext {
         return std::make_shared<HostBuffer>(bytes, static_cast<std::byte*>(handle), nullptr);
     }
     Queue& queue() override { return queue_; }
+    std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset,
+                                         std::uint64_t bytes) override {
+        return std::make_unique<HostFeed>(std::move(to), byte_offset, bytes);
+    }
+    std::unique_ptr<Readback> make_readback(std::uint64_t bytes) override {
+        return std::make_unique<HostReadback>(bytes);
+    }
     std::shared_ptr<Program> build(const ProgramSource& source) override {
         fail(ErrorKind::unsupported, "OpenCL source '", source.name,
              "' cannot be built for the host");

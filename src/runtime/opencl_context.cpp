@@ -10,6 +10,7 @@
 #include "runtime/memory.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
+#include "runtime/opencl_transfer.hpp"
 #include "runtime/ptx_target.hpp"
 
 #include <dlprim/log.hpp>
@@ -69,6 +70,13 @@ class OpenCLContext : public PooledContext {
     std::shared_ptr<Program> build(const ProgramSource& source) override;
     void* cl_context_handle() const override { return context_; }
     void* cl_device_handle() const override { return device_; }
+    std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset,
+                                         std::uint64_t bytes) override {
+        return make_opencl_feed(transfer_home(), std::move(to), byte_offset, bytes);
+    }
+    std::unique_ptr<Readback> make_readback(std::uint64_t bytes) override {
+        return make_opencl_readback(transfer_home(), bytes);
+    }
     void drain() noexcept { queue_->drain(); }
     /// Settles the traits that only running something shows.
     void probe() {
@@ -83,6 +91,8 @@ class OpenCLContext : public PooledContext {
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
 
   private:
+    TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
+
     using Built = std::shared_ptr<OpenCLProgram>;
     Built make_program(const ProgramSource& source, const std::string& key);
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;

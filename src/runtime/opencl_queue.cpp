@@ -36,6 +36,7 @@ OpenCLQueue::~OpenCLQueue() {
     for (const auto& [label, event] : pending_) clReleaseEvent(event);
     clReleaseCommandQueue(plain_);
     if (profiled_ != nullptr) clReleaseCommandQueue(profiled_);
+    if (transfers_ != nullptr) clReleaseCommandQueue(transfers_);
 }
 
 cl_command_queue OpenCLQueue::make(cl_command_queue_properties properties) const {
@@ -103,16 +104,25 @@ void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pat
 }
 
 void OpenCLQueue::flush() {
+    count(counters_.flushes);
+    ++handed_over_;
     cl_check(clFlush(current_), "flushing the queue");
 }
 
 void OpenCLQueue::finish() {
     count(counters_.waits);
+    ++handed_over_;
     cl_check(clFinish(current_), "waiting for the device");
 }
 
 void OpenCLQueue::drain() noexcept {
     clFinish(current_);
+    if (transfers_ != nullptr) clFinish(transfers_);
+}
+
+cl_command_queue OpenCLQueue::transfers() {
+    if (transfers_ == nullptr) transfers_ = make(0);
+    return transfers_;
 }
 
 void OpenCLQueue::set_profiling(bool on) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The in-order queue of an OpenCL context.
+// The in-order queue of an OpenCL context, and a second one for inputs on their way.
 #pragma once
 
 #include "runtime/cl.hpp"
@@ -31,6 +31,11 @@ class OpenCLQueue : public Queue {
     /// finish() that neither counts nor throws, for the end of the process.
     void drain() noexcept;
     cl_command_queue handle() const { return current_; }
+    /// A second queue, whose work runs beside this one's but for what events order
+    /// (runtime/opencl_transfer.hpp).
+    cl_command_queue transfers();
+    /// Grows whenever all that was enqueued is handed to the device.
+    std::uint64_t handed_over() const noexcept { return handed_over_; }
 
   private:
     cl_command_queue make(cl_command_queue_properties properties) const;
@@ -42,6 +47,8 @@ class OpenCLQueue : public Queue {
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is first asked for
     cl_command_queue current_ = nullptr;
+    cl_command_queue transfers_ = nullptr;  ///< made when it is first asked for
+    std::uint64_t handed_over_ = 0;
     std::vector<std::pair<int, cl_event>> pending_;
     std::vector<ProfileRecord> records_;
 };

@@ -39,6 +39,7 @@ class Queue {
     virtual void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
                       std::size_t pattern_bytes) = 0;
 
+    /// Hands enqueued work to the device (one flush in the counters).
     virtual void flush() = 0;
     /// Waits for all work (one wait in the counters).
     virtual void finish() = 0;

@@ -25,6 +25,7 @@ class UpdateBuilder {
         if (graph_.block_elements() == 0) return;
         params_ = graph_.block("@params");
         gradients_ = graph_.block("@gradients");
+        if (options_.guard_loss && !graph_.losses.empty()) guard();
         if (options_.accumulate > 1) accumulate();
         graph_.part = Part::update;
         if (loss_scale_ != no_value) unscale();
@@ -49,17 +50,48 @@ class UpdateBuilder {
 
     void assign(ValueId target, ValueId source) { graph_.assignments.push_back({target, source}); }
 
+    /// Leaves in good_, and at first in finite_, 1 until a loss has not been finite.
+    void guard() {
+        graph_.part =
+            options_.accumulate > 1 ? Part::accumulate : Part::update;  // runs every batch
+        std::vector<ValueId> inputs{add_state(loss_guard_name, {Shape{1}, DType::f32})};
+        std::string worst = "x0";
+        for (const auto& [loss, weight] : graph_.losses) {
+            const ValueId bad =
+                graph_.pointwise1("@solver/loss_overflow",
+                                  "y0 = max[](select(isnan(x0) || isinf(x0), 1, 0))", {loss});
+            worst = cat("max(", worst, ", x", inputs.size(), ")");
+            inputs.push_back(graph_.reshape("@solver/loss_overflow_flat", bad, Shape{1}));
+        }
+        const ValueId before = inputs[0];
+        const auto made = graph_.pointwise(
+            "@solver/guard", cat("bad = ", worst, "; y0 = bad; y1 = 1 - bad"), std::move(inputs));
+        assign(before, made[0]);
+        good_ = finite_ = made[1];
+    }
+
     void accumulate() {
         graph_.part = Part::accumulate;
         accumulated_ = state("@accumulated");
         const double share = 1.0 / options_.accumulate;
-        const ValueId sum = graph_.pointwise1("@solver/accumulate", "y0 = x0 + p0 * x1",
-                                              {accumulated_, gradients_}, {share});
+        std::vector<ValueId> inputs{accumulated_, gradients_};
+        const char* code = "y0 = x0 + p0 * x1";
+        if (good_ != no_value) {
+            inputs.push_back(good_);
+            code = "y0 = select(x2 > 0, x0 + p0 * x1, x0)";
+        }
+        const ValueId sum =
+            graph_.pointwise1("@solver/accumulate", code, std::move(inputs), {share});
         assign(accumulated_, sum);
-        gradients_ = sum;  // the state itself would be what it was before this step
+        sum_ = gradients_ = sum;  // the state itself would be what it was before this step
     }
 
     void clear_accumulated() {
+        if (good_ != no_value) {
+            assign(accumulated_,
+                   graph_.pointwise1("@solver/clear", "y0 = select(x1 > 0, 0, x0)", {sum_, good_}));
+            return;
+        }
         const Ints dims = graph_.shape(accumulated_).to_vector();
         assign(accumulated_, graph_.add1("Pointwise", "@solver/clear", {},
                                          Attrs{{"code", std::string("y0 = 0")}, {"shape", dims}}));
@@ -73,16 +105,26 @@ class UpdateBuilder {
         const TensorSpec one{Shape{1}, DType::f32};
         const ValueId in_row = add_state("@good_updates", one), all = add_state("@updates", one);
         const auto log_of = [](double beta) { return beta > 0 ? std::log(beta) : -1e3; };
-        const auto made = graph_.pointwise(
-            "@solver/loss_scale",
+        std::vector<ValueId> inputs{graph_.reshape("@solver/overflow_flat", bad, Shape{1}),
+                                    loss_scale_, in_row, all};
+        std::string code =
             "bad = x0 > 0; full = x2 + 1 >= p0; t = select(bad, x3, x3 + 1); "
-            "y0 = select(bad, max(x1 * 0.5, min(x1, p1)), "
+            "scale = select(bad, max(x1 * 0.5, min(x1, p1)), "
             "select(full, min(x1 * 2, max(x1, p2)), x1)); "
-            "y1 = select(bad || full, 0, x2 + 1); y2 = t; y3 = select(bad, 0, 1); y4 = 1 / x1; "
-            "y5 = 0 - expm1(t * p3); y6 = 0 - expm1(t * p4)",
-            {graph_.reshape("@solver/overflow_flat", bad, Shape{1}), loss_scale_, in_row, all},
-            {static_cast<double>(options_.loss_scale_steps), least_scale, most_scale,
-             log_of(options_.beta1), log_of(options_.beta2)});
+            "row = select(bad || full, 0, x2 + 1); fine = select(bad, 0, 1); ";
+        if (good_ == no_value) {
+            code += "y0 = scale; y1 = row; y2 = t; y3 = fine; ";
+        } else {
+            code +=
+                "good = x4 > 0; y0 = select(good, scale, x1); y1 = select(good, row, x2); "
+                "y2 = select(good, t, x3); y3 = fine * x4; ";
+            inputs.push_back(good_);
+        }
+        code += "y4 = 1 / x1; y5 = 0 - expm1(t * p3); y6 = 0 - expm1(t * p4)";
+        const auto made =
+            graph_.pointwise("@solver/loss_scale", code, std::move(inputs),
+                             {static_cast<double>(options_.loss_scale_steps), least_scale,
+                              most_scale, log_of(options_.beta1), log_of(options_.beta2)});
         assign(loss_scale_, made[0]);
         assign(in_row, made[1]);
         assign(all, made[2]);
@@ -177,7 +219,9 @@ class UpdateBuilder {
     const SolverOptions& options_;
     const ValueId loss_scale_;
     ValueId params_ = no_value, gradients_ = no_value, accumulated_ = no_value, factor_ = no_value;
-    ValueId finite_ = no_value;         ///< [1]: 1 or 0; with a loss scale
+    ValueId sum_ = no_value;            ///< accumulated gradients, this batch's included
+    ValueId good_ = no_value;           ///< [1]: 1 or 0; with a guard
+    ValueId finite_ = no_value;         ///< [1]: 1 or 0; with a guard or a loss scale
     std::vector<ValueId> corrections_;  ///< of both moments
 };
 

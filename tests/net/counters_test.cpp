@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// What a batch costs besides its launches: nothing is allocated or compiled once it runs, and
-// nothing waits but who asks for results.
+// What a batch costs besides its launches: nothing is allocated or compiled once it runs, it is
+// flushed once, and nothing waits but who asks for results.
+#include "graph/operator.hpp"
 #include "net/support.hpp"
+#include "plan/choose.hpp"
+
+#include <cmath>
 
 using namespace dlprim;
 using namespace dlprim::testing;
@@ -21,6 +25,7 @@ Counters cost(const Context& device, Work&& work) {
     after.allocations -= before.allocations;
     after.compiles -= before.compiles;
     after.cache_hits -= before.cache_hits;
+    after.flushes -= before.flushes;
     CHECK(after.allocated_bytes == before.allocated_bytes);
     return after;
 }
@@ -33,6 +38,31 @@ void check_lean(const Counters& counters) {
     CHECK(counters.cache_hits == 0);
 }
 
+/// A batch or a step of a net: handed over whole.
+void check_step(const Counters& counters) {
+    check_lean(counters);
+    CHECK(counters.flushes == 1);
+}
+
+/// small_network, large enough for 16 bits to be stored where the device has engines for that;
+/// `heavy`: with a loss that lets float overflow, too, at the largest scales.
+Net narrow_network(const Context& device, Precision precision, bool heavy) {
+    NetOptions options = training();
+    options.batch = 64;
+    options.precision = precision;
+    // Compilers for CPUs take minutes over kernels for work-groups of GPUs.
+    if (stores_narrow(device.traits()))
+        for (const char* const type : {"Convolution2D", "Convolution2DBackwardData",
+                                       "Convolution2DBackwardFilter", "InnerProduct", "MatMul"})
+            options.engines.emplace_back(type,
+                                         EngineRegistry::instance().of(type, false).back()->name());
+    std::string text = small_network;
+    const std::string loss = "\"loss\"]";
+    if (heavy)
+        text.replace(text.find(loss), loss.size(), R"({"name": "loss", "loss_weight": 1000}])");
+    return Net::from_json(device, text, options);
+}
+
 }  // namespace
 
 TEST_CASE("a batch of inference is launches alone", "[counters]") {
@@ -42,10 +72,10 @@ TEST_CASE("a batch of inference is launches alone", "[counters]") {
             Net net = Net::from_json(device, small_network, with_mode(mode));
             feed_small_network(net, 0);
             net.forward();
-            check_lean(cost(device, [&] { net.forward(); }));
+            check_step(cost(device, [&] { net.forward(); }));
             if (mode == Mode::inference) continue;
             net.backward();
-            check_lean(cost(device, [&] { net.backward(); }));
+            check_step(cost(device, [&] { net.backward(); }));
         }
     }
 }
@@ -61,21 +91,65 @@ TEST_CASE("a training step is launches alone", "[counters]") {
             feed_small_network(net, 0);
             for (int i = 0; i < 2 * accumulate; ++i) solver.step();
             for (int i = 0; i < accumulate; ++i) {
-                check_lean(cost(device, [&] {
+                check_step(cost(device, [&] {
                     solver.set_learning_rate(0.01 + i);
                     solver.step();
                 }));
             }
             // A step that may be called off costs nothing more, once it has been done.
             for (int i = 0; i < accumulate; ++i) CHECK(solver.step_if([] { return true; }));
-            check_lean(cost(device, [&] { CHECK(solver.step_if([] { return true; })); }));
-            // Feeding inputs waits for each, and is all that adds to it.
+            check_step(cost(device, [&] { CHECK(solver.step_if([] { return true; })); }));
+            // Feeding inputs adds no wait, once it has been done: each is handed to a second queue.
+            for (unsigned i = 1; i < 3; ++i) {
+                feed_small_network(net, i);
+                solver.step();
+            }
             const Counters fed = cost(device, [&] {
-                feed_small_network(net, 1);
+                feed_small_network(net, 3);
                 solver.step();
             });
-            CHECK(fed.waits <= 3);
-            CHECK(fed.allocations == 0);
+            check_lean(fed);
+            CHECK(fed.flushes <= 3);
+        }
+    }
+}
+
+TEST_CASE("a training step in 16 bits is launches alone, its loss scale included",
+          "[counters][counters_narrow]") {
+    ON_EVERY_DEVICE(device) {
+        for (const Precision precision : {Precision::fp16, Precision::bf16}) {
+            // Gradients overflow at the first scale, and no longer when it has been halved often.
+            for (const double scale : {0x1p127, 1024.0}) {
+                const bool scaled = precision == Precision::fp16;
+                const bool heavy = scale > 1e30, still = scaled && heavy;
+                Net net = narrow_network(device, precision, heavy);
+                SolverOptions options;
+                options.loss_scale = scale;
+                options.loss_scale_steps = 2;
+                Solver solver(net, options);
+                feed_small_network(net, 0);
+                solver.step();
+                const auto before = all_bits(net);
+                const double from = solver.loss_scale();
+                for (int i = 0; i < 3; ++i) check_step(cost(device, [&] { solver.step(); }));
+                if (!scaled) {
+                    CHECK(solver.loss_scale() == 1);
+                } else if (heavy) {
+                    CHECK(solver.loss_scale() == from / 8);  // every one of them overflowed
+                } else {
+                    CHECK(solver.loss_scale() == from * 4);
+                }
+                CHECK((bits(net.param("scores.0")) == before.at("scores.0")) == still);
+                if (!still) continue;
+                // And on the way out of it: steps of both kinds.
+                int steps = 0;
+                while (bits(net.param("scores.0")) == before.at("scores.0") && ++steps < 200)
+                    check_step(cost(device, [&] { solver.step(); }));
+                CHECK(steps < 200);
+                for (int i = 0; i < 3; ++i) check_step(cost(device, [&] { solver.step(); }));
+                for (const float value : net.param("scores.0").to_floats())
+                    REQUIRE(std::isfinite(value));
+            }
         }
     }
 }
