@@ -14,9 +14,13 @@
 // With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
 // order. Local memory: 256 BM + 256 * 128 bytes twice (half of that with PRODUCTS 1), and about 10 KiB.
 //
-// Defines: WM, PRODUCTS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+// Operands, residual and C may be stored in 16 bits. What is read is float, and scaled as such: a half or bfloat16 of
+// 2^-28 of its line's largest or more is in the upper halves with all its bits.
+//
+// Defines: WM, PRODUCTS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH; A_STORED and so on
+// (storage.clh).
+#include "common/storage.clh"
 #include "common/matrix_tile.clh"
-
 
 // Lines along K: those of a warp, of a tile of `rows`.
 #define LINES(rows) ((rows) / 8)
@@ -28,25 +32,25 @@
 #define ELEMENT(half_) (((half_) >> 1) + ((half_)&1) * 32)
 
 // Two elements of each of the warp's lines, of tile rows from `row0` on and K from `k0` on.
-#define READ_ALONG_K(next, x, rows, row0, limit, k0)                                                  \
-    {                                                                                                 \
-        const int row_ = (row0) + warp * LINES(rows), k_ = (k0) + lane;                               \
-        global const float* from = (x) + ((ulong)row_ * k + k_);                                      \
-        _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i) {                                     \
-            next[2 * i] = row_ + i < (limit) && k_ < k_end ? from[(ulong)i * k] : 0.0f;               \
-            next[2 * i + 1] = row_ + i < (limit) && k_ + 32 < k_end ? from[(ulong)i * k + 32] : 0.0f; \
-        }                                                                                             \
+#define READ_ALONG_K(X, next, x, rows, row0, limit, k0)                                                       \
+    {                                                                                                         \
+        const int row_ = (row0) + warp * LINES(rows), k_ = (k0) + lane;                                       \
+        global const X##_T* from = (x) + ((ulong)row_ * k + k_);                                              \
+        _Pragma("unroll") for (int i = 0; i < LINES(rows); ++i) {                                             \
+            next[2 * i] = row_ + i < (limit) && k_ < k_end ? X##_AT(from, (ulong)i * k) : 0.0f;               \
+            next[2 * i + 1] = row_ + i < (limit) && k_ + 32 < k_end ? X##_AT(from, (ulong)i * k + 32) : 0.0f; \
+        }                                                                                                     \
     }
-#define READ_ACROSS_K(next, x, rows, row0, limit, k0)                                                    \
-    {                                                                                                    \
-        const int row_ = (row0) + warp / SHARE(rows) * 64 + lane, k_ = (k0) + warp % SHARE(rows);        \
-        global const float* from = (x) + ((ulong)k_ * (limit) + row_);                                   \
-        _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i) {                                       \
-            const int inside = k_ + i * SHARE(rows) < k_end;                                             \
-            next[2 * i] = inside && row_ < (limit) ? from[(ulong)i * SHARE(rows) * (limit)] : 0.0f;      \
-            next[2 * i + 1] =                                                                            \
-                inside && row_ + 32 < (limit) ? from[(ulong)i * SHARE(rows) * (limit) + 32] : 0.0f;      \
-        }                                                                                                \
+#define READ_ACROSS_K(X, next, x, rows, row0, limit, k0)                                                    \
+    {                                                                                                       \
+        const int row_ = (row0) + warp / SHARE(rows) * 64 + lane, k_ = (k0) + warp % SHARE(rows);           \
+        global const X##_T* from = (x) + ((ulong)k_ * (limit) + row_);                                      \
+        _Pragma("unroll") for (int i = 0; i < DEPTHS(rows); ++i) {                                          \
+            const int inside = k_ + i * SHARE(rows) < k_end;                                                \
+            next[2 * i] = inside && row_ < (limit) ? X##_AT(from, (ulong)i * SHARE(rows) * (limit)) : 0.0f; \
+            next[2 * i + 1] =                                                                               \
+                inside && row_ + 32 < (limit) ? X##_AT(from, (ulong)i * SHARE(rows) * (limit) + 32) : 0.0f; \
+        }                                                                                                   \
     }
 // The largest magnitudes that a work-item sees, to `most`, for the others to see.
 #define LOOK_ALONG_K(next, rows, largest, most)                                                      \
@@ -129,8 +133,8 @@
 #endif
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
-    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
-    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset, int m,
+    global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const R_T* residual, ulong residual_offset, global C_T* c, ulong c_offset, int m,
     int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha,
     int has_bias) {
     local uchar tiles[2 * STAGE] __attribute__((aligned(1024)));
@@ -148,9 +152,9 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
 
     float next_a[BM / 4], next_b[BN / 4], sum[SUMS], product[SUMS];
     uint2 most_a = (uint2)(0), most_b = (uint2)(0);
-#define READ(t)                                           \
-    READ_A(next_a, a, BM, m0, m, k_begin + (t)*64)        \
-    READ_B(next_b, b, BN, n0, n, k_begin + (t)*64)
+#define READ(t)                                       \
+    READ_A(A, next_a, a, BM, m0, m, k_begin + (t)*64) \
+    READ_B(B, next_b, b, BN, n0, n, k_begin + (t)*64)
 #define LOOK                                              \
     LOOK_A(next_a, BM, largest_a, most_a)                 \
     LOOK_B(next_b, BN, largest_b, most_b)                 \
@@ -210,10 +214,10 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void matmul_wgmma_split(
             float v = sum[e] * alpha;
             if (has_bias) v += bias[column];
 #if HAS_RESIDUAL
-            const float r = residual[to];
+            const float r = R_AT(residual, to);
 #endif
             EPILOGUE(v, r)
-            c[to] = v;
+            C_PUT(c, to, v);
         }
     }
 }

@@ -191,6 +191,16 @@ inline float float_of_kind(uint bits, int kind) {
     }();
     return halves[bits];
 }
+// Of memory (kernels/common/storage.clh).
+struct half {
+    ushort bits;
+};
+inline float vload_half(int, const half* from) {
+    return float_of_kind(from->bits, 1);
+}
+inline void vstore_half_rte(float v, int, half* to) {
+    to->bits = static_cast<ushort>(half_of(v));
+}
 inline uint pack_half(float low, float high) {
     return half_of(low) | half_of(high) << 16;
 }

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Which engines a device's matrix unit and its local memory let apply, and that what they offer to
-// the tuner can be estimated: no device is needed for that.
+// Which engines a device's matrix unit and its local memory let apply, which of them its products
+// are given, and that what they offer to the tuner can be estimated: no device is needed for that.
+// And that products come out right by each of them, on devices that have such a unit.
 #include "engine/engine.hpp"
 #include "engine/matrix_unit.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
+#include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
 
 #include <cmath>
+#include <limits>
+#include <map>
 #include <set>
 
 using namespace dlprim;
@@ -94,6 +98,109 @@ std::set<std::string> of_unit(const std::set<std::string>& names, std::string_vi
     return found;
 }
 
+/// An H200, or with the unit of warps an A100, as their driver tells of them.
+Traits large_gpu(MatrixUnit unit) {
+    const bool h200 = unit == MatrixUnit::wgmma;
+    Traits traits = gpu(h200, !h200, 163);
+    traits.compute_units = h200 ? 132 : 108;
+    traits.local_bytes = 48 << 10;
+    traits.max_alloc_bytes = std::uint64_t(16) << 30;
+    traits.gflops = traits.compute_units * 128 * 2 * (h200 ? 1.98 : 1.41);
+    traits.gbytes_per_s = traits.compute_units * 30;
+    traits.launch_us = 5;
+    return traits;
+}
+
+/// Attention between inner products: [rows, features] are [batches, length, depth] to it.
+std::string attention_network(int rows, int features, int batches, int length, int depth) {
+    std::string text = R"({
+  "inputs": [{"name": "data", "shape": [ROWS, FEATURES]}],
+  "outputs": ["scores"],
+  "operators": [
+    {"name": "first", "type": "InnerProduct", "inputs": ["data"], "outputs": ["hidden"],
+     "options": {"outputs": FEATURES, "activation": "relu"}},
+    {"name": "q", "type": "InnerProduct", "inputs": ["hidden"], "outputs": ["q_rows"],
+     "options": {"outputs": FEATURES}},
+    {"name": "k", "type": "InnerProduct", "inputs": ["hidden"], "outputs": ["k_rows"],
+     "options": {"outputs": FEATURES}},
+    {"name": "v", "type": "InnerProduct", "inputs": ["hidden"], "outputs": ["v_rows"],
+     "options": {"outputs": FEATURES}},
+    {"name": "q_heads", "type": "Reshape", "inputs": ["q_rows"], "outputs": ["q"],
+     "options": {"dims": [HEADS]}},
+    {"name": "k_heads", "type": "Reshape", "inputs": ["k_rows"], "outputs": ["k"],
+     "options": {"dims": [HEADS]}},
+    {"name": "v_heads", "type": "Reshape", "inputs": ["v_rows"], "outputs": ["v"],
+     "options": {"dims": [HEADS]}},
+    {"name": "attention", "type": "Attention", "inputs": ["q", "k", "v"], "outputs": ["heads"]},
+    {"name": "joined", "type": "Reshape", "inputs": ["heads"], "outputs": ["rows"],
+     "options": {"dims": [ROWS, -1]}},
+    {"name": "scores", "type": "InnerProduct", "inputs": ["rows"], "outputs": ["scores"],
+     "options": {"outputs": FEATURES}}
+  ]
+})";
+    const auto put = [&](const std::string& word, const std::string& value) {
+        for (std::size_t at; (at = text.find(word)) != std::string::npos;)
+            text.replace(at, word.size(), value);
+    };
+    put("ROWS", std::to_string(rows));
+    put("FEATURES", std::to_string(features));
+    put("HEADS",
+        std::to_string(batches) + ", " + std::to_string(length) + ", " + std::to_string(depth));
+    return text;
+}
+
+struct Best {
+    double seconds = std::numeric_limits<double>::infinity();
+    std::string engine;
+};
+/// The engine that is fastest by the estimates, what it packs each run included.
+Best best_of(const Traits& device, const Problem& problem) {
+    Best best;
+    for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
+        if (!engine->is_applicable(device, problem)) continue;
+        for (const LayoutChoice& choice : engine->layouts(device, problem)) {
+            const Problem laid = with_layouts(problem, choice);
+            double seconds = engine->estimate(device, laid, engine->default_tuning(device, laid));
+            for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+                seconds += conversion_seconds(device, problem.inputs[i], {}, choice.inputs[i]);
+            if (seconds < best.seconds) best = {seconds, std::string(engine->name())};
+        }
+    }
+    return best;
+}
+
+/// The engines of a training step's products, by the product's name.
+std::map<std::string, std::string> chosen(const Traits& device, const std::string& text,
+                                          Precision precision) {
+    Graph graph = build_graph(parse_net_json(text, "network"), {}, 0, true, precision);
+    expand_composites(graph);
+    differentiate(graph, {false, true});
+    lower(graph);
+    merge_pointwise(graph);
+    lower_precision(graph, 4096, 1, [&](const Graph& g, const Node& node) {
+        return best_of(device, problem_of(device, g, node, {})).seconds;
+    });
+    std::map<std::string, std::string> engines;
+    for (const Node& node : graph.nodes) {
+        if (node.removed || (node.op->type() != "MatMul" && node.op->type() != "InnerProduct"))
+            continue;
+        const Problem problem = problem_of(device, graph, node, {});
+        CHECK(problem.precision == precision);
+        engines[node.name] = best_of(device, problem).engine;
+    }
+    return engines;
+}
+
+/// What a training step makes, the result and the gradients of inputs and parameters.
+std::map<std::string, std::vector<float>> results(Net& net) {
+    net.forward();
+    net.backward();
+    std::map<std::string, std::vector<float>> found{{"scores", net.output("scores").to_floats()}};
+    for (const std::string& name : net.gradient_names())
+        found["gradient of " + name] = net.gradient(name).to_floats();
+    return found;
+}
+
 }  // namespace
 
 TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]") {
@@ -125,4 +232,85 @@ TEST_CASE("engines on the unit of warps keep to its local memory", "[matrix_unit
     CHECK((applying(device, Precision::fp16) == applying(gpu(false, true, 227), Precision::fp16)));
     CHECK(applying(gpu(false, true, 48), Precision::fp32).empty());
     CHECK(applying(gpu(false, true, 0), Precision::fp16).empty());
+}
+
+TEST_CASE("products of attention and of inner products are given to the matrix unit",
+          "[matrix_units]") {
+    for (const MatrixUnit unit : matrix_units)
+        for (const Precision precision :
+             {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
+            INFO(name_of(unit) << " in " << name_of(precision));
+            const std::string start = std::string(name_of(unit)) + '_';
+            std::set<std::string> ways;
+            // Five forward, each with the gradients of its weights and, but for the first, of its
+            // input; attention's two, each with two gradients.
+            const auto engines =
+                chosen(large_gpu(unit), attention_network(4096, 512, 32, 512, 128), precision);
+            CHECK(engines.size() == 5 + 5 + 4 + 2 + 4);
+            for (const auto& [name, engine] : engines) {
+                INFO(name << " by " << engine);
+                const std::string way = engine.substr(engine.find('.') + 1);
+                CHECK(way.compare(0, start.size(), start) == 0);
+                ways.insert(way.substr(way.find('_') + 1));
+            }
+            const bool narrow = precision == Precision::fp16 || precision == Precision::bf16;
+            if (!narrow)
+                for (const std::string& way : ways) CHECK((way == "split" || way == "planes"));
+            // What is stored in 16 bits on both sides is multiplied as it is.
+            for (const char* const name : {"attention/scores", "attention/scores/backward_a",
+                                           "attention/scores/backward_b", "attention/values"})
+                if (narrow) CHECK(engines.at(name) == "matmul." + start + "direct");
+        }
+}
+
+TEST_CASE("products come out right by every engine on matrix units", "[matrix_units]") {
+    const std::string text = attention_network(256, 64, 8, 64, 32);
+    // Gradients as large as values, which halves hold without a loss scale.
+    const std::vector<float> data = random_floats(256 * 64, 3), seed = random_floats(256 * 64, 4);
+    NetOptions options = training(2);
+    options.input_gradients = options.output_gradients = true;
+    const auto prepare = [&](Net& net) {
+        set_floats(net, "data", data);
+        net.output_gradient("scores").copy_from_host(seed.data(), seed.size() * sizeof(float));
+    };
+    Net exact = Net::from_json(Context("cpu"), text, options);
+    prepare(exact);
+    const auto wanted = results(exact);
+    ON_EVERY_DEVICE(device) {
+        // The planner's own choice, then each of those engines where it applies.
+        std::vector<std::string> ways{""};
+        for (const MatrixUnit unit : matrix_units)
+            if (unit_verdict(unit, device.traits()))
+                for (const char* const way : {"_split", "_direct"})
+                    ways.push_back(std::string(name_of(unit)) + way);
+        for (const Precision precision :
+             {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
+            for (const std::string& way : ways) {
+                INFO(name_of(precision) << " by " << (way.empty() ? "choice" : way));
+                NetOptions other = options;
+                other.precision = precision;
+                if (!way.empty()) {
+                    other.engines.emplace_back("MatMul", "matmul." + way);
+                    other.engines.emplace_back("InnerProduct", "inner_product." + way);
+                }
+                Net net = Net::from_json(device, text, other);
+                copy_params(exact, net);
+                prepare(net);
+                const double bound = precision == Precision::fp32   ? 3e-6
+                                     : precision == Precision::bf16 ? 1.6e-2
+                                                                    : 2e-3;
+                const auto found = results(net);
+                REQUIRE(found.size() == wanted.size());
+                for (const auto& [name, values] : wanted) {
+                    INFO(name);
+                    double error = 0, size = 0;
+                    for (std::size_t i = 0; i < values.size(); ++i) {
+                        const double d = static_cast<double>(found.at(name)[i]) - values[i];
+                        error += d * d;
+                        size += static_cast<double>(values[i]) * values[i];
+                    }
+                    CHECK(std::sqrt(error) <= bound * std::sqrt(size));
+                }
+            }
+    }
 }

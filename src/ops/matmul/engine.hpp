@@ -44,6 +44,7 @@ void add_vector(const std::string& op);
 void add_dot(const std::string& op);
 void add_subgroup(const std::string& op);
 void add_tiled(const std::string& op);
+void add_wgmma_direct(const std::string& op);
 void add_wgmma_half(const std::string& op);
 void add_wgmma_split(const std::string& op);
 void add_gemv(const std::string& op);

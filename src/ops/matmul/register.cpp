@@ -12,6 +12,7 @@ void register_matmul() {
         matmul::add_vector(op);
         matmul::add_dot(op);
         matmul::add_wgmma_half(op);
+        matmul::add_wgmma_direct(op);
         matmul::add_wgmma_split(op);
         matmul::add_subgroup(op);
         matmul::add_tiled(op);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // inner_product.wgmma_half and matmul.wgmma_half (mma_half): products of activations that are
-// stored as halves or bfloat16 with a constant matrix, packed once to the same type, on NVIDIA's
-// tensor cores. The kernels are the convolutions': rows of A are pixels and k their channels
-// (kernels/conv2d/wgmma_half.cl). A matrix that changes with every run is read as often as it would
-// be to pack it, so it is left to others.
+// stored as halves or bfloat16 with a matrix of floats, packed to the same type, on NVIDIA's tensor
+// cores: once where it is constant, else in a launch of its own, which the planner counts and which
+// pays where rows of activations are many. The kernels are the convolutions': rows of A are pixels
+// and k their channels (kernels/conv2d/wgmma_half.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix_unit.hpp"
@@ -66,8 +66,6 @@ class WgmmaHalf : public MatMulEngine {
             }
         if (const Verdict verdict = check_gemm(plain); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
-        if (!problem.inputs[1].constant)
-            return Verdict::no("it packs the second factor, which must be constant for that");
         if (g.batches != 1 || g.transpose_a || g.alpha != 1)
             return Verdict::no("it takes one product of rows of activations, not scaled");
         if (g.k % 8 != 0 || g.k == 0) return Verdict::no(cat("it takes k in eights, not ", g.k));

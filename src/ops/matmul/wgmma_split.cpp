@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // matmul.wgmma_split (mma_split): products in exact float, or in tf32, on NVIDIA's tensor cores
-// (kernels/matmul/wgmma_split.cl); long sums of small products are split along k into the
-// workspace, and added in order by a second kernel.
+// (kernels/matmul/wgmma_split.cl), of operands in float or 16 bits in any mix; long sums of small
+// products are split along k into the workspace, and added in order by a second kernel.
 #include "base/text.hpp"
 #include "engine/matrix_unit.hpp"
 #include "engine/split_products.hpp"
+#include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
@@ -61,7 +62,7 @@ class WgmmaSplit : public MatMulEngine {
         if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
         if (!fits(device, problem, 1))
             return Verdict::no("a work-group has no local memory for its tiles");
-        return check_gemm(problem);
+        return check_gemm(problem, true);
     }
     bool computes_in(Precision) const override { return true; }
 
@@ -108,7 +109,7 @@ class WgmmaSplit : public MatMulEngine {
 
     std::vector<std::string> sources() const override {
         return {"matmul/wgmma_split.cl", "matmul/finish.cl", "common/matrix_tile.clh",
-                "common/split_half.clh"};
+                "common/split_half.clh", storage_source};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

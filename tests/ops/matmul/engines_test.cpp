@@ -174,8 +174,9 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
 }
 
 // `constant_tunings`: tunings are tried where the second factor is constant, not where it is none.
+// `of_unit`: of the others, the reference alone.
 void check(const Context& context, const Example& e, bool all_tunings = false,
-           bool constant_tunings = false) {
+           bool constant_tunings = false, bool of_unit = false) {
     ContextImpl& impl = context.impl();
     std::vector<Tensor> inputs;
     for (const HostArray& input : e.inputs) inputs.push_back(upload(context, input));
@@ -185,6 +186,9 @@ void check(const Context& context, const Example& e, bool all_tunings = false,
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, impl.is_host())) {
             INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
             if (!testing::Turns::asked_for(engine->name())) continue;
+            if (of_unit && engine->name().find("mma_") == std::string_view::npos &&
+                engine->name().find("reference") == std::string_view::npos)
+                continue;
             if (!engine->is_applicable(impl.traits(), problem)) continue;
             check_engine(context, *engine, problem, inputs, e.wanted.data);
             if (!all_tunings || constant != constant_tunings) continue;
@@ -363,4 +367,63 @@ TEST_CASE("engines of activations of 16 bits agree with the oracle") {
             e.inputs.push_back(added);
             for (const Context& context : devices) check(context, e);
         }
+}
+
+// Attention's products, and those that make the gradients of weights: both factors are computed,
+// and stored in 16 bits. storage_test has other engines take them, whose kernels compilers for CPUs
+// take long over.
+TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 bits") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        bool transpose_a, transpose_b;
+        std::vector<Shape> shapes;
+        DType first, second, output;
+        Precision precision;
+        bool all_tunings = false;
+    };
+    constexpr DType f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16;
+    const Case cases[] = {
+        {false, true, {Shape{2, 3, 136, 64}, Shape{2, 3, 72, 64}}, f16, f16, f16, Precision::fp16},
+        {false, false, {Shape{6, 40, 136}, Shape{6, 136, 64}}, bf16, bf16, bf16, Precision::bf16},
+        {true, false, {Shape{600, 136}, Shape{600, 72}}, f16, f16, f32, Precision::fp16, true},
+        {true, false, {Shape{600, 136}, Shape{600, 72}}, bf16, f32, f32, Precision::bf16, true},
+        {true, true, {Shape{3, 200, 24}, Shape{16, 200}}, bf16, bf16, f32, Precision::bf16},
+        // Lines that are no multiple of eight, batches that are broadcast in two dimensions.
+        {false, false, {Shape{2, 1, 19, 37}, Shape{2, 3, 37, 21}}, f16, f16, bf16, Precision::fp16},
+        {false, false, {Shape{2, 1, 24, 40}, Shape{2, 3, 40, 16}}, f16, f16, f16, Precision::fp16},
+        {true, false, {Shape{67, 131}, Shape{67, 9}}, bf16, f16, f16, Precision::bf16},
+        {false, false, {Shape{70, 136}, Shape{136, 68}}, f32, f16, f16, Precision::fp16},
+        // Told to be finer than what is stored.
+        {false, true, {Shape{70, 136}, Shape{72, 136}}, f16, bf16, f32, Precision::fp32},
+        {false, true, {Shape{70, 136}, Shape{72, 136}}, bf16, bf16, f32, Precision::tf32},
+    };
+    for (const Case& c : cases) {
+        std::vector<HostArray> tensors = Example::tensors(c.shapes, 4);
+        const DType types[] = {c.first, c.second};
+        for (std::size_t i = 0; i < 2; ++i) {
+            for (double& v : tensors[i].data) {
+                std::byte stored[8];
+                convert(&v, DType::f64, stored, types[i], 1);
+                convert(stored, types[i], &v, DType::f64, 1);
+            }
+        }
+        Example e(
+            "MatMul",
+            Attrs{{"transpose_a", c.transpose_a}, {"transpose_b", c.transpose_b}, {"alpha", 0.125}},
+            tensors, 4);
+        for (std::size_t i = 0; i < 2; ++i)
+            e.inputs[i].dtype = e.problem.inputs[i].dtype = types[i];
+        e.problem.outputs[0].dtype = c.output;
+        e.problem.precision = c.precision;
+        for (const Context& context : devices) check(context, e, c.all_tunings, false, true);
+        // What another tensor adds, and an activation.
+        std::mt19937 random(9);
+        e.inputs.push_back(normals(e.wanted.shape, random));
+        e.problem.inputs.push_back({e.wanted.shape, f32, {}, false});
+        e.problem.epilogue = {{EpilogueStage::Kind::add, 2, {}, 0, 0},
+                              {EpilogueStage::Kind::activation, -1, "relu", 0, 0}};
+        for (std::size_t i = 0; i < e.wanted.data.size(); ++i)
+            e.wanted.data[i] = std::max(0.0, e.wanted.data[i] + e.inputs[2].data[i]);
+        for (const Context& context : devices) check(context, e, false, false, true);
+    }
 }
