@@ -8,7 +8,7 @@
 //          VECTOR  elements a step of copy_elements (1 or 4)
 //          WIDE    1 on CPUs: a work-item walks over rows with 16-wide vectors
 //          TILE    edge of a tile in copy_tiles
-//          MODE    padding: 0 constant, 1 reflect, 2 replicate
+//          MODE    padding: 0 constant, 1 reflect, 2 replicate, 3 circular
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -148,6 +148,8 @@ static inline long source_position(long c, long p, long n, int* inside) {
 #elif MODE == 1
     c = max(c, -c);
     c = min(c, 2 * (n - 1) - c);
+#elif MODE == 3
+    c = c < 0 ? c + n : c >= n ? c - n : c;
 #else
     c = clamp(c, 0L, n - 1);
 #endif

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: MIT
-// The gradient of reflecting (REFLECT 1) or replicating (REFLECT 0) padding: a work-item an element of
-// dx [outer, x0, x1, x2] sums the elements of dy [outer, y0, y1, y2] that read it. No local memory.
+// The gradient of reflecting (MODE 1), replicating (MODE 2) or circular (MODE 3) padding: a work-item an
+// element of dx [outer, x0, x1, x2] sums the elements of dy [outer, y0, y1, y2] that read it. No local
+// memory.
 
 // Range k (0..2) of the coordinates of dy along one dimension that read coordinate c of dx.
 static inline long2 readers(int k, long c, long before, long nx, long ny) {
     long2 r;
-#if REFLECT
+#if MODE == 1
     if (k == 0) r = (long2)(c + before, c + before + 1);
     else if (k == 1) r = (long2)(before - c, before - c + (c > 0 ? 1 : 0));
     else {
         const long mirror = before + 2 * (nx - 1) - c;
         r = (long2)(mirror, mirror + (c < nx - 1 ? 1 : 0));
     }
+#elif MODE == 3
+    const long own = c + before + (k == 0 ? 0 : k == 1 ? -nx : nx);
+    r = (long2)(own, own + 1);
 #else
     r = (long2)(c == 0 ? 0 : c + before, c == nx - 1 ? ny : c + before + 1);
     if (k > 0) r.y = r.x;

@@ -154,13 +154,23 @@ std::string Attrs::str() const {
     return text;
 }
 
-Attrs Schema::complete(const Attrs& given, std::string_view where) const {
+Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
     const std::string prefix = where.empty()         ? std::string()
                                : where.back() == ' ' ? std::string(where)
                                                      : cat(where, " ");
-    Attrs result;
+    Attrs result, given = as_written;
     std::vector<std::string> names;
-    for (const OptionSpec& option : options_) names.push_back(option.name);
+    for (const OptionSpec& option : options_) {
+        names.push_back(option.name);
+        if (option.also.empty()) continue;
+        names.push_back(option.also);
+        const auto other = as_written.items().find(option.also);
+        if (other == as_written.items().end()) continue;
+        require(!as_written.has(option.name), prefix, "options '", option.name, "' and '",
+                option.also, "' are one; give it once");
+        given.set(option.name, other->second);
+        given.erase(option.also);
+    }
     for (const auto& [name, value] : given.items()) {
         bool known = name == "fwd_algo" || name == "bwd_data_algo" || name == "bwd_filter_algo";
         for (const std::string& candidate : names) known = known || candidate == name;

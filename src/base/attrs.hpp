@@ -58,6 +58,7 @@ struct OptionSpec {
     Attr value;             ///< the default
     std::string help;       ///< one line for docs/json.md
     bool required = false;  ///< no default: its absence is an error
+    std::string also = {};  ///< another name that it may be given by (PyTorch's), or empty
 };
 
 /// The options of one operator type.
@@ -67,10 +68,11 @@ class Schema {
     Schema(std::initializer_list<OptionSpec> options) : options_(options) {}
     const std::vector<OptionSpec>& options() const { return options_; }
     /// `given` with defaults filled in and every kind converted to the declared one. A boolean may
-    /// be given as 0 or 1, an integer list as one integer, a number as an integer. fwd_algo,
+    /// be given as 0 or 1, an integer list as one integer, a number as an integer; an option under
+    /// its other name gets its own. fwd_algo,
     /// bwd_data_algo and bwd_filter_algo are dropped. Throws Error(invalid_argument), prefixed by
-    /// `where`, on an option that is not here (offering the nearest), of the wrong kind, or
-    /// missing.
+    /// `where`, on an option that is not here (offering the nearest), that is given by
+    /// both its names, of the wrong kind, or missing.
     Attrs complete(const Attrs& given, std::string_view where) const;
 
   private:

@@ -337,6 +337,8 @@ void host_pad_as(HostPool& pool, const PaddedCopy& copy, const T* x, T* y) {
             case PaddedCopy::Mode::reflect:
                 if (c < 0) c = -c;
                 return c >= size_d ? 2 * (size_d - 1) - c : c;
+            case PaddedCopy::Mode::circular:
+                return c < 0 ? c + size_d : c >= size_d ? c - size_d : c;
             case PaddedCopy::Mode::replicate:
                 break;
         }

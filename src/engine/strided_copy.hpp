@@ -31,7 +31,7 @@ void host_copy(HostPool& pool, const StridedCopy& copy, const std::byte* x, std:
 /// y = x with `before[d]` elements in front of dimension d; where y is longer than x by more than
 /// that, the rest stands behind; before may be negative, and y shorter: x is then cropped.
 struct PaddedCopy {
-    enum class Mode { constant, reflect, replicate };
+    enum class Mode { constant, reflect, replicate, circular };
     Ints x_sizes, y_sizes, before;  ///< both arrays are row-major without gaps
     Mode mode = Mode::constant;
     std::size_t element_bytes = 4;

@@ -54,6 +54,15 @@ struct OracleBackwardCall {
     std::vector<HostArray> terms;
 };
 
+/// Which floating-point types nodes of an operator, and those of its gradient, compute on as they
+/// are.
+enum class FloatTypes : std::uint8_t {
+    all,   ///< elementwise work in one kernel, which rounds once; data movement
+    wide,  ///< float and double, by Pointwise nodes; 16 bits go through casts, so that what passes
+           ///< between those is not rounded
+    single,  ///< float; 16 bits go through casts, double is refused
+};
+
 /// What a gradient rule works with.
 struct GradientContext {
     Graph& graph;
@@ -86,6 +95,9 @@ class Operator {
     /// with both shapes where two disagree.
     virtual std::vector<TensorSpec> infer(const Attrs& attrs,
                                           std::span<const TensorSpec> inputs) const = 0;
+
+    /// expand_composites puts casts around a node, or refuses it, by this.
+    virtual FloatTypes float_types(const Attrs&) const { return FloatTypes::single; }
 
     /// Before differentiation: a composite replaces itself by other nodes and says where its
     /// outputs come from: fills `outputs` and returns true. Default: not a composite. Gradients

@@ -14,7 +14,7 @@ const Schema schema{
     {"stride", OptionKind::integers, std::int64_t{1}, "step"},
     {"bias", OptionKind::boolean, true, "adds a bias"},
     {"eps", OptionKind::number, std::int64_t{0}, "a small number"},
-    {"mode", OptionKind::text, std::string("max"), "how"},
+    {"mode", OptionKind::text, std::string("max"), "how", false, "method"},
 };
 
 std::string complaint(const Attrs& given) {
@@ -37,12 +37,20 @@ TEST_CASE("a schema completes and converts") {
     CHECK(attrs.ints("kernel") == Ints{3});
     CHECK_FALSE(attrs.has("fwd_algo"));
     CHECK(schema.complete(attrs, "x") == attrs);
+    const Attrs other =
+        schema.complete({{"kernel", std::int64_t{3}}, {"method", std::string("avg")}}, "x");
+    CHECK(other.text("mode") == "avg");
+    CHECK_FALSE(other.has("method"));
 }
 
 TEST_CASE("a schema's complaints help") {
     CHECK(complaint({}) == "[Pooling2D 'p'] option 'kernel' is missing");
     CHECK(complaint({{"kernel", std::int64_t{3}}, {"strid", std::int64_t{2}}}) ==
           "[Pooling2D 'p'] there is no option 'strid'; did you mean 'stride'?");
+    CHECK(complaint({{"kernel", std::int64_t{3}},
+                     {"mode", std::string("avg")},
+                     {"method", std::string("avg")}}) ==
+          "[Pooling2D 'p'] options 'mode' and 'method' are one; give it once");
     CHECK(complaint({{"kernel", 2.5}}).find("'kernel' must be an integer") != std::string::npos);
     CHECK(
         complaint({{"kernel", std::int64_t{1}}, {"bias", std::int64_t{2}}}).find("true or false") !=

@@ -53,8 +53,17 @@ def make(spec, shape, random):
 
 
 def activate(name, x, o):
-    alpha = o.get("negative_slope", o.get("alpha"))
-    beta = o.get("beta")
+    alpha, beta = o.get("alpha"), o.get("beta")
+    if name == "softplus" and alpha is None:
+        alpha, beta = beta, o.get("threshold")
+    for names, where in ((("negative_slope", "min_val", "lambd"), "alpha"), (("max_val", "value"), "beta")):
+        for given in names:
+            if given in o and where == "alpha":
+                alpha = o[given]
+            elif given in o:
+                beta = o[given]
+    if name == "threshold":
+        alpha = o.get("threshold", alpha)
     get = lambda value, default: default if value is None else value
     return {
         "identity": lambda: x * 1, "relu": lambda: F.relu(x), "relu6": lambda: F.relu6(x),
@@ -275,7 +284,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
                       else F.adaptive_avg_pool2d(x[0], 1), NO_PARAMS),
     "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
     "Elementwise": (elementwise, NO_PARAMS),
-    "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("axis", 1)), NO_PARAMS),
+    "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("dim", o.get("axis", 1))), NO_PARAMS),
     "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(x[0], x[1].long().flatten()).reshape(1), NO_PARAMS),
     "NLLLoss": (lambda o, x, p: F.nll_loss(x[0], x[1].long(), reduction=o.get("reduce", "mean")), NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
@@ -286,7 +295,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Reshape": (reshape, NO_PARAMS),
     "Squeeze": (squeeze, NO_PARAMS),
     "Transpose": (transpose, NO_PARAMS),
-    "Pad": (lambda o, x, p: F.pad(x[0], o["pads"], o.get("mode", "constant"),
+    "Pad": (lambda o, x, p: F.pad(x[0], o["pads"] if "pads" in o else o["pad"], o.get("mode", "constant"),
                                   *([o.get("value", 0.0)] if o.get("mode", "constant") == "constant" else [])), NO_PARAMS),
     "Reduction": (reduction, NO_PARAMS),
     "Threshold": (lambda o, x, p: (x[0] > o.get("threshold", 0)).double(), NO_PARAMS),
@@ -300,7 +309,7 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "MatMul": (matmul, NO_PARAMS),
     "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
         x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),
-        scale=o.get("scale") or None), NO_PARAMS),
+        scale=o.get("scale") or None, enable_gqa=bool(o.get("enable_gqa", False))), NO_PARAMS),
     "LSTM": (recurrent(torch.nn.LSTM), recurrent_shapes(4)),
     "GRU": (recurrent(torch.nn.GRU), recurrent_shapes(3)),
     "Cast": (lambda o, x, p: x[0].to(TYPES[o["dtype"]]).double(), NO_PARAMS),
@@ -330,6 +339,9 @@ def run_case(case, group):
         floats.append(not (kind == "BatchNorm" and i < 2))
     tensors = [torch.tensor(values, dtype=torch.float64, requires_grad=flag and case.get("gradient", True))
                for values, flag in zip(operands, floats)]
+    for i, spec in enumerate(case["inputs"]):
+        if spec.get("dtype") == "bool":
+            tensors[i] = tensors[i].bool()
     inputs, params = tensors[:len(case["inputs"])], tensors[len(case["inputs"]):]
     updated = {}
     if kind == "BatchNorm":

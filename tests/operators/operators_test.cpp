@@ -4,7 +4,10 @@
 //
 //   operators_test [--cases] [--no-cases] [--random N] [--type TYPE] [--case NAME]
 //                  [--precision fp32|tf32] [--sample] [--part I/N] [-v]
+//   operators_test --speed [TYPE] [--case NAME]
 //
+// --speed: no tests but times, of the table's cases marked "speed" (of one type), by engine, beside
+// the roofline bound (support/speed.hpp).
 // --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
 // operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 1 on OpenCL devices.
 // --sample: three small cases an operator, for simulators of devices.
@@ -15,6 +18,7 @@
 #include "support/check_case.hpp"
 #include "support/devices.hpp"
 #include "support/random_cases.hpp"
+#include "support/speed.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -27,7 +31,7 @@ using namespace dlprim::testing;
 namespace {
 
 struct Arguments {
-    bool cases = true, sample = false, verbose = false;
+    bool cases = true, sample = false, speed = false, verbose = false;
     int random = -1;  ///< negative: by device
     std::size_t part = 0, parts = 1;
     std::string type, name;
@@ -36,7 +40,8 @@ struct Arguments {
 
 [[noreturn]] void usage() {
     std::cerr << "usage: operators_test [--cases] [--no-cases] [--random N] [--type TYPE] "
-                 "[--case NAME] [--precision fp32|tf32] [--sample] [--part I/N] [-v]\n";
+                 "[--case NAME] [--precision fp32|tf32] [--sample] [--part I/N] [-v]\n"
+                 "       operators_test --speed [TYPE] [--case NAME]\n";
     std::exit(2);
 }
 
@@ -60,7 +65,10 @@ Arguments read_arguments(int count, char** words) {
             arguments.precision = parse_precision(next());
         else if (word == "--sample")
             arguments.sample = true;
-        else if (word == "--part") {
+        else if (word == "--speed") {
+            arguments.speed = true;
+            if (i + 1 < count && words[i + 1][0] != '-') arguments.type = next();
+        } else if (word == "--part") {
             const std::string text = next();
             const auto slash = text.find('/');
             arguments.part = std::strtoul(text.c_str(), nullptr, 10);
@@ -152,6 +160,26 @@ void report_unused(const Context& device, Tally& tally) {
     }
 }
 
+/// Times of the cases for it; the number of results that were wrong.
+std::size_t measure(const Arguments& arguments) {
+    std::vector<std::string> failures;
+    std::size_t measured = 0;
+    for (const Context& device : test_devices()) {
+        std::cout << device.info().name << ": " << device.traits().gflops << " GFLOP/s, "
+                  << device.traits().gbytes_per_s << " GB/s\n";
+        for (const Case& one : load_cases(DLPRIM_CASES)) {
+            if (!one.speed || (!arguments.type.empty() && one.type != arguments.type) ||
+                (!arguments.name.empty() && one.name != arguments.name))
+                continue;
+            ++measured;
+            measure_case(device, one, seed_of(one), std::cout, failures);
+        }
+    }
+    if (measured == 0) failures.push_back("no such case is marked for speed");
+    for (const std::string& failure : failures) std::cout << "FAILED " << failure << '\n';
+    return failures.size();
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -160,6 +188,7 @@ int main(int count, char** words) {
         std::cout << "no such device here\n";
         return skipped_status;
     }
+    if (arguments.speed) return measure(arguments) == 0 ? 0 : 1;
     std::vector<std::string> failures;
     for (const Context& device : test_devices()) {
         std::vector<std::string> missing;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "plan/plan.hpp"
 #include "support/cases.hpp"
 #include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
+#include <dlprim/tensor.hpp>
 
 #include <map>
 #include <set>
@@ -25,6 +27,26 @@ struct Tally {
     std::set<const Engine*> for_others;  ///< would apply on a device of another kind
     Turns turns;                         ///< of engines to be forced, by operator and direction
 };
+
+/// What calls of cases give random operators.
+inline constexpr std::uint64_t call_seed = 5, call_step = 3;
+
+/// The oracle's answers.
+struct Expected {
+    std::vector<HostArray> outputs, output_gradients, gradients;
+    std::vector<HostArray> terms;  ///< of gradients: see OracleBackwardCall
+    std::vector<std::pair<int, HostArray>> updated;
+};
+/// Gradients where the case has them, for output gradients made from the seed after `seed`.
+Expected ask_oracle(const Case& one, const CaseData& data, unsigned seed);
+
+std::vector<Tensor> upload(const Context& device, const std::vector<HostArray>& arrays);
+
+/// The root of the sum of squares.
+double norm(const std::vector<double>& values);
+
+/// How far from the oracle a result of that type may be, relative L2, by the engines of the plan.
+double tolerance(DType dtype, Precision precision, const Plan& plan);
 
 /// Calls the operator eagerly, forward and backward, by the planner's choice and then with engines
 /// that apply forced, as tally.turns says, and compares all results with the oracle, and two runs

@@ -11,15 +11,16 @@ namespace {
 void pad(Draft& draft) {
     Dice& dice = draft.dice;
     const std::vector<std::int64_t> shape = dice.dims(dice.pick(2, 4), 8);
-    const std::string mode = dice.of<std::string>({"constant", "reflect", "replicate"});
+    const std::string mode = dice.of<std::string>({"constant", "reflect", "replicate", "circular"});
     Json pads = Json::array();
     const std::int64_t padded =
         dice.pick(1, std::min<std::int64_t>(3, static_cast<std::int64_t>(shape.size()) - 1));
     for (std::int64_t i = 0; i < padded; ++i) {
         const std::int64_t size = shape[shape.size() - 1 - static_cast<std::size_t>(i)];
         for (int side = 0; side < 2; ++side)
-            pads.push_back(
-                dice.pick(0, mode == "reflect" ? std::min<std::int64_t>(3, size - 1) : 3));
+            pads.push_back(dice.pick(0, mode == "reflect"    ? std::min<std::int64_t>(3, size - 1)
+                                        : mode == "circular" ? std::min<std::int64_t>(3, size)
+                                                             : 3));
     }
     draft.options = {{"pads", pads}, {"mode", mode}};
     if (mode == "constant") draft.maybe("value", dice.number(-2, 2));

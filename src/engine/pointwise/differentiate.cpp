@@ -179,4 +179,20 @@ ExprPtr differentiate(const ExprPtr& expr, int number) {
     return simple;
 }
 
+Output::Kind combination(const Output& output) {
+    if (output.kind != Output::Kind::custom) return output.kind;
+    const Expr& combine = *simplify(output.combine);
+    const auto is = [](const ExprPtr& e, int name) {
+        return e->kind == Expr::Kind::input && e->number == name;
+    };
+    if (combine.kind != Expr::Kind::call || combine.args.size() != 2) return output.kind;
+    const ExprPtr &a = combine.args[0], &b = combine.args[1];
+    if (!(is(a, 0) && is(b, 1)) && !(is(a, 1) && is(b, 0))) return output.kind;
+    if (combine.function == "add") return Output::Kind::sum;
+    if (combine.function == "mul") return Output::Kind::prod;
+    if (combine.function == "max") return Output::Kind::max;
+    if (combine.function == "min") return Output::Kind::min;
+    return output.kind;
+}
+
 }  // namespace dlprim::pointwise

@@ -70,6 +70,9 @@ std::string print(const ExprPtr& expr);
 /// d expr / d input `number`, simplified; nullptr where it is zero everywhere. Comparisons, index,
 /// floor and uniform have gradient zero; max, min and abs give the first branch at ties (abs: 0).
 ExprPtr differentiate(const ExprPtr& expr, int input);
+/// What a reduction combines by, whatever it starts from: a custom one whose combination is a + b,
+/// a * b, max(a, b) or min(a, b) is sum, prod, max or min; another custom one is custom.
+Output::Kind combination(const Output& output);
 /// Constant folding and the identities x+0, x*1, x*0, --x.
 ExprPtr simplify(const ExprPtr& expr);
 /// Replaces inputs and scalars: input i by inputs[i], scalar i by scalars[i] (nullptr: unchanged).

@@ -71,6 +71,10 @@ class Differentiator {
                 if (options_.loss_scale != no_value)
                     dy = graph_.pointwise1(cat("@scaled/", name), "y0 = x0 * x1",
                                            {dy, options_.loss_scale});
+                const DType dtype = graph_.spec(id).dtype;
+                if (dtype != DType::f32)
+                    dy = graph_.add1("Cast", cat("@typed/", name), {dy},
+                                     Attrs{{"dtype", std::string(name_of(dtype))}});
                 add(id, dy);
             }
         }

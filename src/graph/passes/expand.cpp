@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// expand_composites: operators that are made of others become those others.
+// expand_composites: operators that are made of others become those others, and those that want
+// float get it.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
+#include "graph/passes/compute_in_float.hpp"
 #include "graph/passes/passes.hpp"
 #include "graph/passes/rewrite.hpp"
 
@@ -82,9 +84,11 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
 }
 
 void expand_composites(Graph& graph) {
-    rewrite_nodes(graph, [](Graph& g, const Node& node, std::vector<ValueId>& outputs) {
-        return node.op->expand(g, node, outputs);
+    ComputeInFloat in_float;
+    rewrite_nodes(graph, [&](Graph& g, const Node& node, std::vector<ValueId>& outputs) {
+        return in_float.rewrite(g, node, outputs) || node.op->expand(g, node, outputs);
     });
+    ComputeInFloat::assign_parameters(graph);
 }
 
 }  // namespace dlprim

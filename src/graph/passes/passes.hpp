@@ -18,7 +18,8 @@ namespace dlprim {
 /// node becomes, and again behind them, for nodes that they made. A name goes before a type.
 void force_engines(Graph& graph, const std::vector<std::pair<std::string, std::string>>& engines);
 
-/// Composites (LSTM, Attention, SoftmaxWithLoss, ...) become the nodes that they are made of.
+/// Composites (LSTM, Attention, SoftmaxWithLoss, ...) become the nodes that they are made of. What
+/// takes no operands of 16 bits computes in float, between casts.
 void expand_composites(Graph& graph);
 
 struct DifferentiateOptions {

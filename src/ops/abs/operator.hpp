@@ -9,6 +9,7 @@ namespace dlprim::abs_op {
 class Abs : public Operator {
   public:
     std::string_view type() const override { return "Abs"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -57,7 +57,12 @@ const Schema& ActivationOperator::schema() const {
          "the function's first parameter (default: the function's)"},
         {"beta", OptionKind::number, not_given,
          "the function's second parameter (default: the function's)"},
-        {"negative_slope", OptionKind::number, not_given, "another name of alpha, for leaky_relu"}};
+        {"negative_slope", OptionKind::number, not_given, "alpha of leaky_relu"},
+        {"min_val", OptionKind::number, not_given, "alpha of hardtanh"},
+        {"max_val", OptionKind::number, not_given, "beta of hardtanh"},
+        {"lambd", OptionKind::number, not_given, "alpha of softshrink and hardshrink"},
+        {"threshold", OptionKind::number, not_given, "alpha of threshold, beta of softplus"},
+        {"value", OptionKind::number, not_given, "beta of threshold"}};
     return schema;
 }
 

@@ -13,6 +13,7 @@ namespace dlprim::activation {
 class ActivationOperator : public Operator {
   public:
     std::string_view type() const override { return "Activation"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -5,25 +5,24 @@
 #include "base/attrs.hpp"
 #include "engine/activations.hpp"
 
-#include <cmath>
-
 namespace dlprim::activation {
+
+/// PyTorch's names of functions' parameters.
+struct OptionNames {
+    const char *function, *alpha, *beta;  ///< nullptr: no other name
+};
+inline constexpr OptionNames option_names[] = {
+    {"leaky_relu", "negative_slope", nullptr}, {"hardtanh", "min_val", "max_val"},
+    {"softshrink", "lambd", nullptr},          {"hardshrink", "lambd", nullptr},
+    {"threshold", "threshold", "value"},       {"softplus", nullptr, "threshold"}};
 
 struct Options {
     const Activation* function = nullptr;
     double alpha = 0, beta = 0;  ///< as given, or the function's defaults
-    bool resolved = false;       ///< both stand in the attributes
+    bool resolved = false;       ///< both stand in the attributes, by these names
 
-    explicit Options(const Attrs& attrs) : function(&find_activation(attrs.text("activation"))) {
-        // Not a number stands for "not given".
-        alpha = attrs.number("alpha");
-        beta = attrs.number("beta");
-        const double slope = attrs.number("negative_slope");
-        resolved = !std::isnan(alpha) && !std::isnan(beta) && std::isnan(slope);
-        if (!std::isnan(slope)) alpha = slope;
-        if (std::isnan(alpha)) alpha = function->alpha;
-        if (std::isnan(beta)) beta = function->beta;
-    }
+    /// Throws Error(invalid_argument) on a parameter that is another function's.
+    explicit Options(const Attrs& attrs);
 };
 
 }  // namespace dlprim::activation

@@ -13,11 +13,15 @@ namespace dlprim::attention {
 struct Options {
     double scale = 1;  ///< settled
     bool is_causal = false;
+    bool enable_gqa = false;
+    double dropout_p = 0;
+    std::int64_t stream = -1;
 
     static Options read(const Attrs& attrs, const Shape& q) {
         const double given = attrs.number("scale");
         return {given != 0 ? given : 1 / std::sqrt(static_cast<double>(q[-1])),
-                attrs.boolean("is_causal")};
+                attrs.boolean("is_causal"), attrs.boolean("enable_gqa"), attrs.number("dropout_p"),
+                attrs.integer("stream")};
     }
 };
 

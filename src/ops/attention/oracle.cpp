@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention row by row, in double.
+// Attention row by row, in double. Dropout's factors are the Dropout operator's.
 #include "ops/attention/operator.hpp"
 #include "ops/attention/options.hpp"
 
@@ -24,20 +24,57 @@ std::int64_t batch_offset(const Shape& x, const Shape& to, std::int64_t batch) {
     return at;
 }
 
-/// One row of scores: where its operands lie, and the weights after the softmax.
+/// One row of scores: where its operands lie, the weights after the softmax, and what dropout
+/// multiplies them by.
 struct Row {
     std::int64_t q, k, v, y, mask = 0, mask_step = 0;
-    std::vector<double> weights;
+    std::vector<double> weights, factors;
 };
+
+/// The oracle's operands by the shapes that they broadcast by.
+std::vector<HostArray> shaped(const Attrs& attrs, const std::vector<HostArray>& inputs) {
+    std::vector<Shape> given;
+    for (const HostArray& input : inputs) given.push_back(input.shape);
+    const std::vector<Shape> shapes = operand_shapes(attrs, given);
+    std::vector<HostArray> operands = inputs;
+    for (std::size_t i = 0; i < shapes.size(); ++i) operands[i].shape = shapes[i];
+    return operands;
+}
+
+/// [..., L, E] of shaped operands.
+Shape result_shape(const std::vector<HostArray>& in) {
+    const auto batch = [](const Shape& x) {
+        return Shape(x.dims().first(static_cast<std::size_t>(x.rank() - 2)));
+    };
+    const Shape scores = scores_shape(in[0].shape, in[1].shape);
+    std::vector<std::int64_t> dims = broadcast(batch(scores), batch(in[2].shape)).to_vector();
+    dims.push_back(in[0].shape[-2]);
+    dims.push_back(in[2].shape[-1]);
+    return Shape(dims);
+}
 
 class Rows {
   public:
-    Rows(const Attrs& attrs, const std::vector<HostArray>& inputs, const Shape& output)
-        : in_(inputs), y_(output), options_(Options::read(attrs, inputs[0].shape)) {
-        length = inputs[0].shape[-2];
-        positions = inputs[1].shape[-2];
-        depth = inputs[0].shape[-1];
-        features = inputs[2].shape[-1];
+    template <typename Call>
+    explicit Rows(const Call& call)
+        : in_(shaped(call.attrs, call.inputs)),
+          y_(result_shape(in_)),
+          scores_(scores_shape(in_[0].shape, in_[1].shape)),
+          options_(Options::read(call.attrs, in_[0].shape)) {
+        length = in_[0].shape[-2];
+        positions = in_[1].shape[-2];
+        depth = in_[0].shape[-1];
+        features = in_[2].shape[-1];
+        if (!call.training || options_.dropout_p == 0) return;
+        const dlprim::Operator& dropout = OperatorRegistry::instance().get("Dropout");
+        const Attrs attrs = dropout.schema().complete(
+            {{"p", options_.dropout_p}, {"stream", options_.stream}}, "Dropout");
+        OracleCall inner{attrs, true, {}, {}, {}, call.seed, call.step};
+        inner.inputs.push_back(
+            {scores_, std::vector<double>(static_cast<std::size_t>(scores_.numel()), 1.0)});
+        inner.outputs.resize(1);
+        dropout.oracle(inner);
+        factors_ = inner.outputs[0].data;
     }
     std::int64_t length, positions, depth, features;
     double scale() const { return options_.scale; }
@@ -63,35 +100,49 @@ class Rows {
             for (std::int64_t d = 0; d < depth; ++d)
                 score += at(0, r.q + d) * at(1, r.k + j * depth + d);
             score *= options_.scale;
-            if (in_.size() > 3) score += at(3, r.mask + j * r.mask_step);
+            if (in_.size() > 3) {
+                const double mask = at(3, r.mask + j * r.mask_step);
+                if (chooses())
+                    score = mask != 0 ? score : -std::numeric_limits<double>::infinity();
+                else
+                    score += mask;
+            }
             if (options_.is_causal && j > i) score = -std::numeric_limits<double>::infinity();
             largest = std::max(largest, score);
             r.weights.push_back(score);
         }
         double sum = 0;
-        for (double& w : r.weights) sum += w = std::exp(w - largest);
-        for (double& w : r.weights) w /= sum;
+        for (double& w : r.weights)  // all are -inf where a mask of bool leaves nothing
+            sum += w = std::isinf(largest) ? 0 : std::exp(w - largest);
+        for (double& w : r.weights) w /= sum == 0 ? 1 : sum;
+        r.factors.assign(r.weights.size(), 1.0);
+        const std::int64_t first = batch_offset(scores_, y_, batch) + i * positions;
+        for (std::size_t j = 0; j < r.factors.size() && !factors_.empty(); ++j)
+            r.factors[j] = factors_[static_cast<std::size_t>(first) + j];
         return r;
     }
+    /// The mask is of bool.
+    bool chooses() const { return in_.size() > 3 && in_[3].dtype == DType::boolean; }
     double at(std::size_t input, std::int64_t i) const {
         return in_[input].data[static_cast<std::size_t>(i)];
     }
 
   private:
-    const std::vector<HostArray>& in_;
-    Shape y_;
+    std::vector<HostArray> in_;
+    Shape y_, scores_;
     Options options_;
+    std::vector<double> factors_;  ///< of all scores; empty: no dropout
 };
 
 }  // namespace
 
 void Operator::oracle(OracleCall& call) const {
     std::vector<TensorSpec> specs;
-    for (const HostArray& input : call.inputs) specs.push_back({input.shape, DType::f32});
+    for (const HostArray& input : call.inputs) specs.push_back({input.shape, input.dtype});
     HostArray& y = call.outputs[0];
     y.shape = infer(call.attrs, specs)[0].shape;
     y.data.assign(static_cast<std::size_t>(y.shape.numel()), 0);
-    const Rows rows(call.attrs, call.inputs, y.shape);
+    const Rows rows(call);
     for (std::int64_t b = 0; b < rows.batches(); ++b)
         for (std::int64_t i = 0; i < rows.length; ++i) {
             const Row r = rows.row(b, i);
@@ -99,6 +150,7 @@ void Operator::oracle(OracleCall& call) const {
                 for (std::int64_t e = 0; e < rows.features; ++e)
                     y.data[static_cast<std::size_t>(r.y + e)] +=
                         r.weights[static_cast<std::size_t>(j)] *
+                        r.factors[static_cast<std::size_t>(j)] *
                         rows.at(2, r.v + j * rows.features + e);
         }
 }
@@ -107,13 +159,15 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
     call.input_gradients.resize(call.inputs.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
         call.input_gradients[i].shape = call.inputs[i].shape;
-        call.input_gradients[i].data.assign(call.inputs[i].data.size(), 0);
+        call.input_gradients[i].dtype = call.inputs[i].dtype;
+        if (is_float(call.inputs[i].dtype))
+            call.input_gradients[i].data.assign(call.inputs[i].data.size(), 0);
     }
     const auto d = [&](std::size_t input, std::int64_t i) -> double& {
         return call.input_gradients[input].data[static_cast<std::size_t>(i)];
     };
     const HostArray& dy = call.output_gradients[0];
-    const Rows rows(call.attrs, call.inputs, dy.shape);
+    const Rows rows(call);
     std::vector<double> dw(static_cast<std::size_t>(rows.positions));
     for (std::int64_t b = 0; b < rows.batches(); ++b)
         for (std::int64_t i = 0; i < rows.length; ++i) {
@@ -121,19 +175,20 @@ void Operator::oracle_backward(OracleBackwardCall& call) const {
             double mean = 0;
             for (std::int64_t j = 0; j < rows.positions; ++j) {
                 const double w = r.weights[static_cast<std::size_t>(j)];
+                const double factor = r.factors[static_cast<std::size_t>(j)];
                 double sum = 0;
                 for (std::int64_t e = 0; e < rows.features; ++e) {
                     const double g = dy.data[static_cast<std::size_t>(r.y + e)];
                     sum += g * rows.at(2, r.v + j * rows.features + e);
-                    d(2, r.v + j * rows.features + e) += w * g;
+                    d(2, r.v + j * rows.features + e) += w * factor * g;
                 }
-                dw[static_cast<std::size_t>(j)] = sum;
-                mean += w * sum;
+                dw[static_cast<std::size_t>(j)] = factor * sum;
+                mean += w * factor * sum;
             }
             for (std::int64_t j = 0; j < rows.positions; ++j) {
                 const double ds = r.weights[static_cast<std::size_t>(j)] *
                                   (dw[static_cast<std::size_t>(j)] - mean);
-                if (call.inputs.size() > 3) d(3, r.mask + j * r.mask_step) += ds;
+                if (call.inputs.size() > 3 && !rows.chooses()) d(3, r.mask + j * r.mask_step) += ds;
                 for (std::int64_t p = 0; p < rows.depth; ++p) {
                     d(0, r.q + p) += rows.scale() * ds * rows.at(1, r.k + j * rows.depth + p);
                     d(1, r.k + j * rows.depth + p) += rows.scale() * ds * rows.at(0, r.q + p);

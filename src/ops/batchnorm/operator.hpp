@@ -13,6 +13,7 @@ namespace dlprim::batchnorm {
 class BatchNorm : public Operator {
   public:
     std::string_view type() const override { return "BatchNorm"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -22,6 +22,7 @@ void visit(const Shape& input, const Shape& output, int dim, std::int64_t positi
 class Concat : public Operator {
   public:
     std::string_view type() const override { return "Concat"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
                                     "the dimension that grows; negative counts from the end"}};

@@ -11,6 +11,7 @@ namespace dlprim::dropout {
 class Dropout : public Operator {
   public:
     std::string_view type() const override { return "Dropout"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

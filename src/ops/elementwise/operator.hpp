@@ -12,6 +12,7 @@ namespace dlprim::elementwise {
 class Elementwise : public Operator {
   public:
     std::string_view type() const override { return "Elementwise"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }

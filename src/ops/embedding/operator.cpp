@@ -14,8 +14,8 @@ const Schema& the_schema() {
     static const Schema schema{
         {"num_embeddings", OptionKind::integer, std::int64_t{0}, "rows of the table", true},
         {"embedding_dim", OptionKind::integer, std::int64_t{0}, "features of a row", true},
-        {"padding_idx", OptionKind::integer, std::int64_t{-1},
-         "a row that gets no gradient; -1: none"},
+        {"padding_idx", OptionKind::integer, Options::no_padding,
+         "a row that gets no gradient, counted from the end where negative; default: none"},
     };
     return schema;
 }
@@ -30,8 +30,9 @@ class Forward : public Operator {
         require(options.num_embeddings >= 1 && options.embedding_dim >= 1,
                 "options num_embeddings and embedding_dim must be at least 1, got ",
                 options.num_embeddings, " and ", options.embedding_dim);
-        require(options.padding_idx >= -1 && options.padding_idx < options.num_embeddings,
-                "option padding_idx is ", options.padding_idx, ", the table has ",
+        require(options.padding_idx == Options::no_padding ||
+                    (options.padding_idx >= 0 && options.padding_idx < options.num_embeddings),
+                "option padding_idx is ", attrs.integer("padding_idx"), ", the table has ",
                 options.num_embeddings, " rows");
         Init init;
         init.kind = Init::Kind::normal;

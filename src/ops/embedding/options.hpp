@@ -4,16 +4,24 @@
 
 #include "base/attrs.hpp"
 
+#include <cstdint>
+#include <limits>
+
 namespace dlprim::embedding {
 
 struct Options {
     std::int64_t num_embeddings = 0;
     std::int64_t embedding_dim = 0;
-    std::int64_t padding_idx = -1;  ///< a row whose gradient is zero; -1: none
+    std::int64_t padding_idx = no_padding;  ///< a row whose gradient is zero, counted from 0
 
+    static constexpr std::int64_t no_padding = std::numeric_limits<std::int64_t>::min();
     static Options read(const Attrs& attrs) {
-        return {attrs.integer("num_embeddings"), attrs.integer("embedding_dim"),
-                attrs.integer("padding_idx")};
+        Options options{attrs.integer("num_embeddings"), attrs.integer("embedding_dim"),
+                        attrs.integer("padding_idx")};
+        // As PyTorch's: -1 is the last row.
+        if (options.padding_idx < 0 && options.padding_idx >= -options.num_embeddings)
+            options.padding_idx += options.num_embeddings;
+        return options;
     }
 };
 

@@ -15,6 +15,7 @@ Shape flattened(const Shape& input) {
 class Flatten : public Operator {
   public:
     std::string_view type() const override { return "Flatten"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema;
         return schema;

@@ -9,6 +9,7 @@ namespace dlprim::global_pooling {
 class GlobalPooling : public Operator {
   public:
     std::string_view type() const override { return "GlobalPooling"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -10,6 +10,7 @@ namespace dlprim::groupnorm {
 class GroupNorm : public Operator {
   public:
     std::string_view type() const override { return "GroupNorm"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

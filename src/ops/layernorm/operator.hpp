@@ -12,6 +12,7 @@ namespace dlprim::layernorm {
 class LayerNorm : public Operator {
   public:
     std::string_view type() const override { return "LayerNorm"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -9,6 +9,7 @@ namespace dlprim::nll_loss {
 class NLLLoss : public Operator {
   public:
     std::string_view type() const override { return "NLLLoss"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 2; }

@@ -30,7 +30,7 @@ class PadGather : public Engine {
         const std::int64_t count = g.outer * g.x[0] * g.x[1] * g.x[2];
         if (count == 0) return launch;
         ProgramSource source{"pad/gather.cl", kernel_source("pad/gather.cl"),
-                             cat("-DREFLECT=", g.mode == PaddedCopy::Mode::reflect ? 1 : 0)};
+                             cat("-DMODE=", static_cast<int>(g.mode))};
         KernelCall call(context.build(source), "pad_gather", line_range(context.traits(), count));
         call.tensor("dy", 0).tensor("dx", 1);
         call.scalar("count", count);

@@ -10,16 +10,15 @@
 namespace dlprim::pad {
 
 struct GatherGeometry {
-    PaddedCopy::Mode mode;
+    PaddedCopy::Mode mode = PaddedCopy::Mode::reflect;
     std::int64_t outer = 1;  ///< product of the dimensions in front of the last three
     std::array<std::int64_t, 3> x{1, 1, 1}, y{1, 1, 1}, before{0, 0, 0};
 
-    explicit GatherGeometry(const Problem& problem)
-        : mode(problem.attrs.text("mode") == "reflect" ? PaddedCopy::Mode::reflect
-                                                       : PaddedCopy::Mode::replicate) {
+    explicit GatherGeometry(const Problem& problem) {
         const Shape& dy = problem.inputs[0].shape;
         const Shape& dx = problem.outputs[0].shape;
         const Options options(problem.attrs, dx);
+        mode = options.mode;
         for (int k = 1; k <= 3 && k <= dx.rank(); ++k) {
             const auto at = static_cast<std::size_t>(3 - k);
             x[at] = dx[-k];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Pad: elements in front of and behind dimensions. The gradient of constant padding is a Pad with
-// the pads negated; of reflect and replicate it is PadBackward.
+// the pads negated; of other modes it is PadBackward.
 #include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
@@ -12,8 +12,9 @@ namespace {
 const Schema& pad_schema() {
     static const Schema schema{
         {"pads", OptionKind::integers, Ints{},
-         "in front and behind, from the last dimension backward; negative crops", true},
-        {"mode", OptionKind::text, std::string("constant"), "constant, reflect or replicate"},
+         "in front and behind, from the last dimension backward; negative crops", true, "pad"},
+        {"mode", OptionKind::text, std::string("constant"),
+         "constant, reflect, replicate or circular"},
         {"value", OptionKind::number, 0.0, "what constant pads with"}};
     return schema;
 }
@@ -26,7 +27,7 @@ class PadBackward : public Operator {
     const Schema& schema() const override {
         static const Schema schema{
             {"pads", OptionKind::integers, Ints{}, "as of Pad", true},
-            {"mode", OptionKind::text, std::string("reflect"), "reflect or replicate"},
+            {"mode", OptionKind::text, std::string("reflect"), "reflect, replicate or circular"},
             {"value", OptionKind::number, 0.0, "not used"},
             {"sizes", OptionKind::integers, Ints{}, "the shape of Pad's input", true}};
         return schema;

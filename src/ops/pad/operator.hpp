@@ -10,6 +10,9 @@ namespace dlprim {
 class Pad : public Operator {
   public:
     std::string_view type() const override { return "Pad"; }
+    FloatTypes float_types(const Attrs& attrs) const override {
+        return attrs.text("mode") == "constant" ? FloatTypes::all : FloatTypes::single;
+    }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

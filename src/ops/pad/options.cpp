@@ -15,8 +15,11 @@ Options::Options(const Attrs& attrs, const Shape& input) {
         mode = PaddedCopy::Mode::reflect;
     else if (name == "replicate")
         mode = PaddedCopy::Mode::replicate;
+    else if (name == "circular")
+        mode = PaddedCopy::Mode::circular;
     else
-        require(name == "constant", "mode '", name, "' is not one of constant, reflect, replicate");
+        require(name == "constant", "mode '", name,
+                "' is not one of constant, reflect, replicate, circular");
     value = attrs.number("value");
 
     const Ints pads = attrs.ints("pads");
@@ -43,6 +46,9 @@ Options::Options(const Attrs& attrs, const Shape& input) {
         require(mode != PaddedCopy::Mode::reflect || (before[d] < size && after[d] < size), "pads ",
                 before[d], " and ", after[d], " are not below the size of dimension ", d,
                 " of input ", input.str(), "; mode reflect wants them to be");
+        require(mode != PaddedCopy::Mode::circular || (before[d] <= size && after[d] <= size),
+                "pads ", before[d], " and ", after[d], " are above the size of dimension ", d,
+                " of input ", input.str(), "; mode circular goes round once");
     }
 }
 
@@ -77,6 +83,10 @@ Readers::Readers(PaddedCopy::Mode mode, std::int64_t c, std::int64_t before, std
         clip(0, first_one ? 0 : own, last_one ? y_size : own + 1);
         clip(1, 0, 0);
         clip(2, 0, 0);
+    } else if (mode == PaddedCopy::Mode::circular) {
+        clip(0, own, own + 1);
+        clip(1, own - x_size, own - x_size + 1);
+        clip(2, own + x_size, own + x_size + 1);
     } else {
         const std::int64_t left = before - c, right = before + 2 * (x_size - 1) - c;
         clip(0, own, own + 1);

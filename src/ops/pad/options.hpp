@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pad's options, as torch.nn.functional.pad's: pads lists (in front, behind) from the last
-// dimension backward; negative pads crop. mode constant (with value), reflect or replicate, the
-// latter two over the last three dimensions.
+// dimension backward; negative pads crop. mode constant (with value), reflect, replicate or
+// circular, the latter three over the last three dimensions.
 #pragma once
 
 #include "engine/strided_copy.hpp"
@@ -20,7 +20,7 @@ struct Options {
 PaddedCopy copy(const Problem& problem);
 
 /// Output coordinates [first[k], last[k]) along one dimension that read input coordinate c under
-/// reflect or replicate: at most three ranges, which add up to the gradient.
+/// reflect, replicate or circular: at most three ranges, which add up to the gradient.
 struct Readers {
     std::int64_t first[3], last[3];
     Readers(PaddedCopy::Mode mode, std::int64_t c, std::int64_t before, std::int64_t x_size,

@@ -28,6 +28,9 @@ void visit(const Shape& x, const Shape& y, const pad::Options& options, F&& f) {
                     case PaddedCopy::Mode::replicate:
                         c = c < 0 ? 0 : x[d] - 1;
                         break;
+                    case PaddedCopy::Mode::circular:
+                        c = (c + x[d]) % x[d];
+                        break;
                 }
             }
             from += c * strides[at];

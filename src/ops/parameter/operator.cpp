@@ -11,6 +11,7 @@ namespace {
 class Parameter : public Operator {
   public:
     std::string_view type() const override { return "Parameter"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{
             {"shape", OptionKind::integers, Ints{}, "the parameter's sizes", true},

@@ -92,7 +92,7 @@ class Rule {
         const std::string name = cat(node_.name, "/gradient");
         const ValueId dy_value = graph_.reshape(name, context_.output_gradients[k], kept);
         const ExprPtr dy = sources_.add(dy_value);
-        switch (output.kind) {
+        switch (combination(output)) {
             case Output::Kind::elementwise:
             case Output::Kind::sum:
                 return dy;
@@ -105,12 +105,11 @@ class Rule {
             case Output::Kind::max:
             case Output::Kind::min: {
                 // The same expression gives the same value in every kernel, so that == finds the
-                // extremes.
-                const ValueId extreme =
-                    reduce(cat(name, "_extreme"), {{output.kind, output.value}}, output).at(0);
+                // extremes; none where a custom reduction's initial value is the extreme.
+                const ValueId extreme = reduce(cat(name, "_extreme"), {output}, output).at(0);
                 const ExprPtr hit = call("equal", {output.value, sources_.add(extreme)});
                 const ValueId ties =
-                    reduce(cat(name, "_ties"), {{Output::Kind::sum, hit}}, output).at(0);
+                    reduce(cat(name, "_ties"), {of(Output::Kind::sum, hit)}, output).at(0);
                 return times(
                     dy, call("select",
                              {hit, call("div", {constant(1), sources_.add(ties)}), constant(0)}));
@@ -120,11 +119,14 @@ class Rule {
                 const ExprPtr zero = call("equal", {f, constant(0)});
                 const auto counted =
                     reduce(cat(name, "_zeros"),
-                           {{Output::Kind::sum, zero},
-                            {Output::Kind::prod, call("select", {zero, constant(1), f})}},
+                           {of(Output::Kind::sum, zero),
+                            of(Output::Kind::prod, call("select", {zero, constant(1), f}))},
                            output);
                 const ExprPtr zeros = sources_.add(counted.at(0));
-                const ExprPtr rest = sources_.add(counted.at(1));
+                const ExprPtr others = sources_.add(counted.at(1));
+                const ExprPtr rest = output.kind == Output::Kind::custom
+                                         ? times(others, constant(output.init))
+                                         : others;
                 const ExprPtr lonely = call("and", {zero, call("equal", {zeros, constant(1)})});
                 return times(
                     dy, call("select", {call("equal", {zeros, constant(0)}), call("div", {rest, f}),
@@ -134,19 +136,23 @@ class Rule {
                 break;
         }
         fail(ErrorKind::unsupported, "output y", k,
-             " reduces by a combination of its own, which has no gradient; use sum, mean, prod, "
-             "max or min");
+             " reduces by a combination of its own, which has no gradient; those with one are sum, "
+             "mean, prod, max, min, and reduce by a + b, a * b, max(a, b) or min(a, b)");
     }
 
-    /// A node that reduces expressions over the axes of `like`, in float.
-    std::vector<ValueId> reduce(const std::string& name,
-                                const std::vector<std::pair<Output::Kind, ExprPtr>>& what,
+    static Output of(Output::Kind kind, const ExprPtr& value) {
+        Output out;
+        out.kind = kind;
+        out.value = value;
+        return out;
+    }
+
+    /// A node that makes the reductions over the axes of `like`, in float.
+    std::vector<ValueId> reduce(const std::string& name, const std::vector<Output>& what,
                                 const Output& like) {
         Program program;
-        for (const auto& [kind, value] : what) {
-            Output out;
-            out.kind = kind;
-            out.value = value;
+        for (Output out : what) {
+            out.axes.clear();
             for (int axis : normal_axes(like, whole_.rank())) out.axes.push_back(axis);
             out.all_axes = out.axes.empty() && like.all_axes;
             program.outputs.push_back(out);

@@ -10,6 +10,7 @@ namespace dlprim::pointwise {
 class PointwiseOperator : public Operator {
   public:
     std::string_view type() const override { return "Pointwise"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override { return pointwise_schema(); }
     int min_inputs() const override { return 0; }
     int max_inputs() const override { return 64; }

@@ -161,7 +161,8 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
         const Output& output = options.program.outputs[k];
         const std::vector<double>& dy = call.output_gradients[k].data;
         if (dy.empty()) continue;
-        require(output.kind != Output::Kind::custom,
+        const Output::Kind kind = combination(output);
+        require(kind != Output::Kind::custom,
                 "a reduction with its own combination has no gradient");
         const Shape kept = output_shape(output, whole, true);
         const std::vector<double> f = values_of(options, call.inputs, output);
@@ -169,7 +170,8 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
         const std::vector<double> y = reduces ? reduce(output, whole, f) : f;
         // d y / d f of every element.
         std::vector<double> local(f.size(), 0.0);
-        std::vector<double> ties(y.size(), 0.0), zeros(y.size(), 0.0), rest(y.size(), 1.0);
+        std::vector<double> ties(y.size(), 0.0), zeros(y.size(), 0.0),
+            rest(y.size(), output.kind == Output::Kind::custom ? output.init : 1.0);
         Walker walker(whole);
         for (double value : f) {
             const std::size_t at = walker.offset(kept);
@@ -183,7 +185,7 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
             static_cast<double>(whole.numel()) / std::max(1.0, static_cast<double>(kept.numel()));
         for (std::size_t e = 0; e < f.size(); ++e, again.next()) {
             const std::size_t at = again.offset(kept);
-            switch (output.kind) {
+            switch (kind) {
                 case Output::Kind::mean:
                     local[e] = 1 / count;
                     break;

@@ -9,6 +9,7 @@ namespace dlprim::prelu {
 class PReLU : public Operator {
   public:
     std::string_view type() const override { return "PReLU"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

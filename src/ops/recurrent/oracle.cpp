@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LSTM and GRU in plain loops in double, and backpropagation through time by hand.
+// LSTM and GRU in plain loops in double, and backpropagation through time by hand. Dropout's
+// factors are the Dropout operator's.
 #include "ops/recurrent/recurrent.hpp"
 
 #include <cmath>
@@ -145,12 +146,15 @@ struct Network {
     bool lstm;
     std::size_t tensors, steps, batch, hidden, directions;
     std::vector<Run> runs;
-    Doubles y;  // [T, N, directions * hidden]
+    std::vector<Doubles> factors;  // of dropout, a layer but the last; empty: none
+    Doubles y;                     // [T, N, directions * hidden]
 
-    Network(const Attrs& attrs, bool is_lstm, const std::vector<HostArray>& inputs)
-        : options(Options::read(attrs)),
+    template <typename Call>
+    Network(const Call& call, bool is_lstm)
+        : options(Options::read(call.attrs)),
           lstm(is_lstm),
-          tensors(tensors_among(options, inputs.size())) {
+          tensors(tensors_among(options, call.inputs.size())) {
+        const std::vector<HostArray>& inputs = call.inputs;
         const Shape& shape = inputs[0].shape;
         steps = static_cast<std::size_t>(shape[options.batch_first ? 1 : 0]);
         batch = static_cast<std::size_t>(shape[options.batch_first ? 0 : 1]);
@@ -190,7 +194,26 @@ struct Network {
             }
             x = y;
             in = directions * hidden;
+            if (call.training && options.dropout > 0 &&
+                layer + 1 < static_cast<std::size_t>(options.num_layers)) {
+                factors.push_back(dropout(call, layer));
+                for (std::size_t i = 0; i < x.size(); ++i) x[i] *= factors.back()[i];
+            }
         }
+    }
+    /// What dropout makes of ones.
+    template <typename Call>
+    Doubles dropout(const Call& call, std::size_t layer) const {
+        const Operator& op = OperatorRegistry::instance().get("Dropout");
+        const Attrs attrs = op.schema().complete(
+            options.dropout_behind(static_cast<std::int64_t>(layer)), "Dropout");
+        OracleCall inner{attrs, true, {}, {}, {}, call.seed, call.step};
+        const Shape shape{static_cast<std::int64_t>(steps), static_cast<std::int64_t>(batch),
+                          static_cast<std::int64_t>(directions * hidden)};
+        inner.inputs.push_back({shape, Doubles(y.size(), 1.0)});
+        inner.outputs.resize(1);
+        op.oracle(inner);
+        return inner.outputs[0].data;
     }
     Doubles initial(const std::vector<HostArray>& inputs, std::size_t input,
                     std::size_t number) const {
@@ -209,7 +232,7 @@ void Recurrent::oracle(OracleCall& call) const {
     const std::vector<TensorSpec> made = infer(call.attrs, specs);
     call.outputs.resize(made.size());
     for (std::size_t i = 0; i < made.size(); ++i) call.outputs[i].shape = made[i].shape;
-    const Network net(call.attrs, states() == 2, call.inputs);
+    const Network net(call, states() == 2);
     call.outputs[0].data = net.options.batch_first ? swapped(net.y, net.steps, net.batch) : net.y;
     for (std::size_t s = 1; s < made.size(); ++s) {
         Doubles& data = call.outputs[s].data;
@@ -227,7 +250,7 @@ namespace {
 /// Gradients of all inputs, or the sizes of their terms.
 void backward(const OracleBackwardCall& call, bool lstm, bool sizes,
               std::vector<HostArray>& gradients) {
-    Network net(call.attrs, lstm, call.inputs);
+    Network net(call, lstm);
     gradients.resize(call.inputs.size());
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
         gradients[i].shape = call.inputs[i].shape;
@@ -272,6 +295,8 @@ void backward(const OracleBackwardCall& call, bool lstm, bool sizes,
             for (std::size_t i = 0; i < dx.size(); ++i) below[i] += dx[i];
         }
         dy = below;
+        if (layer > 0 && !net.factors.empty())
+            for (std::size_t i = 0; i < dy.size(); ++i) dy[i] *= net.factors[layer - 1][i];
     }
     gradients[0].data = net.options.batch_first ? swapped(dy, net.steps, net.batch) : dy;
 }

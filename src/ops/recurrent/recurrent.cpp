@@ -18,6 +18,10 @@ const Schema& Recurrent::schema() const {
          "a second run from the last step to the first"},
         {"bias", OptionKind::boolean, true, "adds bias_ih and bias_hh"},
         {"batch_first", OptionKind::boolean, false, "input and output are [N, T, features]"},
+        {"dropout", OptionKind::number, 0.0,
+         "the share of elements that become 0 behind every layer but the last, in training"},
+        {"stream", OptionKind::integer, std::int64_t{-1},
+         "number of dropout's random stream, one a layer; default: from the operator's name"},
     };
     return schema;
 }
@@ -35,6 +39,8 @@ std::vector<ParamSpec> Recurrent::params(const Attrs& attrs,
     require(o.hidden_size >= 1, "option hidden_size must be at least 1, got ", o.hidden_size);
     require(o.num_layers >= 1 && o.num_layers <= 1000, "option num_layers must be in 1..1000, got ",
             o.num_layers);
+    require(o.dropout >= 0 && o.dropout <= 1, "option dropout is ", o.dropout,
+            ", a share between 0 and 1 is needed");
     const Shape& x = inputs[0].shape;
     require(x.rank() == 3,
             "input must be [T, N, features], or [N, T, features] with batch_first, got ", x.str());
@@ -188,6 +194,9 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
         x = directions.size() == 1 ? directions[0]
                                    : graph.add1("Concat", cat(node.name, "/l", layer, "/both"),
                                                 directions, Attrs{{"dim", std::int64_t{2}}});
+        if (graph.training && o.dropout > 0 && layer + 1 < o.num_layers)
+            x = graph.add1("Dropout", cat(node.name, "/l", layer, "/dropout"), {x},
+                           o.dropout_behind(layer));
     }
     if (o.batch_first)
         x = graph.add1("Transpose", node.name + "/batch_first", {x},

@@ -16,13 +16,20 @@ namespace dlprim::recurrent {
 struct Options {
     std::int64_t hidden_size = 0, num_layers = 1;
     bool bidirectional = false, bias = true, batch_first = false;
+    double dropout = 0;        ///< between layers, in training
+    std::int64_t stream = -1;  ///< of the first layer's dropout; the next layers' follow
 
     static Options read(const Attrs& attrs) {
-        return {attrs.integer("hidden_size"), attrs.integer("num_layers"),
+        return {attrs.integer("hidden_size"),   attrs.integer("num_layers"),
                 attrs.boolean("bidirectional"), attrs.boolean("bias"),
-                attrs.boolean("batch_first")};
+                attrs.boolean("batch_first"),   attrs.number("dropout"),
+                attrs.integer("stream")};
     }
     std::int64_t directions() const { return bidirectional ? 2 : 1; }
+    /// Options of the Dropout behind a layer that is not the last.
+    Attrs dropout_behind(std::int64_t layer) const {
+        return {{"p", dropout}, {"stream", stream < 0 ? stream : stream + layer}};
+    }
     std::int64_t runs() const { return num_layers * directions(); }
     std::size_t params_a_run() const { return bias ? 4 : 2; }
 };

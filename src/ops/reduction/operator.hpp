@@ -10,6 +10,7 @@ namespace dlprim::reduction {
 class Reduction : public Operator {
   public:
     std::string_view type() const override { return "Reduction"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

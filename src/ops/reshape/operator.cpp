@@ -53,6 +53,7 @@ namespace {
 class Reshape : public Operator {
   public:
     std::string_view type() const override { return "Reshape"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{{"dims", OptionKind::integers, Ints{},
                                     "the output's sizes; 0 keeps the input's, one -1 is deduced",

@@ -23,6 +23,7 @@ void visit(const Shape& input, const slice::Options& options, F&& f) {
 class Slice : public Operator {
   public:
     std::string_view type() const override { return "Slice"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
                                     "the dimension to cut; negative counts from the end"},

@@ -10,7 +10,7 @@ namespace dlprim::softmax {
 const Schema& Softmax::schema() const {
     static const Schema schema{{"log", OptionKind::boolean, false, "the logarithm of the softmax"},
                                {"axis", OptionKind::integer, std::int64_t{1},
-                                "the dimension along which the results sum to 1"}};
+                                "the dimension along which the results sum to 1", false, "dim"}};
     return schema;
 }
 

@@ -9,6 +9,7 @@ namespace dlprim::softmax {
 class Softmax : public Operator {
   public:
     std::string_view type() const override { return "Softmax"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

@@ -27,6 +27,7 @@ struct Options {
 class Split : public Operator {
   public:
     std::string_view type() const override { return "Split"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{{"dim", OptionKind::integer, std::int64_t{1},
                                     "the dimension to cut; negative counts from the end"},

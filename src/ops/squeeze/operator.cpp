@@ -28,6 +28,7 @@ Shape squeezed(const Attrs& attrs, const Shape& input) {
 class Squeeze : public Operator {
   public:
     std::string_view type() const override { return "Squeeze"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{
             {"dims", OptionKind::integers, Ints{}, "dimensions to drop where their size is 1"},

@@ -80,6 +80,7 @@ void visit(const Shape& x, const Ints& dims, F&& f) {
 class Transpose : public Operator {
   public:
     std::string_view type() const override { return "Transpose"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{
             {"dims", OptionKind::integers, Ints{},

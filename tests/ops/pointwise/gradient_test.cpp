@@ -134,6 +134,13 @@ TEST_CASE("gradients of pointwise programs") {
     check("y0 = max[1](x0)", {{{5, 40}}}, true);
     check("y0 = prod[1](x0)", {{{5, 4}}});
     check("y0 = prod[1](x0)", {{{40, 4}}}, true);
+    check("y0 = reduce[1; 2.5; a + b](x0 * x1)", {{{5, 6}}, {{6}}});
+    check("y0 = reduce[1; -2; b * a](x0); y1 = reduce[0; 0.5; a * b](x0)", {{{3, 4}}});
+    check("y0 = reduce[0; 3; a * b](x0)", {{{40, 4}}}, true);
+    // A start that lies between the elements: rows that it wins have no gradient.
+    check("y0 = reduce[1; 1.2; max(a, b)](x0 * x0); y1 = reduce[1; -1.2; min(b, a)](x0)",
+          {{{9, 4}}});
+    check("y0 = reduce[1; 0; max(a, b)](x0)", {{{5, 40}}}, true);
     check("y0 = x0 * p0", {{{}}}, false, {{"scalars", Doubles{3}}});
     check("y0 = x0 + 1", {{{3, 1}}}, false, {{"shape", Ints{2, 3, 4}}});
     check("y0 = select(index(1) == x1, x0, 0)", {{{3, 4}}, {{3, 1}, DType::i32}});

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Networks whose inputs are declared half or bfloat16: types and values of results, parameters,
+// gradients and running statistics, beside the same network in float. What double is refused by.
+#include "net/support.hpp"
+
+#include <cmath>
+#include <cstring>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+std::string network(const std::string& dtype) {
+    return R"({"inputs": [{"name": "data", "shape": [6, 4, 9, 8], "dtype": ")" + dtype + R"("},
+                          {"name": "label", "shape": [6], "dtype": "int"}],
+      "outputs": ["prob", "loss"],
+      "operators": [
+        {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
+         "options": {"channels_out": 8, "kernel": 3, "pad": 1, "activation": "relu"}},
+        {"name": "norm", "type": "BatchNorm", "inputs": ["conv"], "outputs": ["norm"]},
+        {"name": "pool", "type": "Pooling2D", "inputs": ["norm"], "outputs": ["pool"],
+         "options": {"mode": "avg", "kernel": 2, "stride": 2}},
+        {"name": "act", "type": "Activation", "inputs": ["pool"], "outputs": ["act"],
+         "options": {"activation": "tanh"}},
+        {"name": "fc", "type": "InnerProduct", "inputs": ["act"], "outputs": ["fc"],
+         "options": {"outputs": 5}},
+        {"name": "prob", "type": "Softmax", "inputs": ["fc"], "outputs": ["prob"]},
+        {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["fc", "label"],
+         "outputs": ["loss"]}]})";
+}
+
+std::vector<double> doubles(const Tensor& tensor) {
+    const Bytes bytes = bits(tensor);
+    std::vector<double> values(static_cast<std::size_t>(tensor.shape().numel()));
+    convert(bytes.data(), tensor.dtype(), values.data(), DType::f64, values.size());
+    return values;
+}
+
+void fill(Tensor tensor, const std::vector<double>& values) {
+    Bytes bytes(tensor.bytes());
+    convert(values.data(), DType::f64, bytes.data(), tensor.dtype(), values.size());
+    tensor.copy_from_host(bytes.data(), bytes.size());
+}
+
+double off(const std::vector<double>& found, const std::vector<double>& wanted) {
+    REQUIRE(found.size() == wanted.size());
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        error += (found[i] - wanted[i]) * (found[i] - wanted[i]);
+        size += wanted[i] * wanted[i];
+    }
+    return std::sqrt(error / std::max(size, 1e-30));
+}
+
+/// `net`, in evaluation or training, beside the same in float.
+void check_beside_float(const Context& device, DType dtype, Mode mode) {
+    const bool training = mode == Mode::training;
+    NetOptions options;
+    options.mode = mode;
+    options.input_gradients = true;
+    Net narrow = Net::from_json(device, network(std::string(name_of(dtype))), options);
+    Net wide = Net::from_json(device, network("float"), options);
+
+    // The same numbers in both: such as 16 bits hold.
+    const std::vector<float> random = random_floats(6 * 4 * 9 * 8, 3);
+    fill(narrow.input("data"), {random.begin(), random.end()});
+    fill(wide.input("data"), doubles(narrow.input("data")));
+    for (Net* net : {&narrow, &wide}) set_labels(*net, "label", {0, 4, 2, 1, 3, 4});
+    narrow.initialize();
+    for (const std::string& name : narrow.param_names()) {
+        CHECK(name_of(narrow.param(name).dtype()) == name_of(dtype));
+        fill(wide.param(name), doubles(narrow.param(name)));
+    }
+    for (Net* net : {&narrow, &wide}) {
+        net->params_changed();
+        net->forward();
+        net->backward();
+    }
+
+    // Between data and loss stand seven operators whose results are rounded by half a unit each;
+    // going back, as many. Roundings are independent and no operator here enlarges what is off
+    // before it beside its result much: of fourteen units eight are more than the root of the sum
+    // of squares.
+    const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
+    for (const char* name : {"prob", "loss"}) {
+        INFO("output " << name);
+        CHECK(name_of(narrow.output(name).dtype()) == name_of(dtype));
+        CHECK(off(doubles(narrow.output(name)), doubles(wide.output(name))) < 8 * unit);
+    }
+    for (const std::string& name : narrow.param_names()) {
+        INFO(name);
+        // Running statistics: norm.0 and norm.1. Gradients of a bias before a norm are all
+        // rounding.
+        if (name == "norm.0" || name == "norm.1") {
+            CHECK(off(doubles(narrow.param(name)), doubles(wide.param(name))) < 8 * unit);
+            continue;
+        }
+        CHECK(name_of(narrow.gradient(name).dtype()) == name_of(dtype));
+        CHECK(off(doubles(narrow.gradient(name)), doubles(wide.gradient(name))) < 8 * unit);
+    }
+    CHECK(name_of(narrow.gradient("data").dtype()) == name_of(dtype));
+    CHECK(off(doubles(narrow.gradient("data")), doubles(wide.gradient("data"))) < 8 * unit);
+    if (training) CHECK(doubles(narrow.param("norm.0")) != std::vector<double>(8, 0.0));
+}
+
+}  // namespace
+
+TEST_CASE("networks of declared half and bfloat16", "[declared_types]") {
+    ON_EVERY_DEVICE(device) {
+        for (const DType dtype : {DType::f16, DType::bf16}) {
+            for (const Mode mode : {Mode::evaluation, Mode::training}) {
+                INFO(name_of(dtype) << (mode == Mode::training ? " training" : " evaluation"));
+                check_beside_float(device, dtype, mode);
+            }
+        }
+    }
+}
+
+TEST_CASE("double where an operator computes in float", "[declared_types]") {
+    ON_EVERY_DEVICE(device) {
+        try {
+            Net::from_json(device, network("double")).prepare();
+            FAIL_CHECK("nothing was thrown");
+        } catch (const Error& error) {
+            const std::string what = error.what();
+            INFO(what);
+            CHECK(error.kind() == ErrorKind::unsupported);
+            CHECK(what.find("[Convolution2D 'conv']") == 0);
+            CHECK(what.find("double") != std::string::npos);
+            CHECK(what.size() < 250);
+        }
+    }
+}
