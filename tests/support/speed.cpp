@@ -141,10 +141,11 @@ class Measurement {
     void run(const Engines& forced, Engines* others) {
         const Caller call(*this, device_, forced);
         Result result = download(call());
-        double first = seconds([&] { call(); });
+        const double first = seconds([&] { call(); });
         std::vector<double> times;
         const auto enough = static_cast<std::size_t>(seconds_a_median / std::max(first, 1e-6));
-        for (std::size_t i = 0; i < std::clamp(enough, least_calls, most_calls); ++i) {
+        const std::size_t least = first > 1 ? 1 : least_calls;
+        for (std::size_t i = 0; i < std::clamp(enough, least, most_calls); ++i) {
             // Short calls in a row: the wait for the last one is not theirs.
             const int row = first < 2e-3 ? 20 : 1;
             times.push_back(seconds([&] {
