@@ -410,7 +410,7 @@ std::string NetImpl::first_nan() {
     try {
         const BuildsLater later;  // of the programs, most are not run
         const std::unique_ptr<Built> apart = make_built(current_, true);
-        apart->executor->take_scalars(*current_->executor);
+        apart->executor->take_over(*current_->executor);
         if (const Step* const first = first_nan_step(*apart->executor))
             return described(first->name);
     } catch (const Error&) {
