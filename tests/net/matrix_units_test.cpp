@@ -118,7 +118,7 @@ std::string attention_network(int rows, int features, int batches, int length, i
   "outputs": ["scores"],
   "operators": [
     {"name": "first", "type": "InnerProduct", "inputs": ["data"], "outputs": ["hidden"],
-     "options": {"outputs": FEATURES, "activation": "relu"}},
+     "options": {"outputs": FEATURES, "activation": "silu"}},
     {"name": "q", "type": "InnerProduct", "inputs": ["hidden"], "outputs": ["q_rows"],
      "options": {"outputs": FEATURES}},
     {"name": "k", "type": "InnerProduct", "inputs": ["hidden"], "outputs": ["k_rows"],
