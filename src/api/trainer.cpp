@@ -247,6 +247,8 @@ class Trainer {
     };
     Outcome take(const Batch& batch) {
         Outcome outcome;
+        // What was read last is waited for first: then all of it is there.
+        if (late_scores_) outcome.right = count_right(late_scores_->take(), batch.labels);
         for (LateOutput& late : late_losses_) {
             const std::vector<float> values = late.take();
             if (&late == &late_losses_.front()) outcome.loss = values.at(0);
@@ -256,7 +258,6 @@ class Trainer {
                 outcome.loss = value;
             }
         }
-        if (late_scores_) outcome.right = count_right(late_scores_->take(), batch.labels);
         return outcome;
     }
 

@@ -367,8 +367,13 @@ TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
             continue;
         }
         CHECK(of(mixed, "a") == DType::f32);  // from the one to the other
-        CHECK(of(mixed, "c") == mix.inside);
-        CHECK(of(mixed, "d") == mix.inside);
+        // Which values gain by it is the planner's estimate for the device: not none of them.
+        bool any = false;
+        for (const char* const name : {"c", "d"}) {
+            any = any || of(mixed, name) == mix.inside;
+            CHECK((of(mixed, name) == mix.inside || of(mixed, name) == DType::f32));
+        }
+        CHECK(any);
         CHECK(of(mixed, "f") == DType::f32);
         CHECK(of(mixed, "g") == mix.outside);
         const bool coarse = mix.own == Precision::bf16;
