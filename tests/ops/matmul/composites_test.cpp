@@ -167,10 +167,19 @@ struct Example {
     }
 };
 
+// Inputs of 16 bits are operators_test's, which knows how they are rounded.
+bool is_narrow(const Json& entry) {
+    for (const Json& input : entry.at("inputs")) {
+        const std::string dtype = input.value("dtype", "float");
+        if (dtype == "half" || dtype == "bfloat16") return true;
+    }
+    return false;
+}
+
 void check_table(const std::string& name) {
     std::ifstream file(CASES_DIR "/" + name + ".json");
     for (const Json& entry : Json::parse(file)) {
-        if (entry.value("speed", false)) continue;
+        if (entry.value("speed", false) || is_narrow(entry)) continue;
         INFO(name << " " << entry["name"].get<std::string>());
         const Example e(entry);
         if (name != "embedding") e.check_differences();  // padding_idx is no derivative
