@@ -249,9 +249,10 @@ class Trainer {
         Outcome outcome;
         // What was read last is waited for first: then all of it is there.
         if (late_scores_) outcome.right = count_right(late_scores_->take(), batch.labels);
-        for (LateOutput& late : late_losses_) {
-            const std::vector<float> values = late.take();
-            if (&late == &late_losses_.front()) outcome.loss = values.at(0);
+        std::vector<std::vector<float>> losses(late_losses_.size());
+        for (std::size_t i = losses.size(); i-- > 0;) losses[i] = late_losses_[i].take();
+        outcome.loss = losses.at(0).at(0);
+        for (const std::vector<float>& values : losses) {
             for (const float value : values) {
                 if (std::isfinite(value) || !outcome.finite) continue;
                 outcome.finite = false;

@@ -56,6 +56,10 @@ std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host)
     std::vector<const Engine*> found;
     for (const auto& engine : engines_)
         if (engine->op() == op && engine->on_host() == on_host) found.push_back(engine.get());
+    // Another operator's folder may register engines of this one (inner_product.*_planes).
+    std::stable_partition(found.begin(), found.end(), [](const Engine* engine) {
+        return !engine->name().ends_with(".reference");
+    });
     return found;
 }
 

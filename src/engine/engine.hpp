@@ -95,7 +95,7 @@ class Engine {
 double roofline_seconds(const Traits& device, const Problem& problem, double flops,
                         double share_of_peak, double share_of_bandwidth = 0.7);
 
-/// All engines, by operator type, in order of registration.
+/// All engines, by operator type, in order of registration; references come last.
 class EngineRegistry {
   public:
     static EngineRegistry& instance();

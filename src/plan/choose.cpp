@@ -47,23 +47,20 @@ std::string where(const Node& node) {
     return cat("[", node.op->type(), " '", node.name, "'] ");
 }
 
-/// Why no engine runs a node, for a message of one line: what failed, the reference first, which
-/// should work anywhere, then the last first; where nothing failed, what the reference has against
-/// the problem; and how many more there are.
+/// Why no engine runs a node, for a message of one line: what failed, the last first, which is the
+/// reference and should work anywhere; where nothing failed, what the reference has against the
+/// problem; and how many more there are.
 class Refusals {
   public:
     void add(const Engine& engine, const std::string& reason, bool failed) {
-        auto& reasons = failed ? failed_ : others_;
-        const bool first = engine.name().ends_with(".reference") || !has_reference(reasons);
-        reasons.insert(first ? reasons.begin() : reasons.begin() + 1,
-                       cat("; ", engine.name(), ": ", reason));
+        (failed ? failed_ : others_).push_back(cat("; ", engine.name(), ": ", reason));
     }
     bool failures() const { return !failed_.empty(); }
     std::string str() const {
         const auto& reasons = failures() ? failed_ : others_;
         const std::size_t shown = std::min<std::size_t>(reasons.size(), failures() ? 3 : 1);
         std::string text;
-        for (std::size_t i = 0; i < shown; ++i) text += reasons[i];
+        for (std::size_t i = 0; i < shown; ++i) text += reasons[reasons.size() - 1 - i];
         if (failures() && reasons.size() > shown)
             text += cat("; ", reasons.size() - shown, " more failed");
         const std::size_t rest = failures() ? others_.size() : others_.size() - shown;
@@ -73,9 +70,6 @@ class Refusals {
     }
 
   private:
-    static bool has_reference(const std::vector<std::string>& reasons) {
-        return !reasons.empty() && reasons[0].find(".reference: ") != std::string::npos;
-    }
     std::vector<std::string> failed_, others_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// How many tunings engines offer: at most 100 of a problem, all layouts counted, on any device, for
-// everything in the table of cases, large ones included. No device is needed for that.
+// What holds for all engines by their contract alone, on any device, for everything in the table of
+// cases: at most 100 tunings of a problem, all layouts counted, and a reference engine that comes
+// last. No device is needed for that.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "formats/json_net.hpp"
@@ -171,4 +172,23 @@ TEST_CASE("engines offer a hundred tunings of a problem at most") {
         UNSCOPED_INFO(name << ": " << count);
     }
     CHECK(with_space >= 20);
+}
+
+TEST_CASE("where an operator has several engines, the last is its reference") {
+    // The tuner checks candidates against the last, and messages name it as what should work.
+    OperatorRegistry::instance();
+    const EngineRegistry& engines = EngineRegistry::instance();
+    std::map<std::string, std::size_t> counts;
+    for (const std::string& name : engines.names())
+        if (!engines.find(name)->on_host()) ++counts[std::string(engines.find(name)->op())];
+    CHECK(counts.size() > 15);
+    for (const auto& [op, count] : counts) {
+        const std::vector<const Engine*> found = engines.of(op, false);
+        REQUIRE(found.size() == count);
+        for (const Engine* engine : found) {
+            INFO(op << ": " << engine->name());
+            CHECK((engine->name().ends_with(".reference") || count == 1) ==
+                  (engine == found.back()));
+        }
+    }
 }

@@ -5,6 +5,7 @@
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/json_cases.hpp"
 
 #include <dlprim/dlprim.hpp>
 #include <nlohmann/json.hpp>
@@ -167,19 +168,10 @@ struct Example {
     }
 };
 
-// Inputs of 16 bits are operators_test's, which knows how they are rounded.
-bool is_narrow(const Json& entry) {
-    for (const Json& input : entry.at("inputs")) {
-        const std::string dtype = input.value("dtype", "float");
-        if (dtype == "half" || dtype == "bfloat16") return true;
-    }
-    return false;
-}
-
 void check_table(const std::string& name) {
     std::ifstream file(CASES_DIR "/" + name + ".json");
     for (const Json& entry : Json::parse(file)) {
-        if (entry.value("speed", false) || is_narrow(entry)) continue;
+        if (entry.value("speed", false) || testing::has_narrow_inputs(entry)) continue;
         INFO(name << " " << entry["name"].get<std::string>());
         const Example e(entry);
         if (name != "embedding") e.check_differences();  // padding_idx is no derivative

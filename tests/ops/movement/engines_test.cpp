@@ -3,6 +3,7 @@
 // cases.
 #include "ops/movement/graph_check.hpp"
 #include "support/catch.hpp"
+#include "support/json_cases.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -31,20 +32,11 @@ Attrs attrs_of(const Json& options) {
     return attrs;
 }
 
-// Inputs of 16 bits are operators_test's, which knows how they are rounded.
-bool is_narrow(const Json& entry) {
-    for (const Json& input : entry.at("inputs")) {
-        const std::string dtype = input.value("dtype", "float");
-        if (dtype == "half" || dtype == "bfloat16") return true;
-    }
-    return false;
-}
-
 void check_table(const std::string& table) {
     std::ifstream file(CASES_DIR "/" + table + ".json");
     REQUIRE(file);
     for (const Json& entry : Json::parse(file)) {
-        if (entry.value("speed", false) || is_narrow(entry)) continue;
+        if (entry.value("speed", false) || testing::has_narrow_inputs(entry)) continue;
         INFO(table << ": " << entry.at("name").get<std::string>());
         std::mt19937 random(1);
         std::vector<HostArray> inputs;
