@@ -2,7 +2,8 @@
 """What the tests of the commands share: running one, its errors, small networks and files.
 
 The environment says where and on what: DLPRIM_TOOLS is the folder of the commands, DLPRIM_COMMANDS_DEVICE an
-OpenCL device ("opencl", the best one, when not given). Tests use that device and the host.
+OpenCL device ("opencl", the best one, when not given). Tests use that device and the host. DLPRIM_TEST_PATIENCE is
+how many times as long as usual a command may take: sanitized builds are slower.
 """
 import collections
 import json
@@ -25,11 +26,12 @@ except ImportError as lacking:  # scripts/install_deps.sh test installs them
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", ROOT / "build/tools"))
 DEVICE = os.environ.get("DLPRIM_COMMANDS_DEVICE", "opencl")
+SECONDS = 55 * float(os.environ.get("DLPRIM_TEST_PATIENCE", "1"))  # for a command, bad input or good
 
 Result = collections.namedtuple("Result", "code out err")
 
 
-def call(command, *arguments, timeout=55, **environment):
+def call(command, *arguments, timeout=SECONDS, **environment):
     """Runs dlprim_<command>; a keyword is an environment variable."""
     done = subprocess.run([TOOLS / f"dlprim_{command}", *map(str, arguments)], capture_output=True, timeout=timeout,
                           env=os.environ | environment, stdin=subprocess.DEVNULL)

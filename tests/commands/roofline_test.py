@@ -6,7 +6,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
-from commands import DEVICES, ROOT, CommandTest, main, network, operator
+from commands import DEVICES, ROOT, SECONDS, CommandTest, main, network, operator
 
 NET = network({"x": [2, 4, 8, 8]}, ["prob"],
               operator("Convolution2D", "conv<1>", "x", channels_out=6, kernel=3, pad=1),
@@ -18,7 +18,7 @@ NET = network({"x": [2, 4, 8, 8]}, ["prob"],
 class Roofline(CommandTest):
     def draw(self, path, *arguments):
         return subprocess.run([sys.executable, ROOT / "benchmarks/roofline.py", path, *arguments], capture_output=True,
-                              text=True, timeout=55, check=False)
+                              text=True, timeout=SECONDS, check=False)
 
     def parts(self, done, kind, of_class):
         self.assertEqual((done.returncode, done.stderr), (0, ""))

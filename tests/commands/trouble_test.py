@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, ROOT, TOOLS, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, SECONDS, TOOLS, CommandTest, call, idx, main, network, operator
 
 NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
 
@@ -184,7 +184,7 @@ class Caches(Trouble):
             processes.append(subprocess.Popen([TOOLS / f"dlprim_{command[0]}", *command[1:]], env=environment,
                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         for i, process in enumerate(processes):
-            out, err = process.communicate(timeout=50)
+            out, err = process.communicate(timeout=SECONDS)
             self.assertEqual((process.returncode, out, err), (0, b"", b""))
             self.check_outputs(f"out{i}.h5")
         self.assertEqual({path.suffix for path in self.kernels.iterdir()}, {".bin"}, "no temporary is left")
