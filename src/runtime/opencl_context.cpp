@@ -6,7 +6,7 @@
 #include "runtime/cl.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
-#include "runtime/matrix_probe.hpp"
+#include "runtime/instruction_probe.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
@@ -85,6 +85,10 @@ class OpenCLContext : public PooledContext {
         const bool try_mma = traits_.mma && !traits_.wgmma;
         traits_.mma_local_bytes = try_mma ? mma_local_bytes(*this, traits_.mma_local_bytes) : 0;
         traits_.mma = traits_.mma_local_bytes > 0;
+        // Nobody asks for sub-groups where there are wide vectors.
+        if (traits_.subgroup_size != 0 && !traits_.wide_vectors &&
+            !subgroups_work(*this, traits_.subgroup_size))
+            traits_.subgroup_size = 0;
     }
 
   protected:

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// The probes of kernels/probe.
+#include "runtime/instruction_probe.hpp"
+
+#include "base/text.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <vector>
+
+namespace dlprim {
+
+namespace {
+
+constexpr int side = 64;      // of the matrices
+constexpr int threads = 128;  // of a probe's work-group
+
+int exact(int row, int column) {
+    int sum = 0;
+    for (int k = 0; k < side; ++k)
+        sum += ((3 * row + 5 * k) % 7 - 3) * ((2 * k + 11 * column) % 5 - 2);
+    return sum;
+}
+
+// Two products of `side`, one behind the other.
+std::vector<float> exact_products() {
+    std::vector<float> y;
+    for (int i = 0; i < 2 * side * side; ++i)
+        y.push_back(static_cast<float>(exact(i / side % side, i % side)));
+    return y;
+}
+
+// kernels/probe/subgroup.cl says what it writes.
+std::vector<float> exact_lanes(int lanes) {
+    std::vector<float> y;
+    for (int i = 0; i < 2048; ++i) y.push_back(static_cast<float>(i));
+    for (int id = 0; id < threads; ++id) {
+        const int lane = id % lanes, group = id / lanes, from = 128 * group;
+        std::vector<int> written{lane, group, from + lane};
+        for (const int strips : {2, 4})
+            for (int strip = 0; strip < strips; ++strip)
+                written.push_back(from + strip * lanes + lane);
+        written.push_back(from + lanes - 1);
+        written.resize(16);
+        for (const int value : written) y.push_back(static_cast<float>(value));
+    }
+    return y;
+}
+
+// Runs the kernel on a buffer of `floats` floats, which shall begin with `right`.
+void run(ContextImpl& context, const char* path, const std::string& options, std::size_t floats,
+         const std::vector<float>& right) {
+    const auto program = context.build({path, kernel_source(path), options});
+    const auto kernel = program->kernel("probe");
+    std::vector<float> y(right.size(), -1.0f);
+    const auto buffer = context.allocate(floats * sizeof(float));
+    const std::uint64_t offset = 0;
+    kernel->set(kernel->index_of("y"), *buffer);
+    kernel->set(kernel->index_of("y_offset"), &offset, sizeof(offset));
+    NDRange range;
+    range.global[0] = range.local[0] = threads;
+    range.local[1] = range.local[2] = 1;
+    Queue& queue = context.queue();
+    queue.launch(*kernel, range);
+    queue.read({buffer.get(), 0}, y.data(), y.size() * sizeof(float), true);
+    for (std::size_t i = 0; i < right.size(); ++i)
+        if (y[i] != right[i]) fail(ErrorKind::device, "the result is wrong at ", i);
+}
+
+bool works(ContextImpl& context, const char* path, const std::string& options, std::size_t floats,
+           const std::vector<float>& right) noexcept {
+    try {
+        run(context, path, options, floats, right);
+        return true;
+    } catch (const std::exception& error) {
+        try {
+            log(LogLevel::info, cat("instructions that '", path, "' tries are left out on ",
+                                    context.info().name, ": ", error.what()));
+        } catch (...) {
+            return false;
+        }
+        return false;
+    }
+}
+
+}  // namespace
+
+bool wgmma_works(ContextImpl& context) noexcept {
+    try {
+        return works(context, "probe/wgmma.cl", "", 2 * side * side, exact_products());
+    } catch (...) {
+        return false;
+    }
+}
+
+std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) noexcept {
+    // What a work-group may have by compute capability: 9.0, 8.0, 8.6, and without asking.
+    for (const int kib : {227, 163, 99, 48}) {
+        const auto bytes = static_cast<std::uint64_t>(kib) << 10;
+        if (bytes > limit) continue;
+        try {
+            // Behind the products the kernel keeps four tiles of 8 KiB.
+            if (works(context, "probe/mma.cl", cat("-DMMA=1 -DLOCAL_BYTES=", bytes),
+                      4 * side * side, exact_products()))
+                return bytes;
+        } catch (...) {
+            return 0;
+        }
+    }
+    return 0;
+}
+
+bool subgroups_work(ContextImpl& context, int lanes) noexcept {
+    try {
+        const std::vector<float> right = exact_lanes(lanes);
+        return works(context, "probe/subgroup.cl", cat("-DSG=", lanes), right.size(), right);
+    } catch (...) {
+        return false;
+    }
+}
+
+}  // namespace dlprim

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Whether instructions that OpenCL C does not have itself run on a device and are right.
+#pragma once
+
+#include "runtime/context_impl.hpp"
+
+#include <cstdint>
+
+namespace dlprim {
+
+/// Each builds and runs a kernel of kernels/probe and compares what it writes with what is right.
+/// Not there (false, 0) where anything fails. Waits for the device.
+
+/// Matrix instructions of a warpgroup, by wgmma.cl.
+bool wgmma_works(ContextImpl& context) noexcept;
+
+/// Matrix instructions of a warp, by mma.cl: the most bytes of local memory, of some that devices
+/// have and at most `limit`, with which it runs and is right.
+std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) noexcept;
+
+/// Blocks and broadcasts of sub-groups of `lanes`, by subgroup.cl. Drivers that name the extension
+/// may lack its functions (PoCL 5 does).
+bool subgroups_work(ContextImpl& context, int lanes) noexcept;
+
+}  // namespace dlprim
