@@ -339,13 +339,19 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
 void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
     Queue& queue = context_.impl().queue();
     prepare_run();
+    const auto enqueue_all = [&] {
+        for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+            if (plan_->steps[i].part != part) continue;
+            queue.set_label(static_cast<int>(i));
+            enqueue(plan_->steps[i], step_bound_[i]);
+        }
+    };
+    // What batches launch in chains has not been launched step by step, and drivers may compile at
+    // a first launch. Chains are inference's, which may run twice.
+    if (!chains_.empty()) enqueue_all();
     queue.finish();
     queue.set_profiling(true);
-    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
-        if (plan_->steps[i].part != part) continue;
-        queue.set_label(static_cast<int>(i));
-        enqueue(plan_->steps[i], step_bound_[i]);
-    }
+    enqueue_all();
     timings.resize(plan_->steps.size());
     for (const ProfileRecord& record : queue.take_profile()) {
         if (record.label < 0) continue;
