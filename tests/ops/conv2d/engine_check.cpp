@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// Runs engines of convolution apart from a network: operands in the layouts that they ask for, and
+// the oracle's results beside theirs.
+#include "engine_check.hpp"
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::conv2d {
+
+Example::Example(std::string title, const Attrs& options, const Shape& input, unsigned seed,
+                 DType dtype)
+    : name(std::move(title)) {
+    const auto op = make_forward();
+    attrs = op->schema().complete(options, name);
+    attrs.set("activation", std::string("identity"));
+    const Conv2dOptions o = Conv2dOptions::read(attrs);
+    std::vector<TensorSpec> specs{{input, DType::f32}};
+    for (const ParamSpec& param : op->params(attrs, specs)) specs.push_back(param.spec);
+    std::mt19937 random(seed);
+    x = array(input, random, dtype);
+    weight = array(specs[1].shape, random);
+    bias = array(Shape{weight.shape[0]}, random);
+    y.shape = op->infer(attrs, specs)[0].shape;
+    dy = array(y.shape, random, dtype);
+    forward_oracle(o, x, weight, o.bias ? &bias : nullptr, y);
+    dx.shape = x.shape;
+    backward_data_oracle(o, dy, weight, dx);
+    dweight.shape = weight.shape;
+    backward_filter_oracle(o, x, dy, dweight);
+}
+
+HostArray Example::array(const Shape& shape, std::mt19937& random, DType dtype) {
+    HostArray made{shape, {}, DType::f32};
+    std::normal_distribution<float> normal;
+    for (std::int64_t i = 0; i < shape.numel(); ++i) {
+        const float value = normal(random);
+        std::byte stored[8];
+        convert(&value, DType::f32, stored, dtype, 1);
+        made.data.push_back(0);
+        convert(stored, dtype, &made.data.back(), DType::f64, 1);
+    }
+    return made;
+}
+
+Tensor upload(const Context& context, const HostArray& array, DType dtype) {
+    // A foreign offset in front, so that offsets are tried too.
+    std::vector<float> values(3, 1e30f);
+    values.insert(values.end(), array.data.begin(), array.data.end());
+    const auto count = static_cast<std::int64_t>(values.size());
+    const Tensor all(context, Shape{count}, values, dtype);
+    if (count == 3) return Tensor(context, Shape{1}, std::vector<float>{0}, dtype);
+    return all.slice(0, 3, count);
+}
+
+namespace {
+
+BufferRef ref(const Tensor& tensor) {
+    return {tensor.buffer().get(), tensor.byte_offset()};
+}
+
+double relative_error(const std::vector<float>& found, const std::vector<double>& wanted) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const double d = static_cast<double>(found[i]) - wanted[i];
+        error += d * d;
+        size += wanted[i] * wanted[i];
+        if (!std::isfinite(found[i])) return INFINITY;
+    }
+    return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
+}
+
+// `from` turned from one layout into another by the Reorder engine, with `front` elements of
+// something else before it.
+Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
+                 const Layout& from_layout, const Layout& to_layout, std::int64_t front = 0) {
+    Problem problem;
+    problem.op = "Reorder";
+    problem.inputs.push_back({shape, from.dtype(), from_layout, false});
+    problem.outputs.push_back({shape, from.dtype(), to_layout, false});
+    const Shape stored = physical_shape(shape, to_layout);
+    const Tensor all(context, Shape{stored.numel() + front}, from.dtype());
+    const Tensor to = all.slice(0, front, front + stored.numel());
+    ContextImpl& impl = context.impl();
+    const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
+    const BufferRef pair[] = {ref(from), ref(to)};
+    engine->build(impl, problem, {})->enqueue(impl.queue(), pair);
+    return to;
+}
+
+// Operand `index` in the layout that its engine asked for.
+Tensor laid_out(const Context& context, const Engine& engine, const Problem& problem,
+                const Tuning& tuning, std::size_t index, const Tensor& plain, std::int64_t front) {
+    const Operand& operand = problem.inputs[index];
+    if (operand.layout.is_plain()) return plain;
+    if (operand.layout.kind != Layout::Kind::packed)
+        return reordered(context, plain, operand.shape, Layout::plain(), operand.layout, front);
+    const Tensor packed(context, Shape{static_cast<std::int64_t>(operand.layout.bytes / 4)});
+    ContextImpl& impl = context.impl();
+    const BufferRef pair[] = {ref(plain), ref(packed)};
+    engine.build_packing(impl, problem, tuning, static_cast<int>(index))
+        ->enqueue(impl.queue(), pair);
+    return packed;
+}
+
+// Of the L2 norm: float sums; or the rounding of weights, and of what is added and stored, each by
+// up to half a unit of the last place of what the problem stores.
+double tolerance(const Problem& problem) {
+    double most = 1e-5;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) {
+            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
+            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
+        }
+    return most;
+}
+
+// The default tuning; with `all` every combination of tile and stages that the engine offers, and
+// every other value it offers alone.
+std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Problem& problem,
+                            bool all) {
+    const Tuning standard = engine.default_tuning(traits, problem);
+    std::vector<Tuning> made{standard};
+    if (!all) return made;
+    for (const auto& [name, values] : engine.tune_space(traits, problem)) {
+        const bool combined = name == "tile" || name == "stages";
+        const std::vector<Tuning> base = combined ? made : std::vector<Tuning>{standard};
+        for (const Tuning& tuning : base)
+            for (const std::int64_t value : values) {
+                Tuning next = tuning;
+                next[name] = value;
+                if (std::find(made.begin(), made.end(), next) == made.end()) made.push_back(next);
+            }
+    }
+    return made;
+}
+
+}  // namespace
+
+testing::Turns& turns() {
+    static testing::Turns all;
+    return all;
+}
+
+void check(const Context& context, Problem problem, const std::vector<Tensor>& inputs,
+           const std::vector<double>& wanted, bool all_tunings, std::string_view only) {
+    ContextImpl& impl = context.impl();
+    const auto engines = EngineRegistry::instance().of(problem.op, impl.is_host());
+    REQUIRE(!engines.empty());
+    for (const Engine* engine : engines) {
+        if (engine->name().find(only) == std::string_view::npos) continue;
+        INFO(engine->name() << " on " << context.info().name << ": " << problem.key());
+        if (!engine->is_applicable(impl.traits(), problem)) continue;
+        int number = 0;
+        for (const LayoutChoice& choice : engine->layouts(impl.traits(), problem)) {
+            std::string kind = std::string(engine->name()) + ' ' + std::to_string(number++);
+            for (const Layout& layout : choice.inputs)
+                kind += layout.kind == Layout::Kind::packed ? " packed" : ' ' + layout.str();
+            if (!problem.epilogue.empty()) kind += " with epilogue";
+            for (const Operand& operand : problem.inputs)
+                if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
+            if (only.empty() && !turns().take(kind, context)) continue;
+            for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+                problem.inputs[i].layout = choice.inputs[i];
+            problem.outputs[0].layout = choice.outputs[0];
+            for (const Tuning& tuning : tunings(*engine, impl.traits(), problem, all_tunings)) {
+                std::vector<Tensor> operands;
+                // Images with channels last begin now at a multiple of 16 bytes, now at any
+                // element.
+                static int trials = 0;
+                const std::int64_t front =
+                    choice.inputs[0].kind == Layout::Kind::channels_last && ++trials % 3 == 0 ? 3
+                                                                                              : 0;
+                for (std::size_t i = 0; i < choice.inputs.size(); ++i)
+                    operands.push_back(
+                        laid_out(context, *engine, problem, tuning, i, inputs[i], front));
+                const Shape& shape = problem.outputs[0].shape;
+                Tensor output(context, physical_shape(shape, choice.outputs[0]),
+                              problem.outputs[0].dtype);
+                output.fill(1e30);
+                operands.push_back(output);
+                const std::uint64_t scratch =
+                    engine->workspace_bytes(impl.traits(), problem, tuning);
+                if (scratch > 0)
+                    operands.push_back(
+                        Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
+                std::vector<BufferRef> bound;
+                for (const Tensor& operand : operands) bound.push_back(ref(operand));
+                const auto launch = engine->build(impl, problem, tuning);
+                launch->enqueue(impl.queue(), bound);
+                const std::vector<float> first = output.to_floats();
+                const Tensor plain =
+                    choice.outputs[0].is_plain()
+                        ? output
+                        : reordered(context, output, shape, choice.outputs[0], Layout::plain());
+                CHECK(relative_error(plain.to_floats(), wanted) < tolerance(problem));
+                // Padding lanes are zero: what the reorder of the plain output has there.
+                if (!choice.outputs[0].is_plain()) {
+                    const Tensor again =
+                        reordered(context, plain, shape, Layout::plain(), choice.outputs[0]);
+                    CHECK(again.to_floats() == first);
+                }
+                launch->enqueue(impl.queue(), bound);
+                CHECK(output.to_floats() == first);
+            }
+        }
+        for (Operand& operand : problem.inputs) operand.layout = {};
+        problem.outputs[0].layout = {};
+    }
+}
+
+Problem problem_of(const char* op, const Attrs& attrs, const std::vector<Shape>& inputs,
+                   const Shape& output) {
+    Problem problem;
+    problem.op = op;
+    problem.attrs = attrs;
+    for (const Shape& shape : inputs) problem.inputs.push_back({shape, DType::f32, {}, false});
+    problem.outputs.push_back({output, DType::f32, {}, false});
+    return problem;
+}
+
+Attrs gradient_attrs(const Attrs& attrs, const char* name, const Shape& shape) {
+    Attrs kept;
+    for (const char* option : {"groups", "kernel", "stride", "pad", "dilate"})
+        kept.set(option, attrs.items().find(option)->second);
+    return kept.set(name, shape.to_vector());
+}
+
+void check(const Context& context, const Example& e) {
+    const Tensor x = upload(context, e.x), weight = upload(context, e.weight);
+    const Tensor dy = upload(context, e.dy);
+    std::vector<Shape> shapes{e.x.shape, e.weight.shape};
+    std::vector<Tensor> inputs{x, weight};
+    if (e.attrs.boolean("bias")) {
+        shapes.push_back(e.bias.shape);
+        inputs.push_back(upload(context, e.bias));
+    }
+    for (const bool constant : {false, true}) {
+        Problem problem = problem_of(forward_type, e.attrs, shapes, e.y.shape);
+        problem.inputs[1].constant = constant;
+        problem.phase = constant ? Phase::inference : Phase::training;
+        check(context, problem, inputs, e.y.data);
+    }
+    check(context,
+          problem_of(backward_data_type, gradient_attrs(e.attrs, "input_shape", e.x.shape),
+                     {e.y.shape, e.weight.shape}, e.x.shape),
+          {dy, weight}, e.dx.data);
+    check(context,
+          problem_of(backward_filter_type, gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
+                     {e.x.shape, e.y.shape}, e.weight.shape),
+          {x, dy}, e.dweight.data);
+}
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Engines by Winograd's algorithm at the shapes that their tiles and slices meet.
+#include "engine_check.hpp"
+#include "support/catch.hpp"
+#include "support/devices.hpp"
+
+using namespace dlprim;
+using namespace dlprim::conv2d;
+
+TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
+    const std::vector<Context>& devices = testing::test_devices();
+    struct Case {
+        const char* name;
+        std::int64_t n, in, out, groups, h, w;
+        Ints pad;
+        bool all_tunings;
+        DType dtype = DType::f32;
+    };
+    const Case cases[] = {
+        {"several slices", 2, 20, 24, 1, 13, 10, {1}, true},
+        {"a long sum, pads that differ", 1, 140, 9, 1, 6, 7, {2, 0, 1, 2}, true},
+        {"groups", 3, 6, 10, 2, 9, 12, {0}, false},
+        {"groups of whole steps", 1, 16, 8, 2, 5, 8, {1}, false},
+        {"images of half", 2, 5, 6, 1, 5, 8, {1}, false, DType::f16},
+        {"images of bfloat16", 2, 5, 6, 1, 5, 8, {1}, false, DType::bf16},
+        {"images of half, odd", 1, 3, 4, 1, 6, 5, {1}, false, DType::f16},
+        {"pads beyond the kernel", 1, 4, 4, 1, 8, 9, {3, 4, 3, 5}, false},
+        {"one pixel", 2, 5, 7, 1, 1, 1, {1}, false},
+        {"many channels", 1, 512, 8, 1, 7, 7, {1}, false},
+    };
+    for (const Case& c : cases) {
+        INFO(c.name);
+        const Attrs attrs{
+            {"channels_out", c.out}, {"groups", c.groups}, {"kernel", Ints{3}}, {"pad", c.pad}};
+        const Example e(c.name, attrs, Shape{c.n, c.in, c.h, c.w}, 7, c.dtype);
+        Problem forward =
+            problem_of(forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape}, e.y.shape);
+        Problem backward =
+            problem_of(backward_data_type, gradient_attrs(e.attrs, "input_shape", e.x.shape),
+                       {e.y.shape, e.weight.shape}, e.x.shape);
+        for (Problem* problem : {&forward, &backward})
+            problem->inputs[0].dtype = problem->outputs[0].dtype = c.dtype;
+        for (const Context& context : devices) {
+            const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
+            for (const Phase phase : {Phase::inference, Phase::training}) {
+                forward.phase = phase;
+                check(context, forward, {upload(context, e.x, c.dtype), weight, bias}, e.y.data,
+                      c.all_tunings, "winograd");
+            }
+            check(context, backward, {upload(context, e.dy, c.dtype), weight}, e.dx.data,
+                  c.all_tunings, "winograd");
+        }
+    }
+}
