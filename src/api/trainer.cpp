@@ -365,8 +365,9 @@ class Trainer {
 
     [[noreturn]] void stop_on_nan(int epoch, std::int64_t batch, double loss) {
         const std::string origin = net_->first_nan();
-        fail(ErrorKind::numeric, "the loss is ", loss, " in epoch ", epoch + 1, ", batch ",
-             batch + 1,
+        // A NaN's sign, which devices set as they like, says nothing.
+        fail(ErrorKind::numeric, "the loss is ", std::isnan(loss) ? std::abs(loss) : loss,
+             " in epoch ", epoch + 1, ", batch ", batch + 1,
              origin.empty()
                  ? ""
                  : cat("; the first operator whose output is not finite is '", origin, "'"),
