@@ -6,6 +6,7 @@
 
 #include <dlprim/log.hpp>
 
+#include <numeric>
 #include <vector>
 
 namespace dlprim {
@@ -24,16 +25,17 @@ int exact(int row, int column) {
 
 // Two products of `side`, one behind the other.
 std::vector<float> exact_products() {
-    std::vector<float> y;
-    for (int i = 0; i < 2 * side * side; ++i)
-        y.push_back(static_cast<float>(exact(i / side % side, i % side)));
+    std::vector<float> y(2 * side * side);
+    for (std::size_t i = 0; i < y.size(); ++i)
+        y[i] = static_cast<float>(
+            exact(static_cast<int>(i / side % side), static_cast<int>(i % side)));
     return y;
 }
 
 // kernels/probe/subgroup.cl says what it writes.
 std::vector<float> exact_lanes(int lanes) {
-    std::vector<float> y;
-    for (int i = 0; i < 2048; ++i) y.push_back(static_cast<float>(i));
+    std::vector<float> y(2048);
+    std::iota(y.begin(), y.end(), 0.0f);
     for (int id = 0; id < threads; ++id) {
         const int lane = id % lanes, group = id / lanes, from = 128 * group;
         std::vector<int> written{lane, group, from + lane};

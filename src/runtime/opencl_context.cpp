@@ -181,7 +181,7 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
     const cl_mem memory = static_cast<cl_mem>(handle);
     cl_context owner = nullptr;
     std::size_t size = 0;
-    cl_check(clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(owner), &owner, nullptr),
+    cl_check(clGetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof(cl_context), &owner, nullptr),
              "wrapping a cl_mem");
     cl_check(clGetMemObjectInfo(memory, CL_MEM_SIZE, sizeof(size), &size, nullptr),
              "wrapping a cl_mem");

@@ -66,7 +66,7 @@ std::string Emitter::literal(double value) const {
 }
 
 std::string Emitter::helper(const char* kind, DType dtype) {
-    const std::string name = cat(kind, "_", tag(dtype));
+    std::string name = cat(kind, "_", tag(dtype));
     helpers_.insert(name);
     return name;
 }
@@ -305,7 +305,7 @@ std::string Emitter::store(int output, const std::string& pointer, DType dtype,
                            const std::string& lane, const std::string& lanes, bool partial) {
     if (width_ == 1 && !partial) return store_one(dtype, pointer, offset, text);
     if (lane == "1" && width_ > 1) {
-        const std::string all = cat(
+        std::string all = cat(
             helper(is_aligned(job_.outputs[static_cast<std::size_t>(output)].klass) ? "sta" : "stv",
                    dtype),
             "(", pointer, ", ", offset, ", ", text, ");");
