@@ -3,9 +3,10 @@
 """Compares networks' outputs and gradients with PyTorch in float64.
 
     compare_networks.py [NAME ...] --run build/tools/dlprim_run -d opencl
+    compare_networks.py efficientnet_b0 --mode training --seed 3 -v
 
 Each network runs with the same random weights, inputs and output gradients here and there: in inference (outputs
-alone), in evaluation and in training mode; dropout is 0. A tensor is within bounds where it differs by at most
+alone), in evaluation and in training mode; dropout is 0. --seed draws other inputs and output gradients. A tensor is within bounds where it differs by at most
 1e-4 of its largest magnitude, or twice the error of PyTorch's own float32 where that is larger.
 
 The plain comparison is with the network as it is. But a ReLU or a max pooling decides, and rounding turns a few
@@ -18,10 +19,14 @@ be from float64's, 1e-4 of its largest magnitude or twice the error of PyTorch's
 farther away and turns is itself out of bounds). A network agrees if it is within bounds plainly, or matched with
 marginal turns alone.
 
+-v shows, of the matched comparison (in inference there is one alone), the tensors nearest to their bounds with the
+run's error and that of PyTorch's float32, and the geometric mean of the former over the latter, over all tensors.
+
 Needs torch, torchvision, h5py.
 """
 import argparse
 import copy
+import math
 import pathlib
 import subprocess
 import sys
@@ -167,19 +172,35 @@ def errors(values, reference, scale):
 
 
 class Comparison:
-    """Errors of one run against one reference; `single` computes PyTorch's float32 results, when they are needed."""
+    """Errors of one run against one reference; `single` computes PyTorch's float32 results, when they are needed: where
+    the run's error asks for another bound, or for details()."""
 
-    def __init__(self, ours, reference, single):
+    def __init__(self, ours, reference, single, detailed=False):
         scale = scales(reference)
         self.errors = errors(ours, reference, scale)
         self.bounds = dict.fromkeys(reference, 1e-4)
-        if any(not error <= 1e-4 for error in self.errors.values()):
-            for name, error in errors(single(), reference, scale).items():
+        self.single = {}
+        if detailed or any(not error <= 1e-4 for error in self.errors.values()):
+            self.single = errors(single(), reference, scale)
+            for name, error in self.single.items():
                 self.bounds[name] = max(1e-4, 2 * error)
         self.bad = [name for name in ours if not self.errors[name] <= self.bounds[name]]
 
+    def share(self, name):
+        """Of its bound."""
+        return self.errors[name] / self.bounds[name] if np.isfinite(self.errors[name]) else 1e30
+
+    def details(self):
+        lines = [f"    {self.errors[name]:.2e}, PyTorch's float32 {self.single[name]:.2e}, bound {self.bounds[name]:.2e}: '{name}'"
+                 for name in sorted(self.errors, key=self.share, reverse=True)[:5]]
+        # Of tensors without an error here or there (an offset's gradient may be exact) there is no ratio to take.
+        ratios = [self.errors[name] / self.single[name] for name in self.errors if self.errors[name] > 0 and self.single[name] > 0]
+        mean = math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else math.nan
+        return "\n".join(lines + [f"    {mean:.2f} times PyTorch's float32 errors, the geometric mean of {len(ratios)} of "
+                                  f"{len(self.errors)} tensors"])
+
     def __str__(self):
-        worst = max(self.errors, key=lambda name: self.errors[name] / self.bounds[name] if np.isfinite(self.errors[name]) else 1e30)
+        worst = max(self.errors, key=self.share)
         text = f"output {self.errors['output']:.1e}, worst {self.errors[worst]:.1e} of {self.bounds[worst]:.1e} ('{worst}')"
         return text + (f", {len(self.bad)} of {len(self.errors)} out of bounds" if self.bad else "")
 
@@ -204,7 +225,7 @@ class Network:
         torchvision_net.write_json(self.folder / "plain.json", net)
         torchvision_net.write_json(self.folder / "net.json", dict(net, outputs=[self.output] + self.recorded))
         torchvision_net.write_weights(self.folder / "weights.h5", self.exporter.weights, self.model.state_dict())
-        generator = torch.Generator().manual_seed(2)
+        generator = torch.Generator().manual_seed(arguments.seed)
         self.x = torch.randn(batch, 3, size, size, generator=generator)
         self.dy = torch.randn(batch, 1000, generator=generator) / 100
         with h5py.File(self.folder / "in.h5", "w") as file:
@@ -229,8 +250,10 @@ class Network:
             single = self.model(x).double().cpu().numpy()
             reference = self.model.double()(x.double()).cpu().numpy()
             self.model.to("cpu", torch.float32)
-        result = Comparison({"output": y}, {"output": reference}, lambda: {"output": single})
+        result = Comparison({"output": y}, {"output": reference}, lambda: {"output": single}, self.arguments.verbose)
         print(f"{self.name:20s} inference   {result}: {'FAILED' if result.bad else 'ok'}", flush=True)
+        if self.arguments.verbose:
+            print(result.details(), flush=True)
         return not result.bad
 
     def gradients(self, training):
@@ -253,7 +276,7 @@ class Network:
         turns = Turns()
         exact = reference(torch.float64, turns)
         single = reference(torch.float32, turns)
-        matched = Comparison(ours, exact, lambda: single)
+        matched = Comparison(ours, exact, lambda: single, self.arguments.verbose)
         margin, marginal = "", True
         if turns.turned:
             name, far, bound = turns.farthest(self.arguments.margin)
@@ -262,6 +285,8 @@ class Network:
         print(f"{self.name:20s} {'training  ' if training else 'evaluation'}  plain {plain}; matched {matched}; {turns.turned} of "
               f"{turns.taken} decisions turned{margin}: {'ok' if ok else 'FAILED'}{'' if not plain.bad or not ok else ', matched'}",
               flush=True)
+        if self.arguments.verbose:
+            print(matched.details(), flush=True)
         for name in [] if ok else matched.bad[:5]:
             print(f"    {name}: {matched.errors[name]:.2e}, bound {matched.bounds[name]:.2e}")
         return ok
@@ -275,8 +300,10 @@ def main():
     parser.add_argument("--torch-device", default="cpu", help="where PyTorch computes: cpu or cuda")
     parser.add_argument("--margin", type=float, default=1e-4, help="what is marginal, in shares of the largest magnitude")
     parser.add_argument("--batch", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=2, help="of inputs and output gradients (2)")
     parser.add_argument("--mode", choices=["inference", "evaluation", "training"], action="append", help="default: all three")
     parser.add_argument("--engine", action="append", default=[], help="NODE=ENGINE or TYPE=ENGINE, as dlprim_run takes it")
+    parser.add_argument("-v", "--verbose", action="store_true", help="the worst tensors and the mean beside PyTorch's float32")
     arguments = parser.parse_args()
     arguments.run = str(pathlib.Path(arguments.run).resolve())
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
