@@ -3,10 +3,10 @@
 // the oracle's results beside theirs.
 #include "engine_check.hpp"
 
+#include "support/cases.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dlprim::conv2d {
 
@@ -59,17 +59,6 @@ namespace {
 
 BufferRef ref(const Tensor& tensor) {
     return {tensor.buffer().get(), tensor.byte_offset()};
-}
-
-double relative_error(const std::vector<float>& found, const std::vector<double>& wanted) {
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        const double d = static_cast<double>(found[i]) - wanted[i];
-        error += d * d;
-        size += wanted[i] * wanted[i];
-        if (!std::isfinite(found[i])) return INFINITY;
-    }
-    return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
 }
 
 // `from` turned from one layout into another by the Reorder engine, with `front` elements of
@@ -195,7 +184,8 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
                     choice.outputs[0].is_plain()
                         ? output
                         : reordered(context, output, shape, choice.outputs[0], Layout::plain());
-                CHECK(relative_error(plain.to_floats(), wanted) < tolerance(problem));
+                CHECK(testing::relative_error(plain.to_doubles(), wanted, 1e-15) <
+                      tolerance(problem));
                 // Padding lanes are zero: what the reorder of the plain output has there.
                 if (!choice.outputs[0].is_plain()) {
                     const Tensor again =

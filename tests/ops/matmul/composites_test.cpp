@@ -3,6 +3,7 @@
 // oracles, and the oracles' gradients against differences, over the tables of cases, on every
 // device.
 #include "graph/operator.hpp"
+#include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/json_cases.hpp"
@@ -53,18 +54,6 @@ Tensor upload(const Context& context, const HostArray& array) {
     convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
     tensor.copy_from_host(bytes.data(), bytes.size());
     return tensor;
-}
-
-double relative_error(const Tensor& found, const std::vector<double>& wanted) {
-    const std::vector<double> values = found.to_doubles();
-    if (values.size() != wanted.size()) return INFINITY;
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (!std::isfinite(values[i])) return INFINITY;
-        error += (values[i] - wanted[i]) * (values[i] - wanted[i]);
-        size += wanted[i] * wanted[i];
-    }
-    return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
 }
 
 struct Example {
@@ -151,18 +140,17 @@ struct Example {
         for (std::size_t i = 0; i < made.size(); ++i) {
             INFO("output " << i);
             CHECK(made[i].shape() == outputs[i].shape);
-            CHECK(relative_error(made[i], outputs[i].data) < 1e-5);
+            CHECK(testing::relative_error(made[i].to_doubles(), outputs[i].data, 1e-15) < 1e-5);
         }
         const std::vector<Tensor> found = ops::backward(op.type(), options, in, params, dy);
         for (std::size_t i = 0; i < inputs.size(); ++i) {
             INFO("gradient " << i);
             if (wanted[i].data.empty()) {
                 if (found[i].defined())
-                    CHECK(relative_error(found[i], std::vector<double>(inputs[i].data.size(), 0)) ==
-                          0);
+                    CHECK(found[i].to_doubles() == std::vector<double>(inputs[i].data.size(), 0));
             } else {
                 REQUIRE(found[i].defined());
-                CHECK(relative_error(found[i], wanted[i].data) < 1e-5);
+                CHECK(testing::relative_error(found[i].to_doubles(), wanted[i].data, 1e-15) < 1e-5);
             }
         }
     }

@@ -5,6 +5,7 @@
 #include "engine/activations.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
+#include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/turns.hpp"
@@ -14,7 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -105,17 +105,6 @@ BufferRef ref(const Tensor& tensor) {
     return {tensor.buffer().get(), tensor.byte_offset()};
 }
 
-double relative_error(const std::vector<float>& found, const std::vector<double>& wanted) {
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (!std::isfinite(found[i])) return INFINITY;
-        const double d = static_cast<double>(found[i]) - wanted[i];
-        error += d * d;
-        size += wanted[i] * wanted[i];
-    }
-    return error == 0 ? 0 : std::sqrt(error / std::max(size, 1e-30));
-}
-
 // Of the L2 norm: float sums; or the rounding of a matrix, and of what is added and stored, each by
 // up to half a unit of the last place of what the problem stores.
 double tolerance(const Problem& problem) {
@@ -165,10 +154,10 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
         for (const Tensor& operand : operands) bound.push_back(ref(operand));
         const auto launch = engine.build(impl, problem, tuning);
         launch->enqueue(impl.queue(), bound);
-        const std::vector<float> first = output.to_floats();
-        CHECK(relative_error(first, wanted) < tolerance(problem));
+        const std::vector<double> first = output.to_doubles();
+        CHECK(testing::relative_error(first, wanted, 1e-15) < tolerance(problem));
         launch->enqueue(impl.queue(), bound);
-        CHECK(output.to_floats() == first);
+        CHECK(output.to_doubles() == first);
         CHECK(engine.estimate(impl.traits(), problem, tuning) > 0);
     }
 }
