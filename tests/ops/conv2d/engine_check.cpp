@@ -5,10 +5,14 @@
 
 #include "support/cases.hpp"
 #include "support/catch.hpp"
+#include "support/engine_trials.hpp"
 
 #include <algorithm>
 
 namespace dlprim::conv2d {
+
+using testing::ref;
+using testing::tolerance;
 
 Example::Example(std::string title, const Attrs& options, const Shape& input, unsigned seed,
                  DType dtype)
@@ -57,10 +61,6 @@ Tensor upload(const Context& context, const HostArray& array, DType dtype) {
 
 namespace {
 
-BufferRef ref(const Tensor& tensor) {
-    return {tensor.buffer().get(), tensor.byte_offset()};
-}
-
 // `from` turned from one layout into another by the Reorder engine, with `front` elements of
 // something else before it.
 Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
@@ -92,18 +92,6 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     engine.build_packing(impl, problem, tuning, static_cast<int>(index))
         ->enqueue(impl.queue(), pair);
     return packed;
-}
-
-// Of the L2 norm: float sums; or the rounding of weights, and of what is added and stored, each by
-// up to half a unit of the last place of what the problem stores.
-double tolerance(const Problem& problem) {
-    double most = 1e-5;
-    for (const auto* operands : {&problem.inputs, &problem.outputs})
-        for (const Operand& operand : *operands) {
-            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
-            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
-        }
-    return most;
 }
 
 // The default tuning; with `all` every combination of tile and stages that the engine offers, and

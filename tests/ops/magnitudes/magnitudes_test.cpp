@@ -17,6 +17,7 @@
 #include "ops/conv2d/options.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/engine_trials.hpp"
 
 #include <dlprim/context.hpp>
 #include <dlprim/tensor.hpp>
@@ -29,6 +30,7 @@
 
 using namespace dlprim;
 using namespace dlprim::conv2d;
+using testing::ref;
 
 namespace {
 
@@ -173,10 +175,6 @@ std::vector<Product> products() {
          matrices("InnerProduct", {{"outputs", std::int64_t(80)}, {"bias", false}}, Shape{48, 150},
                   Shape{80, 150})});
     return all;
-}
-
-BufferRef ref(const Tensor& tensor) {
-    return {tensor.buffer().get(), tensor.byte_offset()};
 }
 
 Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,

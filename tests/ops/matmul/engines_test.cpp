@@ -8,6 +8,7 @@
 #include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/engine_trials.hpp"
 #include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
@@ -20,6 +21,8 @@
 #include <random>
 
 using namespace dlprim;
+using testing::ref;
+using testing::tolerance;
 
 namespace {
 
@@ -99,22 +102,6 @@ Tensor upload(const Context& context, const HostArray& array) {
     convert(values.data(), DType::f64, bytes.data(), array.dtype, values.size());
     all.copy_from_host(bytes.data(), bytes.size());
     return array.data.empty() ? Tensor(context, Shape{1}, array.dtype) : all.slice(0, 3, count);
-}
-
-BufferRef ref(const Tensor& tensor) {
-    return {tensor.buffer().get(), tensor.byte_offset()};
-}
-
-// Of the L2 norm: float sums; or the rounding of a matrix, and of what is added and stored, each by
-// up to half a unit of the last place of what the problem stores.
-double tolerance(const Problem& problem) {
-    double most = 1e-5;
-    for (const auto* operands : {&problem.inputs, &problem.outputs})
-        for (const Operand& operand : *operands) {
-            if (operand.dtype == DType::f16) most = std::max(most, 3 * 0x1p-11);
-            if (operand.dtype == DType::bf16) most = std::max(most, 3 * 0x1p-8);
-        }
-    return most;
 }
 
 testing::Turns turns;
