@@ -5,6 +5,7 @@
 #include "engine_check.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
+#include "support/json_cases.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -16,29 +17,14 @@
 using namespace dlprim;
 using namespace dlprim::conv2d;
 
-namespace {
-
 using Json = nlohmann::json;
-
-Attrs attrs_of(const Json& options) {
-    Attrs attrs;
-    for (const auto& [name, value] : options.items()) {
-        if (value.is_boolean()) attrs.set(name, value.get<bool>());
-        if (value.is_number_integer()) attrs.set(name, value.get<std::int64_t>());
-        if (value.is_string()) attrs.set(name, value.get<std::string>());
-        if (value.is_array()) attrs.set(name, value.get<Ints>());
-    }
-    return attrs;
-}
-
-}  // namespace
 
 TEST_CASE("engines agree with the oracle over the table") {
     const std::vector<Context>& devices = testing::test_devices();
     std::ifstream file(CASES_DIR "/conv2d.json");
     for (const Json& entry : Json::parse(file)) {
         if (entry.value("speed", false)) continue;
-        const Example e(entry["name"], attrs_of(entry["options"]),
+        const Example e(entry["name"], testing::attrs_of(entry["options"]),
                         Shape(entry["inputs"][0]["shape"].get<Ints>()), 1);
         INFO(e.name);
         for (const Context& context : devices) check(context, e);

@@ -21,25 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Attrs attrs_of(const Json& options) {
-    Attrs attrs;
-    for (const auto& [name, value] : options.items()) {
-        if (value.is_boolean())
-            attrs.set(name, value.get<bool>());
-        else if (value.is_number_integer())
-            attrs.set(name, value.get<std::int64_t>());
-        else if (value.is_string())
-            attrs.set(name, value.get<std::string>());
-        else if (value.is_number())
-            attrs.set(name, value.get<double>());
-        else if (value.is_string())
-            attrs.set(name, value.get<std::string>());
-        else
-            FAIL("the case's option '" << name << "' is of a kind this test does not read");
-    }
-    return attrs;
-}
-
 HostArray normals(const Shape& shape, std::mt19937& random, float size = 1) {
     HostArray made{shape, {}, DType::f32};
     std::normal_distribution<float> normal(0, size);
@@ -65,7 +46,7 @@ struct Example {
     explicit Example(const Json& entry)
         : op(OperatorRegistry::instance().get(entry["type"].get<std::string>())) {
         std::mt19937 random(1);
-        attrs = op.schema().complete(attrs_of(entry["options"]), "test");
+        attrs = op.schema().complete(testing::attrs_of(entry["options"]), "test");
         for (const Json& input : entry["inputs"]) {
             HostArray array = normals(Shape(input["shape"].get<Ints>()), random);
             if (input.contains("dtype"))

@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/engine_trials.hpp"
+#include "support/json_cases.hpp"
 #include "support/turns.hpp"
 
 #include <dlprim/context.hpp>
@@ -27,23 +28,6 @@ using testing::tolerance;
 namespace {
 
 using Json = nlohmann::json;
-
-Attrs attrs_of(const Json& options) {
-    Attrs attrs;
-    for (const auto& [name, value] : options.items()) {
-        if (value.is_boolean())
-            attrs.set(name, value.get<bool>());
-        else if (value.is_number_integer())
-            attrs.set(name, value.get<std::int64_t>());
-        else if (value.is_number())
-            attrs.set(name, value.get<double>());
-        else if (value.is_string())
-            attrs.set(name, value.get<std::string>());
-        else if (value.is_array())
-            attrs.set(name, value.get<Ints>());
-    }
-    return attrs;
-}
 
 HostArray normals(const Shape& shape, std::mt19937& random) {
     HostArray made{shape, {}, DType::f32};
@@ -203,7 +187,7 @@ void check_table(const std::string& path) {
             }
             inputs.push_back(array);
         }
-        const Example e(entry["type"], attrs_of(entry["options"]), inputs, 1);
+        const Example e(entry["type"], testing::attrs_of(entry["options"]), inputs, 1);
         for (const Context& context : devices) check(context, e);
     }
     CHECK(turns.tried(devices));

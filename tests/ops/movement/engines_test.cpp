@@ -15,23 +15,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Attrs attrs_of(const Json& options) {
-    Attrs attrs;
-    for (const auto& [name, value] : options.items()) {
-        if (value.is_boolean())
-            attrs.set(name, value.get<bool>());
-        else if (value.is_number_integer())
-            attrs.set(name, value.get<std::int64_t>());
-        else if (value.is_number())
-            attrs.set(name, value.get<double>());
-        else if (value.is_string())
-            attrs.set(name, value.get<std::string>());
-        else
-            attrs.set(name, value.get<Ints>());
-    }
-    return attrs;
-}
-
 void check_table(const std::string& table) {
     std::ifstream file(CASES_DIR "/" + table + ".json");
     REQUIRE(file);
@@ -45,7 +28,7 @@ void check_table(const std::string& table) {
                                           input.value("fill", "normal"), random,
                                           parse_dtype(input.value("dtype", "float"))));
         check_operator(entry.at("type").get<std::string>(),
-                       attrs_of(entry.value("options", Json::object())), inputs);
+                       testing::attrs_of(entry.value("options", Json::object())), inputs);
     }
 }
 
