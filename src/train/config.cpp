@@ -62,8 +62,8 @@ class Reader {
         config_.initialization = methods[choice(root_, "initialization", methods, 0)];
         const std::vector<std::string> precisions{"fp32", "tf32", "fp16", "bf16"};
         if (root_.find("precision"))
-            config_.precision = parse_precision(
-                precisions.at(static_cast<std::size_t>(choice(root_, "precision", precisions, 0))));
+            config_.precision =
+                parse_precision(precisions[choice(root_, "precision", precisions, 0)]);
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
