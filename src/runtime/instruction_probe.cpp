@@ -70,55 +70,39 @@ void run(ContextImpl& context, const char* path, const std::string& options, std
 }
 
 bool works(ContextImpl& context, const char* path, const std::string& options, std::size_t floats,
-           const std::vector<float>& right) noexcept {
+           const std::vector<float>& right) {
     try {
         run(context, path, options, floats, right);
         return true;
     } catch (const std::exception& error) {
-        try {
-            log(LogLevel::info, cat("instructions that '", path, "' tries are left out on ",
-                                    context.info().name, ": ", error.what()));
-        } catch (...) {
-            return false;
-        }
+        log(LogLevel::info, cat("instructions that '", path, "' tries are left out on ",
+                                context.info().name, ": ", error.what()));
         return false;
     }
 }
 
 }  // namespace
 
-bool wgmma_works(ContextImpl& context) noexcept {
-    try {
-        return works(context, "probe/wgmma.cl", "", 2 * side * side, exact_products());
-    } catch (...) {
-        return false;
-    }
+bool wgmma_works(ContextImpl& context) {
+    return works(context, "probe/wgmma.cl", "", 2 * side * side, exact_products());
 }
 
-std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) noexcept {
+std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) {
     // What a work-group may have by compute capability: 9.0, 8.0, 8.6, and without asking.
     for (const int kib : {227, 163, 99, 48}) {
         const auto bytes = static_cast<std::uint64_t>(kib) << 10;
         if (bytes > limit) continue;
-        try {
-            // Behind the products the kernel keeps four tiles of 8 KiB.
-            if (works(context, "probe/mma.cl", cat("-DMMA=1 -DLOCAL_BYTES=", bytes),
-                      4 * side * side, exact_products()))
-                return bytes;
-        } catch (...) {
-            return 0;
-        }
+        // Behind the products the kernel keeps four tiles of 8 KiB.
+        if (works(context, "probe/mma.cl", cat("-DMMA=1 -DLOCAL_BYTES=", bytes), 4 * side * side,
+                  exact_products()))
+            return bytes;
     }
     return 0;
 }
 
-bool subgroups_work(ContextImpl& context, int lanes) noexcept {
-    try {
-        const std::vector<float> right = exact_lanes(lanes);
-        return works(context, "probe/subgroup.cl", cat("-DSG=", lanes), right.size(), right);
-    } catch (...) {
-        return false;
-    }
+bool subgroups_work(ContextImpl& context, int lanes) {
+    const std::vector<float> right = exact_lanes(lanes);
+    return works(context, "probe/subgroup.cl", cat("-DSG=", lanes), right.size(), right);
 }
 
 }  // namespace dlprim

@@ -9,17 +9,18 @@
 namespace dlprim {
 
 /// Each builds and runs a kernel of kernels/probe and compares what it writes with what is right.
-/// Not there (false, 0) where anything fails. Waits for the device.
+/// Where that fails, the log says why, and the answer is that they are not there (false, 0). Waits
+/// for the device.
 
 /// Matrix instructions of a warpgroup, by wgmma.cl.
-bool wgmma_works(ContextImpl& context) noexcept;
+bool wgmma_works(ContextImpl& context);
 
 /// Matrix instructions of a warp, by mma.cl: the most bytes of local memory, of some that devices
 /// have and at most `limit`, with which it runs and is right.
-std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) noexcept;
+std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit);
 
 /// Blocks and broadcasts of sub-groups of `lanes`, by subgroup.cl. Drivers that name the extension
 /// may lack its functions (PoCL 5 does).
-bool subgroups_work(ContextImpl& context, int lanes) noexcept;
+bool subgroups_work(ContextImpl& context, int lanes);
 
 }  // namespace dlprim
