@@ -153,7 +153,9 @@ class Net {
     std::uint64_t planned_setup_peak_bytes();
     std::string memory_report();
     std::vector<NodeReport> nodes();
-    /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed.
+    /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed:
+    /// each node by launches of its own, even where batches run several nodes in one launch. There,
+    /// which is in inference on CPUs, another batch runs first, untimed.
     std::vector<NodeReport> profile(bool whole_step);
     std::vector<std::string>
     notes();  ///< remarks of the planner, and on a checkpoint that was loaded
