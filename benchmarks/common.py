@@ -94,9 +94,11 @@ def attempt(what, measure):
 
 
 def library_version(command):
-    git = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(git, capture_output=True, text=True).stdout.strip()
-    return "dlprim " + (commit or pathlib.Path(command).name)
+    """What the command says that it was built of, wherever it lies."""
+    try:
+        return output_of([command, "--version"]).strip()
+    except (OSError, RuntimeError):
+        return "dlprim (commit unknown)"
 
 
 def processor():

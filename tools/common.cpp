@@ -33,6 +33,8 @@ std::string one_line(std::string text) {
 }  // namespace
 
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
+    app.set_version_flag("--version",
+                         std::string("dlprim " DLPRIM_VERSION " (commit ") + commit + ")");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -17,8 +17,12 @@ class App;
 
 namespace dlprim::tools {
 
-/// Parses the command line and runs `body`. Exit codes: 0 success; 1 with one line on stderr; 2 for
-/// wrong usage, with at most three lines.
+/// The commit that the commands were built of, "-dirty" behind it where files differed; "unknown"
+/// where the sources were no repository.
+extern const char* const commit;
+
+/// Parses the command line, of which --version is a part, and runs `body`. Exit codes: 0 success; 1
+/// with one line on stderr; 2 for wrong usage, with at most three lines.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
 /// --engine and --precision; what is not of their form is wrong usage.

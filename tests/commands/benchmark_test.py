@@ -49,6 +49,10 @@ class Benchmark(CommandTest):
                         self.assertEqual(node["ms"], 0, "times only with -t")
                     self.assertAlmostEqual(result["gflops"], result["gflop"] / result["ms_per_batch"]["median"] * 1e3)
 
+    def test_the_version_names_the_commit_that_was_built(self):
+        text = self.succeed("benchmark", "--version").out
+        self.assertRegex(text, r"^dlprim \d+\.\d+\.\d+ \(commit (unknown|[0-9a-f]{7,}(-dirty)?)\)\n$")
+
     def test_a_batch_after_the_first_allocates_and_compiles_nothing(self):
         for device in DEVICES:
             for flags in ([], ["-b"], ["-a"], ["-g"]):
