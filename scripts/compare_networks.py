@@ -6,8 +6,9 @@
     compare_networks.py efficientnet_b0 --mode training --seed 3 -v
 
 Each network runs with the same random weights, inputs and output gradients here and there: in inference (outputs
-alone), in evaluation and in training mode; dropout is 0. --seed draws other inputs and output gradients. A tensor is within bounds where it differs by at most
-1e-4 of its largest magnitude, or twice the error of PyTorch's own float32 where that is larger.
+alone), in evaluation and in training mode; dropout is 0. --seed draws other inputs and output gradients. A tensor is
+within bounds where it differs by at most 1e-4 of its largest magnitude, or twice the error of PyTorch's own float32
+where that is larger.
 
 The plain comparison is with the network as it is. But a ReLU or a max pooling decides, and rounding turns a few
 decisions among millions: PyTorch's float32 and float64 take different ones, too. One turned decision in a deep
