@@ -31,6 +31,7 @@ export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export DLPRIM_TEST_PATIENCE=${DLPRIM_TEST_PATIENCE:-8}  # commands take that many times as long
 export DLPRIM_TEST_RANDOM=${DLPRIM_TEST_RANDOM:-20}
+export DLPRIM_AFFINITY=${DLPRIM_AFFINITY:-0}  # tests run beside each other
 ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 2400 -j "$(nproc)" \
     -LE 'oclgrind|intel|other' "$@" < /dev/null
 echo "No findings."

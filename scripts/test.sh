@@ -47,6 +47,9 @@ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WER
 }
 cmake --build "$build" --parallel "$jobs" < /dev/null
 
+# Tests run beside each other: threads bound to cores would wait for those of another test.
+export DLPRIM_AFFINITY=${DLPRIM_AFFINITY:-0}
+
 rm -f "$build/tests.xml"
 status=0
 ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 2400 -j "$jobs" \

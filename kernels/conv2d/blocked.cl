@@ -8,9 +8,10 @@
 // The piece of an input row that a tile needs is read where it lies, or, where it reaches beyond the image, copied to a
 // private array with zeros at its ends. DIRECT (1x1, stride 1, no padding; the image is one row) has no such ends. A
 // work-item makes `tiles_per_item` consecutive tiles of one group of O blocks, `chunk` input blocks at a time so that
-// their weights stay in the second-level cache; between chunks the partial sums lie in y. A chunk is summed by itself, since
-// the rounding error of a sum grows with its length. Tiles at the end of a row overlap their neighbour and store only what
-// is theirs.
+// their weights stay in the second-level cache, where the next chunk's are asked for meanwhile: small images read weights
+// seldom, and waiting for them takes longer than the products. Between chunks the partial sums lie in y. A chunk is summed by
+// itself, since the rounding error of a sum grows with its length. Tiles at the end of a row overlap their neighbour and
+// store only what is theirs.
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
 // phase (row % s, column % s) of dx as a convolution of its own, written every y_row_step rows and y_column_step columns.
@@ -46,6 +47,10 @@
 #define LANE_STEP 4
 // One kernel position: V lanes of the input block at xp times V*O*V weights at wp.
 #define POSITION \
+    for (int line = 0; line < ahead_lines && ahead < ahead_end; line++) { \
+        PREFETCH_FAR(ahead); \
+        ahead += LINE_FLOATS; \
+    } \
     for (int lane = 0; lane < V; lane += LANE_STEP) { \
         REPEAT_D(LANE_STEP, LANE, 0) \
         xp += LANE_STEP; \
@@ -56,7 +61,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
           global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
           int rows, int tile_columns, int tiles_per_item, int items, int slabs, int slab_inner,
-          int group_slabs, int group_out, int in_blocks, int chunk, int x_blocks, int x_h, int x_w,
+          int group_slabs, int group_out, int in_blocks, int chunk, int ahead_lines, int x_blocks, int x_h, int x_w,
           int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step, int y_column_step, int has_bias,
           int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w,
           int dilate_h, int dilate_w, int span EPILOGUE_PARAMETERS)
@@ -74,13 +79,10 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
     bias += bias_offset;
     y += y_offset;
     REPEAT_B(O, BIAS_O, 0)
-    // DIRECT has little work a weight where the image is small: the next group's are asked for, a line a block.
-    const ulong slab_floats = (ulong)in_blocks * kernel_h * kernel_w * (V * O * V);
-    global const float* ahead = w + slab_floats;
-    global const float* const ahead_end = ahead + slab_floats;
-
     for (int c0 = 0; c0 < in_blocks; c0 += chunk) {
         const int c1 = min(c0 + chunk, in_blocks);
+        global const float* ahead = w + (ulong)c1 * kernel_h * kernel_w * (V * O * V);
+        global const float* const ahead_end = ahead + (ulong)chunk * kernel_h * kernel_w * (V * O * V);
         for (int tile = tile0; tile < tile1; tile++) {
             const int row = tile / tile_columns;
             const int n = row / out_h, oh = row % out_h;
@@ -103,10 +105,6 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                 global const float* xp = from;
                 from += (ulong)x_h * x_w * V;
                 REPEAT_A(P, PREFETCH_P, from)
-                if (ahead < ahead_end) {
-                    PREFETCH(ahead);
-                    ahead += 16;
-                }
                 POSITION
             }
 #else

@@ -17,7 +17,7 @@
 #define DRAWN 0
 #define DONE 32
 #define LEFT 64
-#define MOST_WAITS 200000
+#define MOST_WAITS 4000000  // some 2 ms
 #define NOW(counter) (*(volatile global int*)(state + (counter)))
 
 long chain_long(global const int* words) {

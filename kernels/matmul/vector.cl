@@ -11,9 +11,20 @@
 // B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], zero behind column n. A is read
 // in place, or packed likewise as [k][MR] a tile (A_PACKED). OpenCL compilers for CPUs do not unroll, hence
 // the macros.
+// With a single row (MR 1) each number of B is used once, and B comes from memory: AHEAD_LINES lines before they are read
+// they are asked for, which keeps more reads under way than processors keep by themselves.
 // Defines: W, NV, MR, TILES, A_PACKED, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
 
+#include "common/prefetch.clh"
 #include "matmul/unroll.clh"
+
+#define AHEAD_LINES 64
+#if MR == 1
+#define FETCH_B(r, v) \
+    if (v * W % LINE_FLOATS == 0) PREFETCH_FAR(pb + AHEAD_LINES * LINE_FLOATS + v * W);
+#else
+#define FETCH_B(r, v)
+#endif
 
 typedef CAT(float, W) vec;
 #define VLOAD CAT(vload, W)
@@ -103,6 +114,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
             ROWS(ROW)
             long at = 0;
             for (int p = 0; p < steps; ++p) {
+                VECS(FETCH_B, 0)
                 VECS(LOAD_B, 0)
                 ROWS(MUL)
                 at += a_k;

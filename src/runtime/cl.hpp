@@ -16,6 +16,10 @@ namespace dlprim {
 /// "CL_INVALID_ARG_SIZE (-51)".
 std::string cl_error_name(cl_int code);
 
+/// A new queue, in order unless `properties` say otherwise. Throws Error(device).
+cl_command_queue cl_make_queue(cl_context context, cl_device_id device,
+                               cl_command_queue_properties properties);
+
 /// Throws Error(device), or Error(out_of_memory) for the codes that say so, unless `code` is
 /// CL_SUCCESS: "<parts>: <name of the code>".
 template <typename... Parts>

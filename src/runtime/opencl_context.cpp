@@ -4,6 +4,7 @@
 #include "base/hash.hpp"
 #include "runtime/binary_cache.hpp"
 #include "runtime/cl.hpp"
+#include "runtime/core_affinity.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/instruction_probe.hpp"
@@ -151,6 +152,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
         clReleaseContext(context_);
         throw;
     }
+    bind_runtime_threads(context_, device_);
     static std::once_flag opened;
     std::call_once(opened, [] { std::atexit(at_exit); });
     const std::lock_guard lock(live().mutex);

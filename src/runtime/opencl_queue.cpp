@@ -40,13 +40,7 @@ OpenCLQueue::~OpenCLQueue() {
 }
 
 cl_command_queue OpenCLQueue::make(cl_command_queue_properties properties) const {
-    cl_int code = CL_SUCCESS;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // OpenCL 1.2 has no other
-    const cl_command_queue queue = clCreateCommandQueue(context_, device_, properties, &code);
-#pragma GCC diagnostic pop
-    cl_check(code, "making a command queue");
-    return queue;
+    return cl_make_queue(context_, device_, properties);
 }
 
 void OpenCLQueue::launch(Kernel& kernel, const NDRange& range) {

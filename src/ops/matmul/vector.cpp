@@ -107,7 +107,7 @@ class Vector : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/vector.cl", "matmul/pack.cl", "matmul/unroll.clh"};
+        return {"matmul/vector.cl", "matmul/pack.cl", "matmul/unroll.clh", "common/prefetch.clh"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

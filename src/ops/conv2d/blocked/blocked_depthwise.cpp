@@ -48,7 +48,8 @@ class Depthwise : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_depthwise.cl", "conv2d/blocked_depthwise3.cl",
-                "conv2d/blocked_pack.cl", "common/vectors.clh", "common/repeat.clh"};
+                "conv2d/blocked_pack.cl",      "common/prefetch.clh",
+                "common/vectors.clh",          "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -196,7 +197,8 @@ class DepthwiseFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_depthwise_filter.cl", "common/vectors.clh", "common/repeat.clh"};
+        return {"conv2d/blocked_depthwise_filter.cl", "common/prefetch.clh", "common/vectors.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

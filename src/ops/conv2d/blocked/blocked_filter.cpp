@@ -37,7 +37,8 @@ class BlockedFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl", "common/vectors.clh", "common/repeat.clh"};
+        return {"conv2d/blocked_filter.cl", "common/prefetch.clh", "common/vectors.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -162,7 +163,8 @@ class FirstFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_first_filter.cl", "common/vectors.clh", "common/repeat.clh"};
+        return {"conv2d/blocked_first_filter.cl", "common/prefetch.clh", "common/vectors.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

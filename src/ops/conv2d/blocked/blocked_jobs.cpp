@@ -200,6 +200,12 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         std::clamp<std::int64_t>(std::min(cached, 256 / (v * taps)), 1, in_blocks);
     const std::int64_t chunk = ceil_div(in_blocks, ceil_div(in_blocks, most));
 
+    // Lines of the next chunk's weights that a tile asks for at each kernel position, so that all
+    // are there after the last tile. Few weights stay in the second-level cache without that.
+    const std::int64_t position_lines = ceil_div(v * v * tile.blocks, 16);
+    const bool far = block_bytes * in_blocks * slabs >= 256 * 1024;
+    const std::int64_t ahead_lines = far ? ceil_div(position_lines, tiles_per_item) : 0;
+
     const std::int64_t step = job.stride_w;
     const std::int64_t span =
         (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
@@ -223,6 +229,7 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                                                             {"group_out", job.group_out},
                                                             {"in_blocks", in_blocks},
                                                             {"chunk", chunk},
+                                                            {"ahead_lines", ahead_lines},
                                                             {"x_blocks", job.groups * in_blocks},
                                                             {"x_h", job.x_h},
                                                             {"x_w", job.x_w},

@@ -127,7 +127,8 @@ class BlockedWinograd : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl",
-                "common/vectors.clh", "common/winograd.clh", "common/repeat.clh"};
+                "common/prefetch.clh",        "common/vectors.clh",
+                "common/winograd.clh",        "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// bind_runtime_threads.
+#include "runtime/core_affinity.hpp"
+
+#include "base/env.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <mutex>
+#include <set>
+#include <vector>
+
+#ifdef __linux__
+#include <chrono>
+#include <condition_variable>
+
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+namespace dlprim {
+
+#ifdef __linux__
+
+namespace {
+
+// Where the native kernels of a device meet: those that are there bind themselves once all are.
+class Meeting {
+  public:
+    Meeting(std::vector<int> cores) : cores_(std::move(cores)), caller_(gettid()) {}
+
+    /// What a native kernel does; `self` in `argument`.
+    static void CL_CALLBACK attend(void* argument) {
+        (*static_cast<Meeting**>(argument))->attend();
+    }
+
+    std::size_t bound() const { return bound_; }
+
+  private:
+    void attend() {
+        std::unique_lock lock(mutex_);
+        // Runtimes may lend themselves the caller's thread, which is not ours to bind.
+        if (gettid() == caller_) given_up_ = true;
+        const std::size_t seat = arrived_++;
+        if (arrived_ == cores_.size()) all_.notify_all();
+        const auto done = [&] { return given_up_ || arrived_ == cores_.size(); };
+        // As long as it takes to wake sleeping threads on a busy machine.
+        if (!all_.wait_for(lock, std::chrono::milliseconds(50), done)) given_up_ = true;
+        if (given_up_) {
+            all_.notify_all();
+            return;
+        }
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        CPU_SET(cores_[seat], &mine);
+        if (sched_setaffinity(0, sizeof(mine), &mine) == 0) ++bound_;
+    }
+
+    const std::vector<int> cores_;
+    const pid_t caller_;
+    std::mutex mutex_;
+    std::condition_variable all_;
+    std::size_t arrived_ = 0, bound_ = 0;
+    bool given_up_ = false;
+};
+
+// Processors that the caller may run on; empty where there are more than the system's plain set
+// holds.
+std::vector<int> own_cores() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    std::vector<int> cores;
+    if (sched_getaffinity(0, sizeof(set), &set) != 0) return cores;
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+        if (CPU_ISSET(core, &set)) cores.push_back(core);
+    return cores;
+}
+
+template <typename T>
+T device_fact(cl_device_id device, cl_device_info what) {
+    T value{};
+    return clGetDeviceInfo(device, what, sizeof(value), &value, nullptr) == CL_SUCCESS ? value
+                                                                                       : T{};
+}
+
+void bind(cl_context context, cl_device_id device) {
+    if ((device_fact<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) == 0 ||
+        (device_fact<cl_device_exec_capabilities>(device, CL_DEVICE_EXECUTION_CAPABILITIES) &
+         CL_EXEC_NATIVE_KERNEL) == 0)
+        return;
+    const std::vector<int> cores = own_cores();
+    const auto units = device_fact<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
+    // One core has nothing to choose; with cores to spare the system finds idle ones.
+    if (units < 2 || cores.size() != units) return;
+
+    Meeting meeting(cores);
+    Meeting* self = &meeting;
+    std::vector<cl_command_queue> queues;  // one queue would run them one after the other
+    for (cl_uint i = 0; i < units; ++i) {
+        queues.push_back(cl_make_queue(context, device, 0));
+        const cl_command_queue queue = queues.back();
+        if (clEnqueueNativeKernel(queue, Meeting::attend, &self, sizeof(self), 0, nullptr, nullptr,
+                                  0, nullptr, nullptr) != CL_SUCCESS)
+            break;
+        clFlush(queue);
+    }
+    for (const cl_command_queue queue : queues) {
+        clFinish(queue);
+        clReleaseCommandQueue(queue);
+    }
+    log(LogLevel::info,
+        cat(meeting.bound(), " of the runtime's ", units, " threads have got a core of their own"));
+}
+
+}  // namespace
+
+void bind_runtime_threads(cl_context context, cl_device_id device) noexcept {
+    static std::mutex mutex;
+    static std::set<cl_device_id> seen;
+    try {
+        if (env("DLPRIM_AFFINITY") == "0") return;
+        const std::lock_guard lock(mutex);
+        if (seen.insert(device).second) bind(context, device);
+    } catch (const std::exception&) {
+        // Without it things are slower, no more.
+    }
+}
+
+#else
+
+void bind_runtime_threads(cl_context, cl_device_id) noexcept {}
+
+#endif
+
+}  // namespace dlprim
