@@ -15,7 +15,7 @@
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped.
 //
-// Inputs: V, P, O; ROWS, COLUMNS (2 or 4), SPAN_H = ROWS + 2, SPAN_W = COLUMNS + 2; the epilogue (src/engine/epilogue.hpp).
+// Inputs: V, P, O; ROWS, COLUMNS (2, 4 or 6), SPAN_H = ROWS + 2, SPAN_W = COLUMNS + 2; the epilogue (src/engine/epilogue.hpp).
 // Local memory: none. Weights: see blocked_winograd_pack.cl.
 #include "common/vectors.clh"
 #define VALUE VEC

@@ -25,6 +25,8 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
         {"images of bfloat16", 2, 5, 6, 1, 5, 8, {1}, false, DType::bf16},
         {"images of half, odd", 1, 3, 4, 1, 6, 5, {1}, false, DType::f16},
         {"pads beyond the kernel", 1, 4, 4, 1, 8, 9, {3, 4, 3, 5}, false},
+        {"whole tiles and tiles cut on two sides", 1, 16, 16, 1, 12, 17, {1}, false},
+        {"a pixel beyond the tiles", 2, 17, 8, 1, 19, 13, {0, 2, 2, 0}, false},
         {"one pixel", 2, 5, 7, 1, 1, 1, {1}, false},
         {"many channels", 1, 512, 8, 1, 7, 7, {1}, false},
     };
