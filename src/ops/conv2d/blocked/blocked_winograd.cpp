@@ -70,22 +70,23 @@ void settle(const Traits& device, Plan& plan) {
     const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
     const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
     const auto slabs_here = static_cast<double>(slabs);
-    // A tile's points lie far apart: writing and reading 64 of them takes longer, each, than 36.
-    const double point = points > 36 ? 58 : 42;
+    // A tile's points lie far apart: writing and reading 64 of them takes longer, each, than 36,
+    // and so do weights from memory.
+    const bool many = points > 36;
+    const double point = many ? 58 : 42;
     double task =
         lane * lanes * 4 * v / flops + transforms * point * static_cast<double>(points) * v / flops;
     // What does not stay in the second-level cache, which is small on processors without AVX-512,
     // comes from the third, or from memory.
     const double cache = v >= 16 ? 1 << 20 : 1 << 19;
     const double third_rate = v >= 16 ? 5 : 2.6;
-    constexpr double third = 4 << 20, beyond = 16 << 20, far_beyond = 48 << 20;
+    constexpr double third = 4 << 20, beyond = 16 << 20;
     const double all_weights = weights * static_cast<double>(plan.slabs);
     if (all_weights + v_bytes + m_bytes > cache)
         task += weights * slabs_here /
-                (bytes * (all_weights > far_beyond ? 0.6
-                          : all_weights > beyond   ? 0.85
-                          : all_weights > third    ? 1.3
-                                                   : third_rate));
+                (bytes * (all_weights > beyond  ? (many ? 0.6 : 0.85)
+                          : all_weights > third ? 1.3
+                                                : third_rate));
     if (v_bytes + m_bytes > cache) task += v_bytes * (slabs_here + 2) / (bytes * 2.6);
     plan.seconds = task * static_cast<double>(ceil_div(plan.tasks, cores));
 }
