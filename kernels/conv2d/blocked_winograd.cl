@@ -15,7 +15,7 @@
 //
 // Serves the gradient of the data as well: dy in place of x, weights flipped.
 //
-// Inputs: V, P, O; ROWS, COLUMNS (2 or 4), SPAN_H = ROWS + 2, SPAN_W = COLUMNS + 2; the epilogue (src/engine/epilogue.hpp).
+// Inputs: V, P, O; ROWS, COLUMNS (2, 4 or 6), SPAN_H = ROWS + 2, SPAN_W = COLUMNS + 2; the epilogue (src/engine/epilogue.hpp).
 // Local memory: none. Weights: see blocked_winograd_pack.cl.
 #include "common/vectors.clh"
 #define VALUE VEC
@@ -39,12 +39,9 @@
 #define RUN (64 / V)
 
 // Tiles: columns to t[point row][column], then rows of t to v.
-#define INSIDE(i, c) d[i] = READ(from + ((i) * x_w + (c)) * V);
-#define AT_EDGE(i, c)                                                                                              \
-    d[i] = h0 + i >= 0 && h0 + i < x_h && w0 + (c) >= 0 && w0 + (c) < x_w ? READ(from + ((long)(i) * x_w + (c)) * V) \
-                                                                          : (VEC)(0.0f);
+#define LOAD(i, c) d[i] = READ(from + (i) * stride + (c) * V);
 #define KEEP(i, c) t[(i) * SPAN_W + (c)] = f[i];
-#define COLUMN(c, LOAD) { VEC d[SPAN_H]; REPEAT_B(SPAN_H, LOAD, c) WINOGRAD_INPUT(ROWS, d, 0, 1) REPEAT_B(SPAN_H, KEEP, c) }
+#define COLUMN(c, _) { VEC d[SPAN_H]; REPEAT_B(SPAN_H, LOAD, c) WINOGRAD_INPUT(ROWS, d, 0, 1) REPEAT_B(SPAN_H, KEEP, c) }
 #define WRITE(c, i) AT(v_to + (ulong)((i) * SPAN_W + (c)) * v_row) = f[c];
 #define ROW(i, _) { WINOGRAD_INPUT(COLUMNS, t, (i) * SPAN_W, 1) REPEAT_B(SPAN_W, WRITE, i) }
 
@@ -83,11 +80,18 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     global const float* from = x + (((long)(row / tile_rows) * in_blocks + c) * x_h + h0) * x_w * V + (long)w0 * V;
                     global float* const v_to = v + (((ulong)(tile / P) * in_blocks + c) * P + tile % P) * V;
                     VEC t[POINTS];
-                    if (h0 >= 0 && w0 >= 0 && h0 + SPAN_H <= x_h && w0 + SPAN_W <= x_w) {
-                        REPEAT_A(SPAN_W, COLUMN, INSIDE)
-                    } else {
-                        REPEAT_A(SPAN_W, COLUMN, AT_EDGE)
+                    int stride = x_w * V;
+                    if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
+                        // A tile at an edge, with zeros about it, goes to m, where nothing is wanted any more.
+                        for (int i = 0; i < SPAN_H; i++)
+                            for (int j = 0; j < SPAN_W; j++) {
+                                const int inside = h0 + i >= 0 && h0 + i < x_h && w0 + j >= 0 && w0 + j < x_w;
+                                AT(m + (i * SPAN_W + j) * V) = inside ? READ(from + (long)i * stride + j * V) : (VEC)(0.0f);
+                            }
+                        from = m;
+                        stride = SPAN_W * V;
                     }
+                    REPEAT_A(SPAN_W, COLUMN, 0)
                     REPEAT_A(SPAN_H, ROW, 0)
                 }
         }

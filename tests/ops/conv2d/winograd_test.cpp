@@ -25,6 +25,8 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
         {"images of bfloat16", 2, 5, 6, 1, 5, 8, {1}, false, DType::bf16},
         {"images of half, odd", 1, 3, 4, 1, 6, 5, {1}, false, DType::f16},
         {"pads beyond the kernel", 1, 4, 4, 1, 8, 9, {3, 4, 3, 5}, false},
+        {"whole tiles and tiles cut on two sides", 1, 16, 16, 1, 12, 17, {1}, false},
+        {"a pixel beyond the tiles", 2, 17, 8, 1, 19, 13, {0, 2, 2, 0}, false},
         {"one pixel", 2, 5, 7, 1, 1, 1, {1}, false},
         {"many channels", 1, 512, 8, 1, 7, 7, {1}, false},
     };
@@ -42,8 +44,13 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
             problem->inputs[0].dtype = problem->outputs[0].dtype = c.dtype;
         for (const Context& context : devices) {
             const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
-            for (const Phase phase : {Phase::inference, Phase::training}) {
+            // In inference of tf32 there are tiles of 6x6, which are held to float's bounds, too.
+            const std::pair<Phase, Precision> ways[] = {{Phase::inference, Precision::fp32},
+                                                        {Phase::training, Precision::fp32},
+                                                        {Phase::inference, Precision::tf32}};
+            for (const auto& [phase, precision] : ways) {
                 forward.phase = phase;
+                forward.precision = precision;
                 check(context, forward, {upload(context, e.x, c.dtype), weight, bias}, e.y.data,
                       c.all_tunings, "winograd");
             }

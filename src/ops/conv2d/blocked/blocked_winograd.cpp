@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolutions of stride 1
-// and their data gradients on CPUs by Winograd's F(4x4, 3x3), or F(4x2, 3x3), which rounds less
-// (kernels/conv2d/blocked_winograd.cl).
+// and their data gradients on CPUs by Winograd's F(4x4, 3x3), F(6x6, 3x3), which multiplies less,
+// or F(4x2, 3x3), which rounds less (kernels/conv2d/blocked_winograd.cl).
+//
+// F(6x6) errs by more than float's products may (docs/architecture.md), so it is for inference of
+// precision tf32 alone. The size of a tile decides how weights are packed: where there is a choice
+// of two, each is a layout of the engine's.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -22,6 +26,8 @@ struct Size {
     std::int64_t span_w() const { return columns + 2; }
     std::int64_t points() const { return span_h() * span_w(); }
 };
+
+constexpr std::string_view tag = "conv2d.blocked_winograd:";
 
 // How a problem is cut up: see the kernel.
 struct Plan {
@@ -65,8 +71,12 @@ void settle(const Traits& device, Plan& plan) {
     const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
     const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
     const auto slabs_here = static_cast<double>(slabs);
+    // A tile's points lie far apart: writing and reading 64 of them takes longer, each, than 36,
+    // and so do weights from memory.
+    const bool many = points > 36;
+    const double point = many ? 58 : 42;
     double task =
-        lane * lanes * 4 * v / flops + transforms * 42 * static_cast<double>(points) * v / flops;
+        lane * lanes * 4 * v / flops + transforms * point * static_cast<double>(points) * v / flops;
     // What does not stay in the second-level cache, which is small on processors without AVX-512,
     // comes from the third, or from memory.
     const double cache = v >= 16 ? 1 << 20 : 1 << 19;
@@ -75,7 +85,7 @@ void settle(const Traits& device, Plan& plan) {
     const double all_weights = weights * static_cast<double>(plan.slabs);
     if (all_weights + v_bytes + m_bytes > cache)
         task += weights * slabs_here /
-                (bytes * (all_weights > beyond  ? 0.85
+                (bytes * (all_weights > beyond  ? (many ? 0.6 : 0.85)
                           : all_weights > third ? 1.3
                                                 : third_rate));
     if (v_bytes + m_bytes > cache) task += v_bytes * (slabs_here + 2) / (bytes * 2.6);
@@ -125,6 +135,9 @@ class BlockedWinograd : public Engine {
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
+    bool computes_in(Precision precision) const override {
+        return precision == Precision::fp32 || (!backward_ && precision == Precision::tf32);
+    }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl",
                 "common/prefetch.clh",        "common/vectors.clh",
@@ -145,19 +158,21 @@ class BlockedWinograd : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         const int v = device.vector_width;
         const DenseJob job = job_of(problem);
-        const Size size = size_of(problem);
-        const Plan plan = plan_of(device, job, size);
-        LayoutChoice choice;
-        choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
-        const std::int64_t bytes =
-            4 * size.points() * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
-        choice.inputs[1] =
-            Layout::packed(cat("conv2d.blocked_winograd:", size.rows, 'x', size.columns, ',', v,
-                               'o', plan.tile.blocks, backward_ ? "b" : "f"),
-                           static_cast<std::uint64_t>(bytes));
-        if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
-        choice.outputs.assign(1, Layout::blocked(v));
-        return {choice};
+        std::vector<LayoutChoice> choices;
+        for (const Size size : sizes_of(problem)) {
+            const Plan plan = plan_of(device, job, size);
+            LayoutChoice choice;
+            choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
+            const std::int64_t bytes =
+                4 * size.points() * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
+            choice.inputs[1] = Layout::packed(cat(tag, size.rows, 'x', size.columns, ',', v, 'o',
+                                                  plan.tile.blocks, backward_ ? "b" : "f"),
+                                              static_cast<std::uint64_t>(bytes));
+            if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
+            choice.outputs.assign(1, Layout::blocked(v));
+            choices.push_back(std::move(choice));
+        }
+        return choices;
     }
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
@@ -249,10 +264,22 @@ class BlockedWinograd : public Engine {
         return define("ROWS", size.rows) + define("COLUMNS", size.columns) +
                define("SPAN_H", size.span_h()) + define("SPAN_W", size.span_w());
     }
+    // The sizes of tile to choose from. Batch norms amplify what forward layers round: in training
+    // a net as deep as inception_v3 would leave its bounds with the larger tiles.
+    std::vector<Size> sizes_of(const Problem& problem) const {
+        if (backward_) return {{4, 4}};
+        if (problem.phase == Phase::training) return {{4, 2}};
+        if (problem.precision == Precision::fp32) return {{4, 4}};
+        return {{4, 4}, {6, 6}};
+    }
+
+    // The one that the problem's layout says.
     Size size_of(const Problem& problem) const {
-        // Batch norms amplify what forward layers round: in training a net as deep as inception_v3
-        // would leave its bounds with the larger tile.
-        return !backward_ && problem.phase == Phase::training ? Size{4, 2} : Size{4, 4};
+        const std::vector<Size> sizes = sizes_of(problem);
+        const std::string& name = problem.inputs[1].layout.tag;
+        for (const Size& size : sizes)
+            if (name.starts_with(cat(tag, size.rows, 'x', size.columns, ','))) return size;
+        return sizes.front();
     }
 
     bool backward_;
