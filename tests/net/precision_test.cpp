@@ -66,7 +66,7 @@ std::map<Precision, int> products(const Traits& device, const Graph& graph,
 
 Traits with_wgmma(bool has) {
     Traits traits = Context("cpu").traits();
-    traits.host = false;
+    traits.host = traits.wide_vectors = false;
     traits.wgmma = has;
     return traits;
 }
@@ -110,6 +110,17 @@ TEST_CASE("without a way for it problems are those of fp32", "[precision]") {
     const Graph graph = graph_of(GENERATE(Precision::tf32, Precision::fp16, Precision::bf16), true);
     for (const Node& node : graph.nodes)
         CHECK(problem_of(with_wgmma(false), graph, node, {}).precision == Precision::fp32);
+}
+
+TEST_CASE("of tf32, processors have a way for 3x3 kernels alone", "[precision]") {
+    Traits device = with_wgmma(false);
+    device.wide_vectors = true;
+    device.vector_width = 8;
+    const Graph graph = graph_of(Precision::tf32, false);
+    using Counts = std::map<Precision, int>;
+    CHECK(products(device, graph, "first") == Counts{{Precision::tf32, 1}});
+    CHECK(products(device, graph, "second") == Counts{{Precision::fp32, 1}});
+    CHECK(products(device, graph, "third") == Counts{{Precision::fp32, 1}});
 }
 
 TEST_CASE("weights packed for one precision are not those of another", "[precision]") {
