@@ -12,12 +12,11 @@
 // state: tickets drawn, tickets done and work-items that have left, each on a line of its own, zero before and after.
 // table: ROW ints a call: first ticket, last ticket + 1, work-items, those along the first two dimensions, function,
 // arguments (the number of a buffer; two ints for 64 bits).
-// Inputs, written before and into this text: the functions, ROW, CHAIN_CASES, and the words CHAIN_BUFFERS, CHAIN_LIST.
+// Inputs, written before and into this text: the functions, ROW, MOST_WAITS, CHAIN_CASES, and the words CHAIN_BUFFERS, CHAIN_LIST.
 // Local memory: none.
 #define DRAWN 0
 #define DONE 32
 #define LEFT 64
-#define MOST_WAITS 4000000  // some 2 ms
 #define NOW(counter) (*(volatile global int*)(state + (counter)))
 
 long chain_long(global const int* words) {

@@ -20,6 +20,9 @@ constexpr std::size_t head_words = 6;  // of a row, before the arguments
 constexpr double seconds_a_launch = 3e-3;
 constexpr int tickets_a_core = 16;      // of a call: a drawn ticket costs some 0.1 us
 constexpr std::size_t most_slots = 96;  // parameters take 1024 bytes at least
+// How often a work-item looks before it leaves: 2 ms, in which a thread that was interrupted has
+// come back, or 0.1 ms where the one that it waits for may be waiting for its core.
+constexpr int most_waits_bound = 4'000'000, most_waits_shared = 200'000;
 
 }  // namespace
 
@@ -127,7 +130,8 @@ Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
     put("CHAIN_BUFFERS", parameters);
     text = cat(
         "#define get_global_id(d) ((size_t)((d) == 0 ? chain_i : (d) == 1 ? chain_j : chain_k))\n",
-        functions_, "#undef get_global_id\n#define ROW ", row, '\n', text);
+        functions_, "#undef get_global_id\n#define ROW ", row, "\n#define MOST_WAITS ",
+        context.traits().own_cores ? most_waits_bound : most_waits_shared, '\n', text);
     program_ = context.build({"exec/chain.cl", text, ""});
     kernel_ = program_->kernel("chain");
     const std::uint32_t zero = 0;

@@ -6,8 +6,8 @@
 
 #include <dlprim/log.hpp>
 
+#include <map>
 #include <mutex>
-#include <set>
 #include <vector>
 
 #ifdef __linux__
@@ -83,52 +83,76 @@ T device_fact(cl_device_id device, cl_device_info what) {
                                                                                        : T{};
 }
 
-void bind(cl_context context, cl_device_id device) {
+// Waits for all that was enqueued.
+class Queues {
+  public:
+    cl_command_queue add(cl_context context, cl_device_id device) {
+        all_.reserve(all_.size() + 1);
+        all_.push_back(cl_make_queue(context, device, 0));
+        return all_.back();
+    }
+    Queues() = default;
+    Queues(const Queues&) = delete;
+    Queues& operator=(const Queues&) = delete;
+    ~Queues() {
+        for (const cl_command_queue queue : all_) {
+            clFinish(queue);
+            clReleaseCommandQueue(queue);
+        }
+    }
+
+  private:
+    std::vector<cl_command_queue> all_;
+};
+
+bool bind(cl_context context, cl_device_id device) {
     if ((device_fact<cl_device_type>(device, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) == 0 ||
         (device_fact<cl_device_exec_capabilities>(device, CL_DEVICE_EXECUTION_CAPABILITIES) &
          CL_EXEC_NATIVE_KERNEL) == 0)
-        return;
+        return false;
     const std::vector<int> cores = own_cores();
     const auto units = device_fact<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
     // One core has nothing to choose; with cores to spare the system finds idle ones.
-    if (units < 2 || cores.size() != units) return;
+    if (units < 2 || cores.size() != units) return false;
 
     Meeting meeting(cores);
     Meeting* self = &meeting;
-    std::vector<cl_command_queue> queues;  // one queue would run them one after the other
-    for (cl_uint i = 0; i < units; ++i) {
-        queues.push_back(cl_make_queue(context, device, 0));
-        const cl_command_queue queue = queues.back();
-        if (clEnqueueNativeKernel(queue, Meeting::attend, &self, sizeof(self), 0, nullptr, nullptr,
-                                  0, nullptr, nullptr) != CL_SUCCESS)
-            break;
-        clFlush(queue);
-    }
-    for (const cl_command_queue queue : queues) {
-        clFinish(queue);
-        clReleaseCommandQueue(queue);
+    {
+        Queues queues;  // one queue would run them one after the other
+        for (cl_uint i = 0; i < units; ++i) {
+            const cl_command_queue queue = queues.add(context, device);
+            cl_check(clEnqueueNativeKernel(queue, Meeting::attend, &self, sizeof(self), 0, nullptr,
+                                           nullptr, 0, nullptr, nullptr),
+                     "running a native kernel");
+            clFlush(queue);
+        }
     }
     log(LogLevel::info,
         cat(meeting.bound(), " of the runtime's ", units, " threads have got a core of their own"));
+    return meeting.bound() == units;
 }
 
 }  // namespace
 
-void bind_runtime_threads(cl_context context, cl_device_id device) noexcept {
+bool bind_runtime_threads(cl_context context, cl_device_id device) noexcept {
     static std::mutex mutex;
-    static std::set<cl_device_id> seen;
+    static std::map<cl_device_id, bool> bound;
     try {
-        if (env("DLPRIM_AFFINITY") == "0") return;
+        if (env("DLPRIM_AFFINITY") == "0") return false;
         const std::lock_guard lock(mutex);
-        if (seen.insert(device).second) bind(context, device);
+        const auto [known, first] = bound.try_emplace(device, false);
+        if (first) known->second = bind(context, device);
+        return known->second;
     } catch (const std::exception&) {
-        // Without it things are slower, no more.
+        return false;  // without it things are slower, no more
     }
 }
 
 #else
 
-void bind_runtime_threads(cl_context, cl_device_id) noexcept {}
+bool bind_runtime_threads(cl_context, cl_device_id) noexcept {
+    return false;
+}
 
 #endif
 

@@ -152,7 +152,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
         clReleaseContext(context_);
         throw;
     }
-    bind_runtime_threads(context_, device_);
+    traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
     std::call_once(opened, [] { std::atexit(at_exit); });
     const std::lock_guard lock(live().mutex);

@@ -33,7 +33,10 @@ struct Sharing {
 Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
                   std::int64_t slabs, std::int64_t slab_bytes) {
     constexpr std::int64_t cache = 512 * 1024;
-    const std::int64_t wanted = 8 * std::max(1, device.compute_units);
+    // Fewer where each item reads weights that are gone from the cache when the next one wants
+    // them.
+    const std::int64_t wanted =
+        (slab_bytes > cache / 2 ? 2 : 8) * std::max(1, device.compute_units);
     const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
     const std::int64_t columns = job.kernel_w <= 1 ? 1 : job.stride_w;
     const std::int64_t tile_bytes = 4 * job.group_in * tile.pixels * columns *
