@@ -29,9 +29,13 @@ class Meeting {
   public:
     Meeting(std::vector<int> cores) : cores_(std::move(cores)), caller_(gettid()) {}
 
-    /// What a native kernel does; `self` in `argument`.
-    static void CL_CALLBACK attend(void* argument) {
-        (*static_cast<Meeting**>(argument))->attend();
+    struct Invitation {  // runtimes copy it
+        Meeting* meeting;
+    };
+
+    /// What a native kernel does.
+    static void CL_CALLBACK attend(void* invitation) {
+        static_cast<Invitation*>(invitation)->meeting->attend();
     }
 
     std::size_t bound() const { return bound_; }
@@ -116,13 +120,13 @@ bool bind(cl_context context, cl_device_id device) {
     if (units < 2 || cores.size() != units) return false;
 
     Meeting meeting(cores);
-    Meeting* self = &meeting;
+    Meeting::Invitation invitation{&meeting};
     {
         Queues queues;  // one queue would run them one after the other
         for (cl_uint i = 0; i < units; ++i) {
             const cl_command_queue queue = queues.add(context, device);
-            cl_check(clEnqueueNativeKernel(queue, Meeting::attend, &self, sizeof(self), 0, nullptr,
-                                           nullptr, 0, nullptr, nullptr),
+            cl_check(clEnqueueNativeKernel(queue, Meeting::attend, &invitation, sizeof(invitation),
+                                           0, nullptr, nullptr, 0, nullptr, nullptr),
                      "running a native kernel");
             clFlush(queue);
         }
