@@ -159,12 +159,24 @@ void check(const Context& context, const Case& test, unsigned seed) {
             for (std::size_t k = 0; k < laid.outputs.size(); ++k)
                 laid.outputs[k].layout = layouts.outputs[k];
             const std::string shown = laid.inputs.empty() ? "nchw" : laid.inputs[0].layout.str();
-            for (int vector = 0; vector < (context.traits().host ? 1 : 2); ++vector) {
+            // Vectors, and work-groups as large as they may be and small ones, which cut reductions
+            // in more parts.
+            const std::vector<Tuning> ways =
+                context.traits().host
+                    ? std::vector<Tuning>{{}}
+                    : std::vector<Tuning>{
+                          {{"vector", 0}}, {{"vector", 0}, {"group", 64}}, {{"vector", 1}}};
+            for (const Tuning& tuning : ways) {
+                const bool vector = !tuning.empty() && tuning.at("vector") == 1;
                 // What the planner asks for, always; the rest by turns.
-                const bool usual = (vector == 1) == context.traits().wide_vectors &&
+                const bool usual = vector == context.traits().wide_vectors &&
+                                   tuning.count("group") == 0 &&
                                    (laid.inputs.empty() || laid.inputs[0].layout.is_plain());
                 const bool reduces = test.code.find('[') != std::string::npos;
-                if (!usual && !turns.take(shown + (vector ? " vectors" : " groups") +
+                if (!usual && !turns.take(shown +
+                                              (vector                  ? " vectors"
+                                               : tuning.count("group") ? " small groups"
+                                                                       : " groups") +
                                               (reduces ? " reduction" : ""),
                                           context))
                     continue;
@@ -172,7 +184,6 @@ void check(const Context& context, const Case& test, unsigned seed) {
                                << ", layout " << shown << ", vector " << vector);
                 for (const In& in : test.inputs)
                     UNSCOPED_INFO("shape " << in.shape.str() << " " << name_of(in.dtype));
-                const Tuning tuning{{"vector", vector}};
                 auto launch = engine->build(context.impl(), laid, tuning);
                 std::vector<Tensor> tensors;
                 for (std::size_t i = 0; i < laid.inputs.size(); ++i)

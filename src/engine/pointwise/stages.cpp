@@ -132,16 +132,8 @@ std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& devic
     return most;
 }
 
-int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style style) {
-    int launches = 0;
-    for (const Job& job : jobs)
-        launches += job.reduces() && generate(job, device, style, 0, false).parts > 1 ? 2 : 1;
-    return launches;
-}
-
 void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
-                Style style, int workspace) {
-    const Traits& device = context.traits();
+                const Traits& device, Style style, int workspace) {
     for (const Job& job : jobs) {
         bool nothing = true;
         for (const JobOutput& out : job.outputs)

@@ -9,10 +9,9 @@ namespace dlprim::pointwise {
 
 /// Bytes of workspace; jobs run one after another and share it.
 std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& device, Style style);
-/// Number of kernel launches.
-int stages_launches(const std::vector<Job>& jobs, const Traits& device, Style style);
-/// Compiles and adds the kernels of `jobs`; `workspace` is the index of the workspace operand.
+/// Compiles and adds the kernels of `jobs`, cut up for `device`; `workspace` is the index of the
+/// workspace operand.
 void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
-                Style style, int workspace);
+                const Traits& device, Style style, int workspace);
 
 }  // namespace dlprim::pointwise

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 // pointwise.generated: OpenCL kernels written for the program (engine/pointwise/).
 //
-// Tuning: "vector" 1 gives kernels of one work-item with wide vectors (CPUs), 0 work-groups (GPUs).
+// Tuning: "vector" 1 gives kernels of one work-item with wide vectors (CPUs), 0 work-groups (GPUs)
+// of "group" work-items at most; where it is left out, of as many as the generator takes.
 #include "engine/pointwise/stages.hpp"
+#include "engine/work_group.hpp"
 #include "ops/pointwise/operator.hpp"
+
+#include <algorithm>
 
 namespace dlprim::pointwise {
 namespace {
@@ -14,23 +18,39 @@ Style style_of(const Tuning& tuning, const Traits& device) {
     return vector ? Style::vector : Style::group;
 }
 
+// The device as kernels are cut up for it.
+Traits cut_for(const Traits& device, const Tuning& tuning) {
+    Traits traits = device;
+    if (const auto group = tuning.find("group"); group != tuning.end())
+        traits.max_work_group =
+            std::min(device.max_work_group, static_cast<std::uint64_t>(group->second));
+    return traits;
+}
+
 class GeneratedEngine final : public PointwiseEngine {
   public:
     std::string_view name() const override { return "pointwise.generated"; }
     bool on_host() const override { return false; }
 
     Tuning default_tuning(const Traits& device, const Problem&) const override {
-        return {{"vector", device.wide_vectors ? 1 : 0}};
+        if (device.wide_vectors) return {{"vector", 1}};
+        return {{"vector", 0}, {"group", usual_group(device)}};
+    }
+    TuneSpace tune_space(const Traits& device, const Problem&) const override {
+        if (device.wide_vectors) return {};
+        return {{"group", group_sizes(device)}};
     }
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning& tuning) const override {
-        return stages_workspace(make_jobs(problem, device.fp64), device, style_of(tuning, device));
+        return stages_workspace(make_jobs(problem, device.fp64), cut_for(device, tuning),
+                                style_of(tuning, device));
     }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Traits& device = context.traits();
         auto launch = std::make_unique<KernelLaunch>();
-        add_stages(*launch, context, make_jobs(problem, device.fp64), style_of(tuning, device),
+        add_stages(*launch, context, make_jobs(problem, device.fp64), cut_for(device, tuning),
+                   style_of(tuning, device),
                    static_cast<int>(problem.inputs.size() + problem.outputs.size()));
         return launch;
     }

@@ -21,16 +21,22 @@ class Backward : public Engine {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return pooling2d::seconds(device, problem);
     }
+    Tuning default_tuning(const Traits& device, const Problem&) const override {
+        return pooling2d::default_tuning(device);
+    }
+    TuneSpace tune_space(const Traits& device, const Problem&) const override {
+        return pooling2d::tune_space(device);
+    }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
-                                  const Tuning&) const override {
+                                  const Tuning& tuning) const override {
         const bool indices = problem.inputs.size() == 2;
         const int dx = indices ? 2 : 1;
         pooling2d::KernelShape shape(context.traits(), problem, problem.outputs[0],
                                      problem.inputs[0]);
         auto launch = std::make_unique<KernelLaunch>();
         if (shape.outer == 0) return launch;
-        KernelCall call =
-            shape.call(context, "pooling2d/backward.cl", "pool_backward", shape.input.shape, "");
+        KernelCall call = shape.call(context, "pooling2d/backward.cl", "pool_backward",
+                                     shape.input.shape, "", tuning);
         call.tensor("dy", 0, size_of(problem.inputs[0].dtype))
             .tensor("dx", dx, size_of(problem.outputs[0].dtype));
         call.tensor("idx", indices ? 1 : 0, size_of(problem.inputs[indices ? 1 : 0].dtype));

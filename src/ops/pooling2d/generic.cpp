@@ -21,15 +21,21 @@ class Generic : public Engine {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return pooling2d::seconds(device, problem);
     }
+    Tuning default_tuning(const Traits& device, const Problem&) const override {
+        return pooling2d::default_tuning(device);
+    }
+    TuneSpace tune_space(const Traits& device, const Problem&) const override {
+        return pooling2d::tune_space(device);
+    }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
-                                  const Tuning&) const override {
+                                  const Tuning& tuning) const override {
         const bool indices = problem.outputs.size() == 2;
         pooling2d::KernelShape shape(context.traits(), problem, problem.inputs[0],
                                      problem.outputs[0]);
         auto launch = std::make_unique<KernelLaunch>();
         if (shape.outer == 0) return launch;
         KernelCall call = shape.call(context, "pooling2d/generic.cl", "pool", shape.output.shape,
-                                     indices ? " -DINDEX=1" : " -DINDEX=0");
+                                     indices ? " -DINDEX=1" : " -DINDEX=0", tuning);
         call.tensor("x", 0, size_of(problem.inputs[0].dtype))
             .tensor("y", 1, size_of(problem.outputs[0].dtype));
         call.tensor("idx", indices ? 2 : 1, size_of(problem.outputs[indices ? 1 : 0].dtype));

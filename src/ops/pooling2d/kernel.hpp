@@ -5,11 +5,22 @@
 
 #include "base/text.hpp"
 #include "engine/storage.hpp"
+#include "engine/work_group.hpp"
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
 
 namespace dlprim::pooling2d {
+
+/// "group": work-items of a work-group, where they are not a row each.
+inline Tuning default_tuning(const Traits& device) {
+    if (device.wide_vectors) return {};
+    return {{"group", usual_group(device)}};
+}
+inline TuneSpace tune_space(const Traits& device) {
+    if (device.wide_vectors) return {};
+    return {{"group", group_sizes(device)}};
+}
 
 struct KernelShape {
     Options options;
@@ -31,7 +42,7 @@ struct KernelShape {
 
     /// The call with all but its tensors set; its work covers the pixels of `shape`.
     KernelCall call(ContextImpl& context, const char* file, const char* kernel, const Shape& shape,
-                    const char* more) const {
+                    const char* more, const Tuning& tuning) const {
         const bool bytes = options.index_type() == DType::u8;
         const auto count =
             static_cast<std::size_t>(outer * shape[2] * (rows ? 1 : shape[3] * lanes));
@@ -48,8 +59,7 @@ struct KernelShape {
                            " -DKERNEL_H=", options.kernel[0], " -DKERNEL_W=", options.kernel[1],
                            " -DSTRIDE_H=", options.stride[0], " -DSTRIDE_W=", options.stride[1]);
         const ProgramSource source{file, kernel_source(file), cat(defines, more)};
-        const auto group = static_cast<std::size_t>(
-            rows ? 1 : std::clamp<std::uint64_t>(context.traits().max_work_group, 1, 256));
+        const auto group = static_cast<std::size_t>(rows ? 1 : tuning.at("group"));
         KernelCall result(context.build(source), kernel,
                           {1, {(count + group - 1) / group * group, 1, 1}, {group, 1, 1}});
         const auto set = [&](const char* name, std::int64_t value) {
