@@ -19,9 +19,10 @@ bool word_char(char c) {
 }
 
 // "-DV=8 -DFLAG" as lines of #define, and the names; false where there is anything else.
+// flush_subnormals is left out: it is of a whole program, and other parts of it may want them.
 bool defines_of(const std::string& options, std::string& lines, std::set<std::string>& names) {
     for (const std::string& option : split(options, ' ')) {
-        if (option.empty()) continue;
+        if (option.empty() || option == flush_subnormals) continue;
         if (option.rfind("-D", 0) != 0) return false;
         const std::size_t equals = option.find('=');
         const std::string name =

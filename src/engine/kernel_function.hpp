@@ -15,7 +15,8 @@ class KernelCall;
 
 /// A kernel's text made a function `name`_`number`, with `(int, int, int)` global ids before its
 /// own parameters; all other names that the text declares or defines are out of the way of other
-/// texts. Nothing where the kernel looks at its work-group, or has options other than -D.
+/// texts. Nothing where the kernel looks at its work-group, or has options other than -D and
+/// flush_subnormals.
 std::optional<std::string> kernel_as_function(const ProgramSource& source, int number);
 
 /// Ints that an argument of this type takes in a table of calls; 0 where it cannot be there.

@@ -85,8 +85,8 @@ class Dot : public MatMulEngine {
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
                 "\n", epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
-        auto program =
-            context.build({"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), ""});
+        auto program = context.build(
+            {"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), flush_subnormals});
         // A work-item takes enough columns to be worth its start, few enough to share the work
         // evenly.
         const std::int64_t row_blocks = ceil_div(g.m, rows);

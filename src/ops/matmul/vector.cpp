@@ -138,8 +138,8 @@ class Vector : public MatMulEngine {
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
                 "\n#define TILES ", most_tiles, "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n",
                 epilogue_defines(problem, g), batch_defines(offsets));
-        auto program =
-            context.build({"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), ""});
+        auto program = context.build(
+            {"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), flush_subnormals});
         NDRange range;
         range.dims = 3;
         range.global = {static_cast<std::size_t>(cut.panels),
