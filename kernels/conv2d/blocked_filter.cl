@@ -49,18 +49,19 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
         const int n = part / chunks, r0 = part % chunks * chunk_rows, r1 = min(r0 + chunk_rows, out_h);
         global const float* x_image = x + ((ulong)n * groups + group) * in_blocks * x_plane;
         global const float* dy_image = dy + ((ulong)n * groups + group) * out_blocks * dy_plane;
-        for (int c = c0; c < c1; c++)
-            for (int tap = 0; tap < taps; tap++) {
-                // Rows and columns of dy whose x at this tap lies inside the image.
-                const int h = tap / kernel_w * dilate_h - pad_h, w = tap % kernel_w * dilate_w - pad_w;
-                const int row0 = max(r0, h < 0 ? (-h + stride_h - 1) / stride_h : 0);
-                const int row1 = h >= x_h ? row0 : min(r1, (x_h - 1 - h) / stride_h + 1);
-                const int col0 = w < 0 ? (-w + stride_w - 1) / stride_w : 0;
-                const int col1 = w >= x_w ? col0 : min(out_w, (x_w - 1 - w) / stride_w + 1);
-                if (row0 >= row1 || col0 >= col1) continue;
-                for (int lane = 0; lane < V; lane += I)
-                    for (int b = b0; b < b1; b += O) {
-                        const ulong dy_next = b + O <= b1 ? dy_plane : 0;
+        // Blocks of dy outermost: theirs are read again and again from the first-level cache.
+        for (int b = b0; b < b1; b += O) {
+            const ulong dy_next = b + O <= b1 ? dy_plane : 0;
+            for (int c = c0; c < c1; c++)
+                for (int tap = 0; tap < taps; tap++) {
+                    // Rows and columns of dy whose x at this tap lies inside the image.
+                    const int h = tap / kernel_w * dilate_h - pad_h, w = tap % kernel_w * dilate_w - pad_w;
+                    const int row0 = max(r0, h < 0 ? (-h + stride_h - 1) / stride_h : 0);
+                    const int row1 = h >= x_h ? row0 : min(r1, (x_h - 1 - h) / stride_h + 1);
+                    const int col0 = w < 0 ? (-w + stride_w - 1) / stride_w : 0;
+                    const int col1 = w >= x_w ? col0 : min(out_w, (x_w - 1 - w) / stride_w + 1);
+                    if (row0 >= row1 || col0 >= col1) continue;
+                    for (int lane = 0; lane < V; lane += I) {
                         REPEAT_A(I, ZERO_I, 0)
                         for (int row = row0; row < row1; row++) {
                             global const float* xp = x_image + c * x_plane +
@@ -72,7 +73,8 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                         global float* to = sums + b * out_step + ((ulong)(c * taps + tap) * V + lane) * V;
                         REPEAT_A(I, ADD_I, 0)
                     }
-            }
+                }
+        }
     }
 }
 

@@ -6,11 +6,13 @@
 
 namespace dlprim::conv2d {
 
-void add_host_engines(EngineRegistry& registry);               ///< host/host.cpp
-void add_blocked_engines(EngineRegistry& registry);            ///< blocked/blocked.cpp
-void add_blocked_first_engine(EngineRegistry& registry);       ///< blocked/blocked_first.cpp
-void add_blocked_winograd_engines(EngineRegistry& registry);   ///< blocked/blocked_winograd.cpp
-void add_blocked_filter_engines(EngineRegistry& registry);     ///< blocked/blocked_filter.cpp
+void add_host_engines(EngineRegistry& registry);              ///< host/host.cpp
+void add_blocked_engines(EngineRegistry& registry);           ///< blocked/blocked.cpp
+void add_blocked_first_engine(EngineRegistry& registry);      ///< blocked/blocked_first.cpp
+void add_blocked_winograd_engines(EngineRegistry& registry);  ///< blocked/blocked_winograd.cpp
+void add_blocked_filter_engines(EngineRegistry& registry);    ///< blocked/blocked_filter.cpp
+void add_blocked_winograd_filter_engine(
+    EngineRegistry& registry);  ///< blocked/blocked_winograd_filter.cpp
 void add_blocked_depthwise_engines(EngineRegistry& registry);  ///< blocked/blocked_depthwise.cpp
 void add_winograd_engines(EngineRegistry& registry);           ///< portable/winograd.cpp
 void add_implicit_gemm_engines(EngineRegistry& registry);      ///< portable/implicit_gemm.cpp

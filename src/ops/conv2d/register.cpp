@@ -18,6 +18,7 @@ void register_conv2d() {
     conv2d::add_blocked_first_engine(engines);
     conv2d::add_blocked_winograd_engines(engines);
     conv2d::add_blocked_engines(engines);
+    conv2d::add_blocked_winograd_filter_engine(engines);
     conv2d::add_blocked_filter_engines(engines);
     conv2d::add_depthwise_engines(engines);
     conv2d::add_wgmma_window_engine(engines);

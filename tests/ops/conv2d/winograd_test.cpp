@@ -59,3 +59,41 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
         }
     }
 }
+
+TEST_CASE("gradients of weights by Winograd's algorithm agree with the oracle") {
+    struct Case {
+        const char* name;
+        std::int64_t n, in, out, h, w;
+        Ints pad;
+    };
+    const Case cases[] = {
+        {"tiles in splits and groups", 2, 9, 20, 61, 70, {1}},
+        {"channels in parts, of which the last is smaller", 1, 150, 310, 6, 9, {1}},
+        {"parts and splits", 3, 70, 140, 30, 21, {1}},
+        {"a smaller part in splits", 1, 520, 16, 40, 36, {1}},
+        {"one block of output channels", 2, 40, 3, 13, 14, {1}},
+        {"one block of input channels", 2, 3, 40, 14, 13, {1}},
+        {"pads that differ", 2, 17, 18, 9, 12, {2, 0, 1, 2}},
+        {"pads beyond the kernel", 1, 16, 16, 8, 9, {3, 4, 3, 5}},
+        {"whole tiles without pads", 1, 16, 32, 14, 18, {0}},
+        {"one pixel", 2, 20, 7, 1, 1, {1}},
+    };
+    for (const Case& c : cases) {
+        INFO(c.name);
+        const Attrs attrs{
+            {"channels_out", c.out}, {"kernel", Ints{3}}, {"pad", c.pad}, {"bias", false}};
+        const Example e(c.name, attrs, Shape{c.n, c.in, c.h, c.w}, 8);
+        const Problem problem = problem_of(backward_filter_type,
+                                           gradient_attrs(e.attrs, "weight_shape", e.weight.shape),
+                                           {e.x.shape, e.y.shape}, e.weight.shape);
+        for (const Context& context : testing::test_devices()) {
+            const Traits& device = context.traits();
+            const Engine* engine =
+                EngineRegistry::instance().find("conv2d_backward_filter.blocked_winograd");
+            REQUIRE(engine != nullptr);
+            CHECK(static_cast<bool>(engine->is_applicable(device, problem)) == device.wide_vectors);
+            check(context, problem, {upload(context, e.x), upload(context, e.dy)}, e.dweight.data,
+                  false, "winograd");
+        }
+    }
+}

@@ -52,8 +52,7 @@ class Blocked : public Engine {
                                   const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
         if (!subsampled(g)) return 0;
-        return static_cast<std::uint64_t>(4 * g.n * ceil_div(g.in, device.vector_width) *
-                                          device.vector_width * g.oh * g.ow);
+        return static_cast<std::uint64_t>(subsample_bytes(device, g));
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
@@ -74,7 +73,7 @@ class Blocked : public Engine {
         std::uint64_t weight = 0;
         const int y = static_cast<int>(problem.inputs.size());
         const bool subsample = subsampled(Geometry::of(problem));
-        if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1);
+        if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1, 0);
         for (const DenseJob& job : jobs(problem)) {
             add_job(*launch, context, problem, job, subsample ? y + 1 : 0, 1, weight, bias, y);
             weight += packed_bytes(context.traits(), job);
@@ -94,40 +93,7 @@ class Blocked : public Engine {
         return {forward_job(subsampled(g) ? without_stride(g) : g)};
     }
 
-    // A 1x1 kernel with a stride leaves out most of x. Copying what it reads takes less time than
-    // it costs to read rows with gaps once for each group of output channels, in tiles that waste
-    // the end of each short row.
-    bool subsampled(const Geometry& g) const {
-        return !backward_ && g.kh == 1 && g.kw == 1 && g.sh * g.sw > 1 && g.pt == 0 && g.pl == 0 &&
-               (g.oh - 1) * g.sh < g.h && (g.ow - 1) * g.sw < g.w && g.group_out() >= 64;
-    }
-
-    static Geometry without_stride(Geometry g) {
-        g.h = g.oh;
-        g.w = g.ow;
-        g.sh = g.sw = 1;
-        return g;
-    }
-
-    static void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g,
-                                int to) {
-        const Traits& device = context.traits();
-        const std::int64_t rows = g.n * ceil_div(g.in, device.vector_width) * g.oh;
-        const std::int64_t rows_per_item =
-            std::max<std::int64_t>(1, rows / (8 * std::max(1, device.compute_units)));
-        const auto program =
-            conv_program(context, "blocked_subsample.cl", define("V", device.vector_width));
-        KernelCall call(program, "subsample", single_items(ceil_div(rows, rows_per_item)));
-        call.tensor("x", 0).tensor("y", to);
-        const std::pair<const char*, std::int64_t> scalars[] = {
-            {"rows", rows},     {"rows_per_item", rows_per_item},
-            {"x_h", g.h},       {"x_w", g.w},
-            {"out_h", g.oh},    {"out_w", g.ow},
-            {"stride_h", g.sh}, {"stride_w", g.sw}};
-        for (const auto& [name, value] : scalars)
-            call.scalar(name, static_cast<std::int32_t>(value));
-        launch.add(std::move(call));
-    }
+    bool subsampled(const Geometry& g) const { return !backward_ && reads_subsample(g); }
 
     bool backward_;
 };

@@ -47,6 +47,18 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y);
 
+/// Whether a 1x1 kernel with a stride leaves out most of x. Copying what it reads takes less time
+/// than it costs to read rows with gaps once for each group of output channels, in tiles that waste
+/// the end of each short row.
+bool reads_subsample(const Geometry& g);
+/// The convolution over the copy.
+Geometry without_stride(Geometry g);
+/// Bytes of the copy.
+std::int64_t subsample_bytes(const Traits& device, const Geometry& g);
+/// The call that copies x, operand 0, to byte `at` of operand `to`.
+void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
+                     std::uint64_t at);
+
 /// How the rows of dy are shared out for a filter gradient: chunks of `rows` rows of an image,
 /// `chunks` an image, summed in `splits` parts.
 struct RowSplit {

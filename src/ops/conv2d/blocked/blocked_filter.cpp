@@ -37,8 +37,8 @@ class BlockedFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl", "common/prefetch.clh", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_filter.cl", "conv2d/blocked_subsample.cl", "common/prefetch.clh",
+                "common/vectors.clh", "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -60,7 +60,7 @@ class BlockedFilter : public Engine {
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {
         const Plan p = plan_of(device, problem);
-        return static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
+        return static_cast<std::uint64_t>(p.split.splits * p.sum_bytes + p.copy_bytes);
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
@@ -82,8 +82,15 @@ class BlockedFilter : public Engine {
         const auto program = conv_program(context, "blocked_filter.cl",
                                           define("V", device.vector_width) +
                                               define("O", p.out_vectors) + define("I", p.in_lanes));
+        auto launch = std::make_unique<KernelLaunch>();
+        const auto copy = static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
+        if (p.copy_bytes > 0) add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
         KernelCall call(program, "filter", single_items(p.split.splits * p.tiles));
-        call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
+        if (p.copy_bytes > 0)
+            call.tensor_at("x", 3, copy);
+        else
+            call.tensor("x", 0);
+        call.tensor("dy", 1).tensor("sums", 3);
         const std::pair<const char*, std::int64_t> scalars[] = {{"splits", p.split.splits},
                                                                 {"groups", g.groups},
                                                                 {"tile_out", p.tile_out},
@@ -119,7 +126,6 @@ class BlockedFilter : public Engine {
         for (const auto& [parameter, value] : sum_scalars)
             sum.scalar(parameter, static_cast<std::int32_t>(value));
         sum.check();
-        auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call)).add(std::move(sum));
         return launch;
     }
@@ -129,13 +135,17 @@ class BlockedFilter : public Engine {
         Geometry g;  // a small image of a 1x1 convolution as one row
         int out_vectors, in_lanes;
         std::int64_t out_blocks, in_blocks, tile_out, tile_in, out_tiles, in_tiles, tiles,
-            sum_bytes;
+            sum_bytes, copy_bytes;  // of a split; of what a 1x1 kernel with a stride reads of x
         RowSplit split;
     };
 
     static Plan plan_of(const Traits& device, const Problem& problem) {
         Plan p{};
         p.g = Geometry::of(problem);
+        if (reads_subsample(p.g)) {
+            p.copy_bytes = subsample_bytes(device, p.g);
+            p.g = without_stride(p.g);
+        }
         if (p.g.pointwise() && p.g.h * p.g.w <= 256) {
             p.g.w = p.g.ow = p.g.h * p.g.w;
             p.g.h = p.g.oh = 1;
@@ -146,8 +156,8 @@ class BlockedFilter : public Engine {
         p.out_vectors = p.out_blocks > 1 ? 2 : 1;
         p.in_lanes = p.out_vectors > 1 && v > 4 ? v / 2 : v;
         const std::int64_t taps = p.g.kh * p.g.kw;
-        p.tile_out = std::min<std::int64_t>(p.out_blocks, 4);
-        p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 4 : 1);
+        p.tile_out = std::min<std::int64_t>(p.out_blocks, taps == 1 ? 8 : 4);
+        p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 8 : 1);
         p.out_tiles = ceil_div(p.out_blocks, p.tile_out);
         p.in_tiles = ceil_div(p.in_blocks, p.tile_in);
         p.tiles = p.g.groups * p.out_tiles * p.in_tiles;

@@ -262,4 +262,40 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     launch.add(std::move(call));
 }
 
+bool reads_subsample(const Geometry& g) {
+    return g.kh == 1 && g.kw == 1 && g.sh * g.sw > 1 && g.pt == 0 && g.pl == 0 &&
+           (g.oh - 1) * g.sh < g.h && (g.ow - 1) * g.sw < g.w && g.group_out() >= 64;
+}
+
+Geometry without_stride(Geometry g) {
+    g.h = g.oh;
+    g.w = g.ow;
+    g.sh = g.sw = 1;
+    return g;
+}
+
+std::int64_t subsample_bytes(const Traits& device, const Geometry& g) {
+    const std::int64_t v = device.vector_width;
+    return 4 * g.n * ceil_div(g.in, v) * v * g.oh * g.ow;
+}
+
+void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
+                     std::uint64_t at) {
+    const Traits& device = context.traits();
+    const std::int64_t rows = g.n * ceil_div(g.in, device.vector_width) * g.oh;
+    const std::int64_t rows_per_item =
+        std::max<std::int64_t>(1, rows / (8 * std::max(1, device.compute_units)));
+    const auto program =
+        conv_program(context, "blocked_subsample.cl", define("V", device.vector_width));
+    KernelCall call(program, "subsample", single_items(ceil_div(rows, rows_per_item)));
+    call.tensor("x", 0).tensor_at("y", to, at);
+    const std::pair<const char*, std::int64_t> scalars[] = {
+        {"rows", rows},     {"rows_per_item", rows_per_item},
+        {"x_h", g.h},       {"x_w", g.w},
+        {"out_h", g.oh},    {"out_w", g.ow},
+        {"stride_h", g.sh}, {"stride_w", g.sw}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    launch.add(std::move(call));
+}
+
 }  // namespace dlprim::conv2d

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// Gradient of the weights of 3x3 convolutions of stride 1, for CPUs over blocked x and dy [N, C/V, H, W, V], by the
+// transpose of Winograd's F(4x4, 3x3) (common/winograd.clh): one work-item, wide vectors.
+//
+// A tile is 4x4 pixels of dy and the 6x6 of x that they were made from. A work-item takes tasks one by one; a task is a
+// part of the weights, `tile_out` x `tile_in` blocks, and every `splits`-th part of the tiles. By groups of `group_tiles`
+// tiles it makes, in its part of `scratch`,
+//
+//     u [point][out block][tile][V]      the tiles of dy transformed
+//     v [point][in block][tile][V]       the tiles of x transformed
+//     m [point][out block][in lane][V]   += u * splat(v) over the group's tiles, for each of the 36 points: O blocks of
+//                                        output channels by I lanes of input channels in registers
+//
+// and transforms m into weights at last: where there are several splits, winograd_filter_sum does so. Rows of u, v and m
+// are an odd number of vectors long, so that the places of a tile do not share a set of the cache. A group's sums are
+// taken by themselves: the error of a sum grows with its length.
+//
+// Inputs: V, O, I (a divisor of V). Local memory: none.
+#include "common/vectors.clh"
+#define VALUE VEC
+#include "common/winograd.clh"
+
+#define SPAN 6
+#define POINTS (SPAN * SPAN)
+
+// Tiles of x: columns to t[point row][column], then rows of t to v.
+#define LOAD(i, c) d[i] = READ(from + (i) * stride + (c) * V);
+#define KEEP(i, c) t[(i) * SPAN + (c)] = f[i];
+#define WRITE(c, i) AT(to + (ulong)((i) * SPAN + (c)) * row_step) = f[c];
+#define COLUMN(c, _) { VEC d[6]; REPEAT_B(6, LOAD, c) WINOGRAD_INPUT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
+#define ROW(i, _) { WINOGRAD_INPUT(4, t, (i) * SPAN, 1) REPEAT_B(6, WRITE, i) }
+// Tiles of dy likewise: columns to t[point row][column of 4].
+#define DY_COLUMN(c, _) { VEC d[4]; REPEAT_B(4, LOAD, c) WINOGRAD_GRADIENT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
+#define DY_ROW(i, _) { WINOGRAD_GRADIENT(4, t, (i) * SPAN, 1) REPEAT_B(6, WRITE, i) }
+
+// Products.
+#define ZERO_O(o, i) VEC acc_##o##_##i = (VEC)(0.0f);
+#define ZERO_I(i, _) REPEAT_B(O, ZERO_O, i)
+#define DY_O(o, _) const VEC dy_##o = READ(up + (o) * u_next);
+#define FMA_O(o, i) acc_##o##_##i = fma(dy_##o, s, acc_##o##_##i);
+#define FMA_I(i, _) { const VEC s = (VEC)(vp[i]); REPEAT_B(O, FMA_O, i) }
+#define STORE_O(o, i) if (b + o < outs) AT(to + (o) * m_next + (i) * V) = acc_##o##_##i;
+#define STORE_I(i, _) REPEAT_B(O, STORE_O, i)
+#define ADD_O(o, i) acc_##o##_##i += READ(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
+#define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
+
+// Sums: columns to t[tap row][column], then rows of t to taps.
+#define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN + (c)) * m_row, split_step, splits);
+#define SUM_COLUMN(c, _) { VEC d[6]; REPEAT_B(6, SUM_LOAD, c) WINOGRAD_TAPS(4, d, 0, 1) REPEAT_B(3, KEEP, c) }
+#define TAP(j, i) taps[(i) * 3 + (j)] = f[j];
+#define SUM_ROW(i, _) { WINOGRAD_TAPS(4, t, (i) * SPAN, 1) REPEAT_B(3, TAP, i) }
+
+VEC point_sum(global const float* from, ulong split_step, int splits)
+{
+    VEC total = READ(from);
+    for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
+    return total;
+}
+
+// dw [out][in][3][3] of one output block and one lane of input channels, `from` its place in the first point's row of m.
+void write_weights(global const float* from, int m_row, ulong split_step, int splits, global float* dw, int outs, int in)
+{
+    VEC t[3 * SPAN];
+    VEC taps[9];
+    REPEAT_A(6, SUM_COLUMN, 0)
+    REPEAT_A(3, SUM_ROW, 0)
+    const float* lanes = (const float*)taps;
+    for (int o = 0; o < outs; o++)
+        for (int k = 0; k < 9; k++) dw[(ulong)o * in * 9 + k] = lanes[k * V + o];
+}
+
+// What of a size x size tile at (h0, w0) of an image lies inside, zeros about it.
+void copy_tile(global const float* image, int h0, int w0, int rows, int columns, int size, global float* to)
+{
+    for (int i = 0; i < size; i++)
+        for (int j = 0; j < size; j++) {
+            const int inside = h0 + i >= 0 && h0 + i < rows && w0 + j >= 0 && w0 + j < columns;
+            AT(to + (i * size + j) * V) = inside ? READ(image + ((long)(h0 + i) * columns + w0 + j) * V) : (VEC)(0.0f);
+        }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void winograd_filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset, global float* dw,
+                     ulong dw_offset, global float* scratch, ulong scratch_offset, int items, int tasks, int splits,
+                     int tile_out, int tile_in, int in_tiles, int out_blocks, int in_blocks, int out, int in,
+                     int group_tiles, int u_row, int v_row, int m_row, int tiles, int tile_rows, int tile_columns,
+                     int x_h, int x_w, int y_h, int y_w, int pad_h, int pad_w)
+{
+    const int id = get_global_id(0);
+    x += x_offset;
+    dy += dy_offset;
+    dw += dw_offset;
+    global float* const edge = scratch + scratch_offset + (ulong)id * POINTS * ((ulong)u_row + v_row + m_row + V);
+    global float* const u = edge + POINTS * V;
+    global float* const v = u + (ulong)POINTS * u_row;
+    global float* const m = v + (ulong)POINTS * v_row;
+    const ulong x_plane = (ulong)x_h * x_w * V, y_plane = (ulong)y_h * y_w * V;
+    const int first = (int)((long)tasks * id / items), last = (int)((long)tasks * (id + 1) / items);
+    for (int task = first; task < last; task++) {
+        const int part = task / splits, split = task % splits;
+        const int b0 = part / in_tiles * tile_out, outs = min(tile_out, out_blocks - b0);
+        const int c0 = part % in_tiles * tile_in, ins = min(tile_in, in_blocks - c0);
+        const int begin = (int)((long)tiles * split / splits), end = (int)((long)tiles * (split + 1) / splits);
+        const ulong m_next = (ulong)ins * V * V;  // from one output block's sums to the next's
+        for (int tile0 = begin; tile0 < end; tile0 += group_tiles) {
+            const int count = min(group_tiles, end - tile0);
+            for (int b = 0; b < outs; b++)
+                for (int tile = 0; tile < count; tile++) {
+                    const int column = (tile0 + tile) % tile_columns, row = (tile0 + tile) / tile_columns;
+                    const int h0 = row % tile_rows * 4, w0 = column * 4;
+                    global const float* const image = dy + ((ulong)(row / tile_rows) * out_blocks + b0 + b) * y_plane;
+                    global const float* from = image + ((ulong)h0 * y_w + w0) * V;
+                    global float* const to = u + ((ulong)b * group_tiles + tile) * V;
+                    const ulong row_step = u_row;
+                    int stride = y_w * V;
+                    if (h0 + 4 > y_h || w0 + 4 > y_w) {
+                        copy_tile(image, h0, w0, y_h, y_w, 4, edge);
+                        from = edge;
+                        stride = 4 * V;
+                    }
+                    VEC t[POINTS];
+                    REPEAT_A(4, DY_COLUMN, 0)
+                    REPEAT_A(6, DY_ROW, 0)
+                }
+            for (int c = 0; c < ins; c++)
+                for (int tile = 0; tile < count; tile++) {
+                    const int column = (tile0 + tile) % tile_columns, row = (tile0 + tile) / tile_columns;
+                    const int h0 = row % tile_rows * 4 - pad_h, w0 = column * 4 - pad_w;
+                    global const float* const image = x + ((ulong)(row / tile_rows) * in_blocks + c0 + c) * x_plane;
+                    global const float* from = image + ((long)h0 * x_w + w0) * V;
+                    global float* const to = v + ((ulong)c * group_tiles + tile) * V;
+                    const ulong row_step = v_row;
+                    int stride = x_w * V;
+                    if (h0 < 0 || w0 < 0 || h0 + SPAN > x_h || w0 + SPAN > x_w) {
+                        copy_tile(image, h0, w0, x_h, x_w, SPAN, edge);
+                        from = edge;
+                        stride = SPAN * V;
+                    }
+                    VEC t[POINTS];
+                    REPEAT_A(6, COLUMN, 0)
+                    REPEAT_A(6, ROW, 0)
+                }
+            for (int point = 0; point < POINTS; point++)
+                for (int b = 0; b < outs; b += O) {
+                    const ulong u_next = b + O <= outs ? (ulong)group_tiles * V : 0;
+                    for (int lane = 0; lane < ins * V; lane += I) {
+                        global const float* up = u + (ulong)point * u_row + (ulong)b * group_tiles * V;
+                        global const float* const up_end = up + (ulong)count * V;
+                        global const float* vp = v + (ulong)point * v_row + (ulong)(lane / V) * group_tiles * V + lane % V;
+                        global float* const to = m + (ulong)point * m_row + b * m_next + (ulong)lane * V;
+                        REPEAT_A(I, ZERO_I, 0)
+                        for (; up < up_end; up += V, vp += V) {
+                            REPEAT_C(O, DY_O, 0)
+                            REPEAT_A(I, FMA_I, 0)
+                        }
+                        if (tile0 != begin) {
+                            REPEAT_A(I, ADD_I, 0)
+                        }
+                        REPEAT_A(I, STORE_I, 0)
+                    }
+                }
+        }
+        if (splits == 1)
+            for (int b = 0; b < outs; b++)
+                for (int lane = 0; lane < ins * V && c0 * V + lane < in; lane++)
+                    write_weights(m + b * m_next + (ulong)lane * V, m_row, 0, 1,
+                                  dw + ((ulong)(b0 + b) * V * in + c0 * V + lane) * 9, min(V, out - (b0 + b) * V), in);
+    }
+}
+
+// Weights from the sums of all splits, which are tasks of one work-item each. A work-item makes one output block and one
+// input block.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void winograd_filter_sum(global float* dw, ulong dw_offset, global const float* scratch, ulong scratch_offset, int splits,
+                         int tile_out, int tile_in, int in_tiles, int in_blocks, int out, int in, int u_row, int v_row,
+                         int m_row)
+{
+    const int id = get_global_id(0);
+    const int b = id / in_blocks, c = id % in_blocks;
+    const int part = b / tile_out * in_tiles + c / tile_in;
+    const int ins = min(tile_in, in_blocks - c / tile_in * tile_in);
+    const ulong item = (ulong)POINTS * ((ulong)u_row + v_row + m_row + V);
+    global const float* const m = scratch + scratch_offset + (ulong)part * splits * item + (ulong)POINTS * ((ulong)u_row + v_row + V);
+    for (int lane = 0; lane < V && c * V + lane < in; lane++)
+        write_weights(m + ((ulong)(b % tile_out) * ins * V + c % tile_in * V + lane) * V, m_row, item, splits,
+                      dw + dw_offset + ((ulong)b * V * in + c * V + lane) * 9, min(V, out - b * V), in);
+}
