@@ -29,7 +29,7 @@ struct DeviceInfo {
 
 /// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
 /// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
-/// or "wgmma=0,mma=0", or "subgroup_size=8".
+/// or "wgmma=0,mma=0", or "matrix_bf16=0", or "subgroup_size=8".
 struct Traits {
     bool host = false;  ///< the host itself, no OpenCL
     bool wide_vectors =
@@ -54,6 +54,8 @@ struct Traits {
                          ///< warpgroup (tried likewise)
     std::uint64_t mma_local_bytes = 0;  ///< what a work-group of such kernels may have of local
                                         ///< memory, which drivers understate (tried likewise)
+    bool matrix_fp16 = false;           ///< wgmma's or mma's instructions on halves run here
+    bool matrix_bf16 = false;           ///< those on bfloat16 do (each type is tried by itself)
     bool unified_memory = false;        ///< host and device share memory
     double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
     double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second

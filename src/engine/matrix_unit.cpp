@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "engine/matrix_unit.hpp"
 
+#include "base/text.hpp"
+
 namespace dlprim {
 
 std::string_view name_of(MatrixUnit unit) {
     return unit == MatrixUnit::wgmma ? "wgmma" : "mma";
 }
 
-Verdict unit_verdict(MatrixUnit unit, const Traits& device) {
-    if (unit == MatrixUnit::wgmma ? device.wgmma : device.mma) return Verdict::yes();
-    return Verdict::no(unit == MatrixUnit::wgmma
-                           ? "it needs warpgroup matrix instructions, which the device lacks"
-                           : "it is for devices with matrix instructions of a warp and none of a "
-                             "warpgroup");
+Verdict unit_verdict(MatrixUnit unit, const Traits& device, std::initializer_list<DType> types) {
+    if (!(unit == MatrixUnit::wgmma ? device.wgmma : device.mma))
+        return Verdict::no(unit == MatrixUnit::wgmma
+                               ? "it needs warpgroup matrix instructions, which the device lacks"
+                               : "it is for devices with matrix instructions of a warp and none of "
+                                 "a warpgroup");
+    for (const DType type : types)
+        if ((type == DType::f16 && !device.matrix_fp16) ||
+            (type == DType::bf16 && !device.matrix_bf16))
+            return Verdict::no(cat("it needs matrix instructions for ", name_of(type),
+                                   ", which did not work when the device was opened, or which "
+                                   "DLPRIM_TRAITS leaves out"));
+    return Verdict::yes();
 }
 
 std::string unit_option(MatrixUnit unit) {

@@ -7,6 +7,7 @@
 #include "engine/engine.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,10 @@ constexpr MatrixUnit matrix_units[] = {MatrixUnit::wgmma, MatrixUnit::mma};
 
 /// As engines' names have it: "wgmma", "mma".
 std::string_view name_of(MatrixUnit unit);
-/// No, with the reason, unless the device has them.
-Verdict unit_verdict(MatrixUnit unit, const Traits& device);
+/// No, with the reason, unless the device has them and those for each of `types` work there: what
+/// the kernel multiplies, and what it rounds results to by the unit's conversions. Other types than
+/// f16 and bf16 need none.
+Verdict unit_verdict(MatrixUnit unit, const Traits& device, std::initializer_list<DType> types);
 /// The option with which kernels are built for it.
 std::string unit_option(MatrixUnit unit);
 /// Local memory that a work-group may have.

@@ -75,25 +75,31 @@ bool works(ContextImpl& context, const char* path, const std::string& options, s
         run(context, path, options, floats, right);
         return true;
     } catch (const std::exception& error) {
-        log(LogLevel::info, cat("instructions that '", path, "' tries are left out on ",
-                                context.info().name, ": ", error.what()));
+        log(LogLevel::info, cat("instructions that '", path, "' tries with ", options,
+                                " are left out on ", context.info().name, ": ", error.what()));
         return false;
     }
 }
 
-}  // namespace
-
-bool wgmma_works(ContextImpl& context) {
-    return works(context, "probe/wgmma.cl", "", 2 * side * side, exact_products());
+std::string kind_option(DType operands) {
+    return operands == DType::bf16 ? "-DKIND=2" : "-DKIND=1";
 }
 
-std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit) {
+}  // namespace
+
+bool wgmma_works(ContextImpl& context, DType operands) {
+    return works(context, "probe/wgmma.cl", kind_option(operands), 2 * side * side,
+                 exact_products());
+}
+
+std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit, DType operands) {
     // What a work-group may have by compute capability: 9.0, 8.0, 8.6, and without asking.
     for (const int kib : {227, 163, 99, 48}) {
         const auto bytes = static_cast<std::uint64_t>(kib) << 10;
         if (bytes > limit) continue;
         // Behind the products the kernel keeps four tiles of 8 KiB.
-        if (works(context, "probe/mma.cl", cat("-DMMA=1 -DLOCAL_BYTES=", bytes), 4 * side * side,
+        if (works(context, "probe/mma.cl",
+                  cat(kind_option(operands), " -DMMA=1 -DLOCAL_BYTES=", bytes), 4 * side * side,
                   exact_products()))
             return bytes;
     }

@@ -23,6 +23,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 namespace dlprim {
 namespace {
@@ -81,11 +82,7 @@ class OpenCLContext : public PooledContext {
     void drain() noexcept { queue_->drain(); }
     /// Settles the traits that only running something shows.
     void probe() {
-        traits_.wgmma = traits_.wgmma && wgmma_works(*this);
-        // The smaller instructions are for where the larger ones are not.
-        const bool try_mma = traits_.mma && !traits_.wgmma;
-        traits_.mma_local_bytes = try_mma ? mma_local_bytes(*this, traits_.mma_local_bytes) : 0;
-        traits_.mma = traits_.mma_local_bytes > 0;
+        probe_matrix_units();
         // Nobody asks for sub-groups where there are wide vectors.
         if (traits_.subgroup_size != 0 && !traits_.wide_vectors &&
             !subgroups_work(*this, traits_.subgroup_size))
@@ -96,6 +93,31 @@ class OpenCLContext : public PooledContext {
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
 
   private:
+    /// Each type that the instructions multiply is tried by itself.
+    void probe_matrix_units() {
+        const bool halves = std::exchange(traits_.matrix_fp16, false);
+        const bool bfloats = std::exchange(traits_.matrix_bf16, false);
+        if (traits_.wgmma) {
+            traits_.matrix_fp16 = halves && wgmma_works(*this, DType::f16);
+            traits_.matrix_bf16 = bfloats && wgmma_works(*this, DType::bf16);
+            traits_.wgmma = traits_.matrix_fp16 || traits_.matrix_bf16;
+        }
+        // The smaller instructions are for where the larger ones are not.
+        const bool try_mma = traits_.mma && !traits_.wgmma;
+        std::uint64_t bytes = std::exchange(traits_.mma_local_bytes, 0);
+        const auto mma_works = [&](DType type) {
+            const std::uint64_t found = mma_local_bytes(*this, bytes, type);
+            if (found == 0) return false;
+            // No more for the type that is tried next, and in the end what serves both.
+            traits_.mma_local_bytes = bytes = found;
+            return true;
+        };
+        if (try_mma) {
+            traits_.matrix_fp16 = halves && mma_works(DType::f16);
+            traits_.matrix_bf16 = bfloats && mma_works(DType::bf16);
+        }
+        traits_.mma = traits_.mma_local_bytes > 0;
+    }
     TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
 
     using Built = std::shared_ptr<OpenCLProgram>;

@@ -90,6 +90,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extens
             const cl_uint capability = device_value<cl_uint>(device, 0x4000);
             traits.wgmma = capability == 9;
             traits.mma = capability >= 8;
+            traits.matrix_fp16 = traits.matrix_bf16 = traits.mma;
             if (traits.mma) traits.mma_local_bytes = 227 << 10;  // more than any has
         }
     }

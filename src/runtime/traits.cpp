@@ -17,7 +17,7 @@ void lower_traits(Traits& traits) {
         "max_work_group", "local_kib",        "max_alloc_mib", "global_mib",
         "vector_width",   "vector_registers", "compute_units", "fp64",
         "fp16",           "wide_vectors",     "wgmma",         "mma",
-        "subgroup_size"};
+        "matrix_fp16",    "matrix_bf16",      "subgroup_size"};
     for (const std::string& item : split(*text, ',')) {
         const std::size_t equals = item.find('=');
         const std::string key = item.substr(0, equals);
@@ -49,6 +49,8 @@ void lower_traits(Traits& traits) {
         if (key == "fp16") lower_flag(traits.fp16);
         if (key == "wgmma") lower_flag(traits.wgmma);
         if (key == "mma") lower_flag(traits.mma);
+        if (key == "matrix_fp16") lower_flag(traits.matrix_fp16);
+        if (key == "matrix_bf16") lower_flag(traits.matrix_bf16);
         if (key == "wide_vectors") lower_flag(traits.wide_vectors);
         if (key == "subgroup_size") {
             require(value == 0 || value == 8 || value == 16,

@@ -1,35 +1,66 @@
 // SPDX-License-Identifier: MIT
-// The kernel that tries the unit on a device, emulated on the host: both its products are exact.
-// Built for LOCAL_BYTES, as kernels/probe/mma.cl has it.
+// The kernel that tries the unit on a device, emulated on the host: both its products are exact,
+// and are not where the instruction takes its operands for the other type. Built for KIND, and for
+// LOCAL_BYTES, as kernels/probe/mma.cl has them.
 #include "work_group.hpp"
 
+#include <array>
 #include <cstdio>
 
-namespace product {
 #if MMA
-#include "probe/mma.inc"
+#define PROBE "probe/mma.inc"
 #else
-#include "probe/wgmma.inc"
+#define PROBE "probe/wgmma.inc"
 #endif
-}  // namespace product
+
+namespace product {
+#include PROBE
+}
+
+// What the instructions of a unit multiply, exchanged.
+#if MMA
+#undef MMA_ADD_1
+#undef MMA_ADD_2
+#define MMA_ADD_1(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 2);
+#define MMA_ADD_2(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 1);
+#else
+#undef UNIT_64
+#undef HALF_64
+#define UNIT_64(d, a, b, first, ta, tb) multiply_ahead(d, a, b, first, 64, ta, tb, 2)
+#define HALF_64(d, a, b, ta, tb) multiply_ahead(d, a, b, false, 64, ta, tb, 3 - KIND)
+#endif
+namespace mistaken {
+#include PROBE
+}
+
+namespace {
+
+/// How many of each product's 4096 sums are wrong.
+std::array<int, 2> wrong(void (*probe)(float*, ulong)) {
+    // The products, and room for the tiles.
+    std::vector<float4> y(4096, float4{NAN, NAN, NAN, NAN});
+    auto* const made = reinterpret_cast<float*>(y.data());
+    run_kernel(1, 1, 128, [&] { probe(made, 0); });
+    std::array<int, 2> count{};
+    for (int i = 0; i < 8192; ++i) {
+        int exact = 0;
+        for (int k = 0; k < 64; ++k)
+            exact += ((3 * (i / 64 % 64) + 5 * k) % 7 - 3) * ((2 * k + 11 * (i % 64)) % 5 - 2);
+        count[static_cast<std::size_t>(i / 4096)] += !(made[i] == static_cast<float>(exact));
+    }
+    return count;
+}
+
+}  // namespace
 
 int main() {
-    int wrong = 0;
+    bool passed = true;
     for (int order = 0; order < ORDERS; ++order) {
         const char* const when = set_order(order);
-        // The products, and room for the tiles.
-        std::vector<float4> y(4096, float4{NAN, NAN, NAN, NAN});
-        auto* const made = reinterpret_cast<float*>(y.data());
-        run_kernel(1, 1, 128, [&] { product::probe(made, 0); });
-        int wrong_here = 0;
-        for (int i = 0; i < 8192; ++i) {
-            int exact = 0;
-            for (int k = 0; k < 64; ++k)
-                exact += ((3 * (i / 64 % 64) + 5 * k) % 7 - 3) * ((2 * k + 11 * (i % 64)) % 5 - 2);
-            wrong_here += !(made[i] == static_cast<float>(exact));
-        }
-        std::printf("%s: %d of 8192 are wrong\n", when, wrong_here);
-        wrong += wrong_here;
+        const auto right = wrong(product::probe), other = wrong(mistaken::probe);
+        std::printf("%s: %d and %d of 4096 are wrong, by the other type %d and %d\n", when,
+                    right[0], right[1], other[0], other[1]);
+        passed = passed && right[0] + right[1] == 0 && other[0] > 0 && other[1] > 0;
     }
-    return wrong == 0 ? 0 : 1;
+    return passed ? 0 : 1;
 }

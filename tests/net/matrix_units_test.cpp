@@ -43,11 +43,12 @@ Traits gpu(bool wgmma, bool mma, std::uint64_t kib) {
     traits.wgmma = wgmma;
     traits.mma = mma;
     traits.mma_local_bytes = kib << 10;
+    traits.matrix_fp16 = traits.matrix_bf16 = true;
     return traits;
 }
 
-/// The names of the engines on matrix units that apply to a training step, whose images are f16
-/// where that is the precision.
+/// The names of the engines on matrix units that apply to a training step, whose images are f16 or
+/// bf16 where that is the precision.
 std::set<std::string> applying(const Traits& device, Precision precision) {
     Graph graph = build_graph(parse_net_json(network, "network"), {}, 0, true, precision);
     expand_composites(graph);
@@ -56,10 +57,11 @@ std::set<std::string> applying(const Traits& device, Precision precision) {
     std::set<std::string> names;
     for (const Node& node : graph.nodes) {
         Problem problem = problem_of(device, graph, node, {});
-        if (precision == Precision::fp16) {
+        if (precision == Precision::fp16 || precision == Precision::bf16) {
+            const DType type = precision == Precision::fp16 ? DType::f16 : DType::bf16;
             problem.precision = precision;
-            problem.inputs[0].dtype = DType::f16;
-            if (problem.op == "Convolution2DBackwardFilter") problem.inputs[1].dtype = DType::f16;
+            problem.inputs[0].dtype = type;
+            if (problem.op == "Convolution2DBackwardFilter") problem.inputs[1].dtype = type;
         }
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
             const std::string name(engine->name());
@@ -204,7 +206,8 @@ std::map<std::string, std::vector<float>> results(Net& net) {
 }  // namespace
 
 TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]") {
-    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
+    for (const Precision precision :
+         {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16}) {
         INFO(name_of(precision));
         const auto large = applying(gpu(true, false, 0), precision);
         const auto small = applying(gpu(false, true, 227), precision);
@@ -219,6 +222,72 @@ TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]
             (of_unit(applying(gpu(false, true, 163), precision), "mma") == of_unit(small, "mma")));
         CHECK(applying(gpu(false, false, 227), precision).empty());
     }
+}
+
+TEST_CASE("a type whose matrix instructions do not work has none of its engines",
+          "[matrix_units]") {
+    for (const MatrixUnit unit : matrix_units) {
+        INFO(name_of(unit));
+        const Traits both = large_gpu(unit);
+        Traits no_bf16 = both, no_fp16 = both;
+        no_bf16.matrix_bf16 = no_fp16.matrix_fp16 = false;
+        for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::fp16}) {
+            INFO(name_of(precision));
+            CHECK((applying(no_bf16, precision) == applying(both, precision)));
+            CHECK(applying(no_fp16, precision).empty());
+        }
+        // Products of halves take what is stored as bfloat16, too, where it is a matrix.
+        std::set<std::string> by_halves, by_bfloats;
+        for (const std::string& name : applying(both, Precision::bf16))
+            (name.find("_half") == std::string::npos ? by_halves : by_bfloats).insert(name);
+        CHECK(by_bfloats.size() >= 4);
+        CHECK((applying(no_bf16, Precision::bf16) == by_halves));
+        CHECK((applying(no_fp16, Precision::bf16) == by_bfloats));
+
+        const std::string text = attention_network(4096, 512, 32, 512, 128);
+        CHECK((chosen(no_bf16, text, Precision::fp16) == chosen(both, text, Precision::fp16)));
+        for (const auto& [name, engine] : chosen(no_bf16, text, Precision::bf16)) {
+            INFO(name << " by " << engine);
+            const std::string way = engine.substr(engine.find('.') + 1);
+            const std::string start = std::string(name_of(unit)) + '_';
+            CHECK((way == start + "split" || way == start + "planes"));
+        }
+
+        // What results are rounded to counts as what is multiplied does.
+        const Graph graph =
+            build_graph(parse_net_json(network, "network"), {}, 0, false, Precision::bf16);
+        const Engine* engine =
+            EngineRegistry::instance().find("conv2d." + std::string(name_of(unit)) + "_half");
+        REQUIRE(engine != nullptr);
+        int seen = 0;
+        for (const Node& node : graph.nodes) {
+            if (node.name != "second") continue;
+            ++seen;
+            Problem problem = problem_of(both, graph, node, {});
+            problem.precision = Precision::bf16;
+            for (const auto& [from, to] :
+                 {std::pair(DType::f16, DType::bf16), std::pair(DType::bf16, DType::f16)}) {
+                problem.inputs[0].dtype = from;
+                problem.outputs[0].dtype = to;
+                CHECK(engine->is_applicable(both, problem).ok);
+                CHECK_FALSE(engine->is_applicable(no_bf16, problem).ok);
+                CHECK_FALSE(engine->is_applicable(no_fp16, problem).ok);
+            }
+        }
+        CHECK(seen == 1);
+    }
+}
+
+TEST_CASE("an engine says which type's instructions it lacks", "[matrix_units]") {
+    Traits device = large_gpu(MatrixUnit::wgmma);
+    device.matrix_bf16 = false;
+    CHECK(unit_verdict(MatrixUnit::wgmma, device, {DType::f32, DType::f16}).ok);
+    CHECK(unit_verdict(MatrixUnit::wgmma, device, {DType::f16, DType::bf16})
+              .reason.find(name_of(DType::bf16)) != std::string::npos);
+    device.matrix_bf16 = true;
+    device.matrix_fp16 = false;
+    CHECK(unit_verdict(MatrixUnit::wgmma, device, {DType::f32, DType::bf16}).ok);
+    CHECK_FALSE(unit_verdict(MatrixUnit::wgmma, device, {DType::bf16, DType::f16}).ok);
 }
 
 TEST_CASE("engines on the unit of warps keep to its local memory", "[matrix_units]") {
@@ -280,7 +349,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
         // The planner's own choice, then each of those engines where it applies.
         std::vector<std::string> ways{""};
         for (const MatrixUnit unit : matrix_units)
-            if (unit_verdict(unit, device.traits()))
+            if (unit_verdict(unit, device.traits(), {DType::f16, DType::bf16}))
                 for (const char* const way : {"_split", "_direct"})
                     ways.push_back(std::string(name_of(unit)) + way);
         for (const Precision precision :

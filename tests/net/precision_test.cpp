@@ -67,7 +67,7 @@ std::map<Precision, int> products(const Traits& device, const Graph& graph,
 Traits with_wgmma(bool has) {
     Traits traits = Context("cpu").traits();
     traits.host = traits.wide_vectors = false;
-    traits.wgmma = has;
+    traits.wgmma = traits.matrix_fp16 = traits.matrix_bf16 = has;
     return traits;
 }
 

@@ -50,7 +50,7 @@ std::map<std::string, Traits> devices() {
     small.max_alloc_bytes = 64 << 20;
     all["small GPU"] = small;
     Traits hopper = gpu();
-    hopper.wgmma = hopper.mma = true;
+    hopper.wgmma = hopper.mma = hopper.matrix_fp16 = hopper.matrix_bf16 = true;
     hopper.mma_local_bytes = 227 << 10;
     hopper.compute_units = 132;
     all["GPU with the unit of warpgroups"] = hopper;

@@ -98,9 +98,43 @@ TEST_CASE("DLPRIM_TRAITS lowers and never raises") {
     }
     for (const char* text :
          {"max_workgroup=64", "local_kib", "local_kib=", "local_kib=-1", "vector_width=0",
-          "subgroup_size=4", "fp64=2", "vector_width=8,", "local_kib=12x"}) {
+          "subgroup_size=4", "fp64=2", "matrix_bf16=2", "vector_width=8,", "local_kib=12x"}) {
         const Variable wrong("DLPRIM_TRAITS", text);
         CHECK(complaint("cpu", ErrorKind::invalid_argument).find("DLPRIM_TRAITS") !=
               std::string::npos);
+    }
+}
+
+TEST_CASE("matrix instructions are tried for each type by itself") {
+    const auto traits_by = [](const DeviceInfo& info, const char* text) {
+        const Variable lowered("DLPRIM_TRAITS", text);
+        return Context(info.id).traits();
+    };
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.name);
+        const Traits all = traits_by(info, "wgmma=1");
+        const bool unit = all.wgmma || all.mma;
+        // Devices that have them have them for both types, and the smaller unit as well.
+        CHECK(all.matrix_fp16 == unit);
+        CHECK(all.matrix_bf16 == unit);
+        for (const char* const smaller : {"", "wgmma=0,"}) {
+            const auto lowered = [&](const char* types) {
+                return traits_by(info, (std::string(smaller) + types).c_str());
+            };
+            const Traits both = lowered("matrix_bf16=1"), halves = lowered("matrix_bf16=0"),
+                         bfloats = lowered("matrix_fp16=0"),
+                         none = lowered("matrix_fp16=0,matrix_bf16=0");
+            for (const Traits* traits : {&both, &halves, &bfloats}) {
+                CHECK(traits->wgmma == (*smaller == 0 && all.wgmma));
+                CHECK(traits->mma == (unit && !traits->wgmma));
+                CHECK(traits->matrix_fp16 == (unit && traits != &bfloats));
+                CHECK(traits->matrix_bf16 == (unit && traits != &halves));
+                CHECK(traits->mma_local_bytes == both.mma_local_bytes);
+            }
+            for (const Traits* traits : {&both, &halves, &bfloats, &none})
+                CHECK((traits->mma_local_bytes > 0) == traits->mma);
+            for (const bool has : {none.wgmma, none.mma, none.matrix_fp16, none.matrix_bf16})
+                CHECK_FALSE(has);
+        }
     }
 }

@@ -148,6 +148,7 @@ class Checker {
         other.max_work_group = 1024;
         other.local_bytes = 256 << 10;
         other.fp16 = other.fp64 = other.wgmma = other.mma = true;
+        other.matrix_fp16 = other.matrix_bf16 = true;
         other.mma_local_bytes = 227 << 10;
         other.subgroup_size = 16;
         for (const bool wide : {false, true}) {

@@ -83,10 +83,13 @@ class WgmmaDirect : public MatMulEngine {
         : MatMulEngine(std::move(op), cat(name_of(unit), "_direct")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
+        const DType dtype = problem.inputs.at(0).dtype;
+        if (const Verdict verdict =
+                unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
+            !verdict)
+            return verdict;
         if (most_stages(device, 0) < 2)
             return Verdict::no("a work-group has no local memory for its tiles");
-        const DType dtype = problem.inputs.at(0).dtype;
         if ((dtype != DType::f16 && dtype != DType::bf16) || problem.inputs.at(1).dtype != dtype)
             return Verdict::no("it takes two operands of half, or two of bfloat16");
         if (problem.precision == Precision::fp32)

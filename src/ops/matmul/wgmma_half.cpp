@@ -44,10 +44,13 @@ class WgmmaHalf : public MatMulEngine {
         : MatMulEngine(std::move(op), cat(name_of(unit), "_half")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
+        const DType dtype = problem.inputs.at(0).dtype;
+        if (const Verdict verdict =
+                unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
+            !verdict)
+            return verdict;
         if (most_stages(device, 64) < 2)
             return Verdict::no("a work-group has no local memory for its tiles");
-        const DType dtype = problem.inputs.at(0).dtype;
         if (kind_of(dtype) == 0)
             return Verdict::no("it takes activations of half or bfloat16 only");
         if (problem.precision == Precision::fp32 ||

@@ -59,7 +59,8 @@ class WgmmaSplit : public MatMulEngine {
         : MatMulEngine(std::move(op), cat(name_of(unit), "_split")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = unit_verdict(unit_, device); !verdict) return verdict;
+        if (const Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict)
+            return verdict;
         if (!fits(device, problem, 1))
             return Verdict::no("a work-group has no local memory for its tiles");
         return check_gemm(problem, true);

@@ -94,7 +94,7 @@ class WgmmaHalf : public Engine {
                 "no leave");
         if (const Verdict verdict = half_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
-        if (const Verdict verdict = half_size_verdict(unit_, device, problem); !verdict)
+        if (const Verdict verdict = half_size_verdict(unit_, device, problem, dtype); !verdict)
             return verdict;
         return half_tiles_verdict(tiles(unit_, device));
     }
@@ -283,11 +283,12 @@ Verdict half_tiles_verdict(const std::vector<HalfTile>& tiles) {
     return Verdict::no("a work-group has no local memory for its tiles");
 }
 
-Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem) {
+Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                          DType product) {
     Problem sizes = problem;
     for (auto* operands : {&sizes.inputs, &sizes.outputs})
         for (Operand& operand : *operands) operand.dtype = DType::f32;
-    return wgmma_split_verdict(unit, device, sizes);
+    return wgmma_split_verdict(unit, device, sizes, {product, problem.outputs[0].dtype});
 }
 
 Verdict half_storage_verdict(const Problem& problem, std::initializer_list<int> inputs,

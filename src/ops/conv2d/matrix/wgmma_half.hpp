@@ -20,9 +20,11 @@ int half_kind(DType dtype);
 
 /// Whether the problem's precision lets factors be rounded to that type.
 bool half_precision(const Problem& problem, DType dtype);
-/// No, with the reason, unless the device has the unit and the problem one group and sizes that 32
-/// bits count. What operands are stored in does not matter.
-Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem);
+/// No, with the reason, unless the device has the unit, for `product`, which is multiplied, and for
+/// what the output is stored in, and the problem one group and sizes that 32 bits count. What other
+/// operands are stored in does not matter.
+Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                          DType product);
 /// No, with the reason, unless a work-group has that much local memory.
 Verdict half_local_verdict(MatrixUnit unit, const Traits& device, std::int64_t bytes);
 /// No, with the reason, unless all operands are float but those inputs, and with `output` the

@@ -66,7 +66,7 @@ class WgmmaHalfFilter : public Engine {
                 return Verdict::no("it takes channels in eights");
         if (const Verdict verdict = half_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
-        if (const Verdict verdict = half_size_verdict(unit_, device, problem); !verdict)
+        if (const Verdict verdict = half_size_verdict(unit_, device, problem, dtype); !verdict)
             return verdict;
         return half_tiles_verdict(tiles(unit_, device));
     }

@@ -39,7 +39,7 @@ Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& prob
     if (half_kind(product) == 0) return Verdict::no("no image is stored in 16 bits");
     if (!half_precision(problem, product))
         return Verdict::no("it rounds factors to 16 bits, for which the precision is no leave");
-    return half_size_verdict(unit, device, problem);
+    return half_size_verdict(unit, device, problem, product);
 }
 
 /// "-DCHANNELS=3 ...": sizes as constants.

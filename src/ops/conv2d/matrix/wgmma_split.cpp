@@ -220,8 +220,9 @@ Verdict wgmma_rows_verdict(std::int64_t most) {
                     : Verdict::no("a work-group has no local memory for its tiles");
 }
 
-Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem) {
-    if (const Verdict verdict = unit_verdict(unit, device); !verdict) return verdict;
+Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                            std::initializer_list<DType> types) {
+    if (const Verdict verdict = unit_verdict(unit, device, types); !verdict) return verdict;
     if (const Verdict verdict = index_verdict(problem); !verdict) return verdict;
     for (const auto* operands : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *operands)

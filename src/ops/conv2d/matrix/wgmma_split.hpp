@@ -9,6 +9,7 @@
 #include "engine/engine.hpp"
 #include "engine/matrix_unit.hpp"
 
+#include <initializer_list>
 #include <vector>
 
 namespace dlprim::conv2d {
@@ -16,9 +17,10 @@ namespace dlprim::conv2d {
 /// Columns of a work-group's tile, work-items of a work-group, K of a step.
 constexpr std::int64_t wgmma_columns = 128, wgmma_items = 256, wgmma_depth = 64;
 
-/// No, with the reason, unless the device has the unit and the problem one group, sizes that 32
-/// bits count and a kernel within 15 x 15.
-Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem);
+/// No, with the reason, unless the device has the unit, for `types` (unit_verdict), and the problem
+/// one group, sizes that 32 bits count and a kernel within 15 x 15.
+Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                            std::initializer_list<DType> types = {DType::f16});
 
 /// Tiles have 64 or 128 rows: 1 or 2, as far as a work-group's local memory holds `stages` of them
 /// and `more` bytes, else 0.

@@ -80,7 +80,9 @@ class WgmmaWindow : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (const Verdict verdict = half_storage_verdict(problem, {}, true); !verdict)
             return verdict;
-        if (const Verdict verdict = half_size_verdict(MatrixUnit::wgmma, device, problem); !verdict)
+        if (const Verdict verdict =
+                half_size_verdict(MatrixUnit::wgmma, device, problem, DType::f16);
+            !verdict)
             return verdict;
         const Window window(problem, true);
         const Geometry& g = window.g;
