@@ -115,10 +115,13 @@ class Depthwise : public Engine {
     }
 
     /// What kernels/conv2d/blocked_depthwise3.cl computes.
-    static bool is_same_3x3(const DenseJob& job) {
-        return job.kernel_h == 3 && job.kernel_w == 3 && job.stride_h == 1 && job.stride_w == 1 &&
+    static bool is_bordered_3x3(const DenseJob& job) {
+        const std::int64_t s = job.stride_w;
+        return job.kernel_h == 3 && job.kernel_w == 3 && (s == 1 || s == 2) && job.stride_h == s &&
                job.dilate_h == 1 && job.dilate_w == 1 && job.pad_h == 1 && job.pad_w == 1 &&
-               job.out_h == job.x_h && job.out_w == job.x_w;
+               job.out_h == ceil_div(job.x_h, s) && job.out_w == ceil_div(job.x_w, s) &&
+               job.row_step == 1 && job.column_step == 1 && job.y_h == job.out_h &&
+               job.y_w == job.out_w;
     }
 
     void add(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
@@ -152,12 +155,15 @@ class Depthwise : public Engine {
         const std::int64_t row_items = ceil_div(job.out_h, std::min({wanted, share, job.out_h}));
         const std::int64_t rows_per_item = ceil_div(job.out_h, row_items);  // items of one size
         const bool bias = !backward_ && has_bias(problem);
-        const bool same_3x3 = is_same_3x3(job);
-        const std::string tile = define("P", pixels) + define("S", job.stride_w);
+        const bool bordered_3x3 = is_bordered_3x3(job);
+        // Lines that come from memory are asked for two pages ahead.
+        constexpr int ahead = 2048;
+        const std::string options = define("V", v) + define("S", job.stride_w) +
+                                    (bordered_3x3 ? define("AHEAD", ahead) : define("P", pixels));
         const auto program =
-            conv_program(context, same_3x3 ? "blocked_depthwise3.cl" : "blocked_depthwise.cl",
-                         define("V", v) + (same_3x3 ? "" : tile), problem.epilogue);
-        KernelCall call(program, same_3x3 ? "depthwise3" : "depthwise",
+            conv_program(context, bordered_3x3 ? "blocked_depthwise3.cl" : "blocked_depthwise.cl",
+                         options, problem.epilogue);
+        KernelCall call(program, bordered_3x3 ? "depthwise3" : "depthwise",
                         single_items(planes * row_items));
         call.tensor("x", 0).tensor_at("w", 1, weight).tensor("bias", bias ? 2 : 0);
         call.tensor("y", static_cast<int>(problem.inputs.size()));
@@ -170,20 +176,27 @@ class Depthwise : public Engine {
                                                                 {"x_w", job.x_w},
                                                                 {"y_h", job.y_h},
                                                                 {"y_w", job.y_w},
-                                                                {"y_row0", job.row0},
-                                                                {"y_column0", job.column0},
-                                                                {"y_row_step", job.row_step},
-                                                                {"y_column_step", job.column_step},
                                                                 {"has_bias", bias}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
-        const std::pair<const char*, std::int64_t> windows[] = {
-            {"out_h", job.out_h},       {"out_w", job.out_w},       {"inner0", first},
-            {"inner1", last},           {"kernel_h", job.kernel_h}, {"kernel_w", job.kernel_w},
-            {"stride_h", job.stride_h}, {"stride_w", job.stride_w}, {"pad_h", job.pad_h},
-            {"pad_w", job.pad_w},       {"dilate_h", job.dilate_h}, {"dilate_w", job.dilate_w}};
+        const std::pair<const char*, std::int64_t> windows[] = {{"y_row0", job.row0},
+                                                                {"y_column0", job.column0},
+                                                                {"y_row_step", job.row_step},
+                                                                {"y_column_step", job.column_step},
+                                                                {"out_h", job.out_h},
+                                                                {"out_w", job.out_w},
+                                                                {"inner0", first},
+                                                                {"inner1", last},
+                                                                {"kernel_h", job.kernel_h},
+                                                                {"kernel_w", job.kernel_w},
+                                                                {"stride_h", job.stride_h},
+                                                                {"stride_w", job.stride_w},
+                                                                {"pad_h", job.pad_h},
+                                                                {"pad_w", job.pad_w},
+                                                                {"dilate_h", job.dilate_h},
+                                                                {"dilate_w", job.dilate_w}};
         for (const auto& [parameter, value] : windows)
-            if (!same_3x3) call.scalar(parameter, static_cast<std::int32_t>(value));
+            if (!bordered_3x3) call.scalar(parameter, static_cast<std::int32_t>(value));
         call.check();
         launch.add(std::move(call));
     }
