@@ -18,6 +18,7 @@ struct Activation {
     std::string opencl;  ///< in v, ALPHA, BETA; valid for float and floatN alike: "fmax(v, 0.0f)"
     double alpha = 0;    ///< defaults
     double beta = 0;
+    std::string processor = {};  ///< the same for compilers for processors, where it differs
 };
 
 /// Throws Error(invalid_argument) offering the nearest name.

@@ -41,8 +41,9 @@ float4 epilogue_bfloat_4(global const ushort* p) {
 
 // The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls; `anywhere`:
 // floats may begin off their vectors' alignment. For all operands float, `inputs` is empty.
+// `processor`: see with_epilogue().
 void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
-                     const std::vector<Operand>& inputs, int lanes, bool anywhere) {
+                     const std::vector<Operand>& inputs, int lanes, bool anywhere, bool processor) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
     std::ostringstream body;
     int adds = 0, number = 0;
@@ -60,10 +61,13 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
             ++adds;
         } else {
             const std::string function = cat(name, "_activation_", number++);
+            const Activation& activation = find_activation(stage.activation);
+            const bool own = processor && !activation.processor.empty();
             os << "#define ALPHA " << float_literal(stage.alpha) << "\n#define BETA "
                << float_literal(stage.beta) << "\n"
                << type << " " << function << "(" << type << " v) { return "
-               << find_activation(stage.activation).opencl << "; }\n#undef ALPHA\n#undef BETA\n";
+               << (own ? activation.processor : activation.opencl)
+               << "; }\n#undef ALPHA\n#undef BETA\n";
             body << " (v) = " << function << "(v);";
         }
     }
@@ -72,7 +76,7 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
 
 // For all operands float, and aligned as their vectors are, `inputs` is empty.
 std::string make_epilogue(std::string source, const Epilogue& epilogue,
-                          const std::vector<Operand>& inputs, int lanes) {
+                          const std::vector<Operand>& inputs, int lanes, bool processor = false) {
     std::ostringstream head, parameters, aligned;
     int adds = 0;
     const bool anywhere = lanes == 4 && !inputs.empty();
@@ -90,9 +94,9 @@ std::string make_epilogue(std::string source, const Epilogue& epilogue,
     for (std::size_t at = source.find(word); at != std::string::npos; at = source.find(word))
         source.replace(at, word.size(), parameters.str());
     if (reads) head << readers;
-    define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes, anywhere);
+    define_epilogue(head, "EPILOGUE", epilogue, inputs, lanes, anywhere, processor);
     if (source.find("EPILOGUE4") != std::string::npos) {
-        define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4, false);
+        define_epilogue(head, "EPILOGUE4", epilogue, inputs, 4, false, processor);
         head << "#define EPILOGUE_ALIGNED (1" << aligned.str() << ")\n";
     }
     return cat(head.str(), source);
@@ -100,8 +104,8 @@ std::string make_epilogue(std::string source, const Epilogue& epilogue,
 
 }  // namespace
 
-std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes) {
-    return make_epilogue(std::move(source), epilogue, {}, lanes);
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes, bool processor) {
+    return make_epilogue(std::move(source), epilogue, {}, lanes, processor);
 }
 
 std::string with_epilogue(std::string source, const Problem& problem, int lanes) {

@@ -20,8 +20,10 @@ namespace dlprim {
 
 /// The source with EPILOGUE_PARAMETERS replaced by ", global const float* e0, ulong e0_offset, ..."
 /// (one pair an add stage) and EPILOGUE(v, at) defined in front. `lanes` over 1: v is a vector of
-/// that many floats and `at` the element, aligned to it, of its first lane.
-std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes = 1);
+/// that many floats and `at` the element, aligned to it, of its first lane. `processor`: in the
+/// words that compilers for processors make most of.
+std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes = 1,
+                          bool processor = false);
 /// The same for a problem whose add operands may be half or bfloat16 (`ushort` parameters), which
 /// may begin anywhere.
 std::string with_epilogue(std::string source, const Problem& problem, int lanes = 1);

@@ -110,7 +110,7 @@ std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
                                       const std::string& options, const Epilogue& epilogue) {
     const std::string path = cat("conv2d/", file);
     const int lanes = context.traits().vector_width;
-    return context.build({path, with_epilogue(kernel_source(path), epilogue, lanes),
+    return context.build({path, with_epilogue(kernel_source(path), epilogue, lanes, true),
                           cat(options, ' ', flush_subnormals)});
 }
 
