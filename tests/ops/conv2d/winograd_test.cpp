@@ -97,3 +97,37 @@ TEST_CASE("gradients of weights by Winograd's algorithm agree with the oracle") 
         }
     }
 }
+
+TEST_CASE("gradients of weights by Winograd's algorithm take little memory on many cores") {
+    const Engine* engine =
+        EngineRegistry::instance().find("conv2d_backward_filter.blocked_winograd");
+    REQUIRE(engine != nullptr);
+    struct Case {
+        std::int64_t n, channels, side;
+    };
+    for (const Case& c : {Case{16, 64, 224}, Case{16, 512, 28}, Case{2, 64, 56}, Case{1, 1024, 7}})
+        for (const int width : {4, 8, 16})
+            for (const int cores : {1, 2, 16, 64, 128}) {
+                INFO(c.channels << " channels, " << c.side << " pixels, " << cores << " cores");
+                const Shape image{c.n, c.channels, c.side, c.side};
+                const Shape weight{c.channels, c.channels, 3, 3};
+                Attrs attrs{{"groups", std::int64_t(1)},
+                            {"kernel", Ints{3, 3}},
+                            {"stride", Ints{1, 1}},
+                            {"pad", Ints{1, 1}},
+                            {"dilate", Ints{1, 1}}};
+                const Problem problem =
+                    problem_of(backward_filter_type, attrs.set("weight_shape", weight.to_vector()),
+                               {image, image}, weight);
+                Traits device;
+                device.wide_vectors = true;
+                device.vector_width = width;
+                device.compute_units = cores;
+                device.gflops = 80.0 * cores;
+                device.gbytes_per_s = 10.0 * cores;
+                REQUIRE(engine->is_applicable(device, problem));
+                CHECK(engine->workspace_bytes(device, problem, {}) <=
+                      (static_cast<std::uint64_t>(std::max(32, cores)) << 21));
+                CHECK(engine->estimate(device, problem, {}) < 60);
+            }
+}

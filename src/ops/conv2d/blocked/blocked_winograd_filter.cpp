@@ -34,6 +34,11 @@ std::int64_t odd(std::int64_t vectors) {
     return vectors | 1;
 }
 
+// Floats that all work-items may have: 64 MiB, on many cores 2 MiB each.
+std::int64_t room(const Traits& device) {
+    return std::max<std::int64_t>(16 << 20, std::int64_t{device.compute_units} << 19);
+}
+
 // Seconds of a plan whose parts and splits are set, and the rest of its numbers.
 void settle(const Traits& device, Plan& p) {
     const int v = device.vector_width;
@@ -44,13 +49,17 @@ void settle(const Traits& device, Plan& p) {
     p.tile_in = ceil_div(p.in_blocks, p.in_tiles);
     p.tasks = p.out_tiles * p.in_tiles * p.splits;
     p.items = p.splits > 1 ? p.tasks : std::min(p.tasks, cores);
-    // Groups of one size, of at most so many tiles that a panel of each operand stays in the
-    // first-level cache.
-    const std::int64_t here = ceil_div(p.tiles, p.splits), most = v >= 16 ? 192 : 160;
-    p.group_tiles = ceil_div(here, ceil_div(here, most));
-    p.u_row = odd(p.tile_out * p.group_tiles) * v;
-    p.v_row = odd(p.tile_in * p.group_tiles) * v;
     p.m_row = odd(p.tile_out * p.tile_in * v) * v;
+    // Groups of one size, of at most so many tiles that a panel of each operand stays in the
+    // first-level cache, and that there is room for all items.
+    const std::int64_t here = ceil_div(p.tiles, p.splits);
+    std::int64_t most = v >= 16 ? 192 : 160;
+    for (;; most /= 2) {
+        p.group_tiles = ceil_div(here, ceil_div(here, most));
+        p.u_row = odd(p.tile_out * p.group_tiles) * v;
+        p.v_row = odd(p.tile_in * p.group_tiles) * v;
+        if (most < 32 || p.items * p.item_floats(v) <= room(device)) break;
+    }
 
     const double flops = std::max(1.0, device.gflops) * 1e9 / static_cast<double>(cores);
     const double bytes = std::max(1.0, device.gbytes_per_s) * 1e9 / static_cast<double>(cores);
@@ -80,13 +89,14 @@ Plan plan_of(const Traits& device, const Problem& problem) {
     Plan best{};
     best.seconds = std::numeric_limits<double>::infinity();
     for (const std::int64_t channels : {64, 128, 256})
-        for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}) {
+        for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
             p.tile_out = std::min(p.out_blocks, ceil_div(channels, v));
             p.tile_in = std::min(p.in_blocks, ceil_div(channels, v));
             p.splits = splits;
             if (splits > std::max<std::int64_t>(1, p.tiles)) continue;
             settle(device, p);
-            if (splits > 1 && p.items * p.item_floats(v) > (16 << 20)) continue;
+            const bool smallest = channels == 64 && splits == 1;
+            if (!smallest && p.items * p.item_floats(v) > room(device)) continue;
             if (p.seconds < best.seconds) best = p;
         }
     return best;
