@@ -11,13 +11,8 @@
 // chunks (a chunk: `chunk_rows` rows of one image). filter_sum adds the splits up and writes plain weights.
 // Inputs: V, O, I (a divisor of V). Local memory: none.
 #include "common/vectors.clh"
+#include "conv2d/blocked_filter_tile.clh"
 
-#define ZERO_O(o, i) VEC acc_##o##_##i = (VEC)(0.0f);
-#define ZERO_I(i, _) REPEAT_B(O, ZERO_O, i)
-#define DY_O(o, _) const VEC dy_##o = READ(dp + (o) * dy_next);
-#define FMA_O(o, i) acc_##o##_##i = fma(dy_##o, s, acc_##o##_##i);
-#define FMA_I(i, _) { const VEC s = (VEC)(xp[i]); REPEAT_B(O, FMA_O, i) }
-#define PIXEL { REPEAT_C(O, DY_O, 0) REPEAT_A(I, FMA_I, 0) }
 #define ADD_O(o, i) if (b + o < b1) AT(to + (o) * out_step + (i) * V) += acc_##o##_##i;
 #define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
 

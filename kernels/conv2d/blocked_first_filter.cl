@@ -10,12 +10,9 @@
 //   [split, slab of O output blocks, tap, O*V].
 // first_filter_sum adds the splits up and writes plain weights. Inputs: V, O, T. Local memory: none.
 #include "common/vectors.clh"
+#include "conv2d/blocked_filter_tile.clh"
 
-#define ZERO_O(o, t) VEC acc_##o##_##t = (VEC)(0.0f);
 #define FROM_T(t, _) global const float* x_##t = taps_at(mine, min(t0 + t, taps - 1), kernel_w, row_length, dilate_w);
-#define ZERO_T(t, _) REPEAT_B(O, ZERO_O, t)
-#define DY_O(o, _) const VEC dy_##o = READ(dp + (o) * dy_next);
-#define FMA_O(o, t) acc_##o##_##t = fma(dy_##o, s, acc_##o##_##t);
 #define FMA_T(t, _) { const VEC s = (VEC)(x_##t[at]); REPEAT_B(O, FMA_O, t) }
 #define ADD_O(o, t) AT(to + ((t) * O + o) * V) += acc_##o##_##t;
 #define ADD_T(t, _) if (t0 + t < taps) { REPEAT_B(O, ADD_O, t) }
@@ -61,7 +58,7 @@ void first_filter(global const float* x, ulong x_offset, global const float* dy,
             const ulong dy_next = slab * O + O <= out_blocks ? dy_plane : 0;
             for (int t0 = 0; t0 < taps; t0 += T) {
                 REPEAT_A(T, FROM_T, 0)
-                REPEAT_A(T, ZERO_T, 0)
+                REPEAT_A(T, ZERO_I, 0)
                 global const float* dp = dy_row;
                 for (int at = 0; at < out_w * stride_w; at += stride_w, dp += V) {
                     REPEAT_C(O, DY_O, 0)

@@ -20,6 +20,7 @@
 #include "common/vectors.clh"
 #define VALUE VEC
 #include "common/winograd.clh"
+#include "conv2d/blocked_winograd_tile.clh"
 
 #define POINTS (SPAN_H * SPAN_W)
 
@@ -37,13 +38,6 @@
 // Blocks of input channels that are summed by themselves: the error of a sum grows with its length, and here it would be
 // most of the error, twice what the transformations bring.
 #define RUN (64 / V)
-
-// Tiles: columns to t[point row][column], then rows of t to v.
-#define LOAD(i, c) d[i] = READ(from + (i) * stride + (c) * V);
-#define KEEP(i, c) t[(i) * SPAN_W + (c)] = f[i];
-#define COLUMN(c, _) { VEC d[SPAN_H]; REPEAT_B(SPAN_H, LOAD, c) WINOGRAD_INPUT(ROWS, d, 0, 1) REPEAT_B(SPAN_H, KEEP, c) }
-#define WRITE(c, i) AT(v_to + (ulong)((i) * SPAN_W + (c)) * v_row) = f[c];
-#define ROW(i, _) { WINOGRAD_INPUT(COLUMNS, t, (i) * SPAN_W, 1) REPEAT_B(SPAN_W, WRITE, i) }
 
 // Products: columns to t[row][point column], then rows of t to pixels.
 #define PRODUCT(i, c) d[i] = READ(m_from + (ulong)((i) * SPAN_W + (c)) * m_row);
@@ -77,17 +71,15 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                 for (int tile = 0; tile < count; tile++) {
                     const int column = (tile0 + tile) % tile_columns, row = (tile0 + tile) / tile_columns;
                     const int h0 = row % tile_rows * ROWS - pad_h, w0 = column * COLUMNS - pad_w;
-                    global const float* from = x + (((long)(row / tile_rows) * in_blocks + c) * x_h + h0) * x_w * V + (long)w0 * V;
-                    global float* const v_to = v + (((ulong)(tile / P) * in_blocks + c) * P + tile % P) * V;
+                    global const float* const image = x + ((ulong)(row / tile_rows) * in_blocks + c) * ((ulong)x_h * x_w * V);
+                    global const float* from = image + ((long)h0 * x_w + w0) * V;
+                    global float* const to = v + (((ulong)(tile / P) * in_blocks + c) * P + tile % P) * V;
+                    const ulong row_step = v_row;
                     VEC t[POINTS];
                     int stride = x_w * V;
                     if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
                         // A tile at an edge, with zeros about it, goes to m, where nothing is wanted any more.
-                        for (int i = 0; i < SPAN_H; i++)
-                            for (int j = 0; j < SPAN_W; j++) {
-                                const int inside = h0 + i >= 0 && h0 + i < x_h && w0 + j >= 0 && w0 + j < x_w;
-                                AT(m + (i * SPAN_W + j) * V) = inside ? READ(from + (long)i * stride + j * V) : (VEC)(0.0f);
-                            }
+                        copy_tile(image, h0, w0, x_h, x_w, SPAN_H, SPAN_W, m);
                         from = m;
                         stride = SPAN_W * V;
                     }

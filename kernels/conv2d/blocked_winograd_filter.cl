@@ -20,35 +20,29 @@
 #define VALUE VEC
 #include "common/winograd.clh"
 
-#define SPAN 6
-#define POINTS (SPAN * SPAN)
+#define ROWS 4
+#define COLUMNS 4
+#define SPAN_H 6
+#define SPAN_W 6
+#define POINTS (SPAN_H * SPAN_W)
+#include "conv2d/blocked_filter_tile.clh"
+#include "conv2d/blocked_winograd_tile.clh"
 
-// Tiles of x: columns to t[point row][column], then rows of t to v.
-#define LOAD(i, c) d[i] = READ(from + (i) * stride + (c) * V);
-#define KEEP(i, c) t[(i) * SPAN + (c)] = f[i];
-#define WRITE(c, i) AT(to + (ulong)((i) * SPAN + (c)) * row_step) = f[c];
-#define COLUMN(c, _) { VEC d[6]; REPEAT_B(6, LOAD, c) WINOGRAD_INPUT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
-#define ROW(i, _) { WINOGRAD_INPUT(4, t, (i) * SPAN, 1) REPEAT_B(6, WRITE, i) }
-// Tiles of dy likewise: columns to t[point row][column of 4].
+// Tiles of dy, as those of x: columns to t[point row][column of 4].
 #define DY_COLUMN(c, _) { VEC d[4]; REPEAT_B(4, LOAD, c) WINOGRAD_GRADIENT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
-#define DY_ROW(i, _) { WINOGRAD_GRADIENT(4, t, (i) * SPAN, 1) REPEAT_B(6, WRITE, i) }
+#define DY_ROW(i, _) { WINOGRAD_GRADIENT(4, t, (i) * SPAN_W, 1) REPEAT_B(6, WRITE, i) }
 
 // Products.
-#define ZERO_O(o, i) VEC acc_##o##_##i = (VEC)(0.0f);
-#define ZERO_I(i, _) REPEAT_B(O, ZERO_O, i)
-#define DY_O(o, _) const VEC dy_##o = READ(up + (o) * u_next);
-#define FMA_O(o, i) acc_##o##_##i = fma(dy_##o, s, acc_##o##_##i);
-#define FMA_I(i, _) { const VEC s = (VEC)(vp[i]); REPEAT_B(O, FMA_O, i) }
 #define STORE_O(o, i) if (b + o < outs) AT(to + (o) * m_next + (i) * V) = acc_##o##_##i;
 #define STORE_I(i, _) REPEAT_B(O, STORE_O, i)
 #define ADD_O(o, i) acc_##o##_##i += READ(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
 #define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
 
 // Sums: columns to t[tap row][column], then rows of t to taps.
-#define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN + (c)) * m_row, split_step, splits);
+#define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN_W + (c)) * m_row, split_step, splits);
 #define SUM_COLUMN(c, _) { VEC d[6]; REPEAT_B(6, SUM_LOAD, c) WINOGRAD_TAPS(4, d, 0, 1) REPEAT_B(3, KEEP, c) }
 #define TAP(j, i) taps[(i) * 3 + (j)] = f[j];
-#define SUM_ROW(i, _) { WINOGRAD_TAPS(4, t, (i) * SPAN, 1) REPEAT_B(3, TAP, i) }
+#define SUM_ROW(i, _) { WINOGRAD_TAPS(4, t, (i) * SPAN_W, 1) REPEAT_B(3, TAP, i) }
 
 VEC point_sum(global const float* from, ulong split_step, int splits)
 {
@@ -60,23 +54,13 @@ VEC point_sum(global const float* from, ulong split_step, int splits)
 // dw [out][in][3][3] of one output block and one lane of input channels, `from` its place in the first point's row of m.
 void write_weights(global const float* from, int m_row, ulong split_step, int splits, global float* dw, int outs, int in)
 {
-    VEC t[3 * SPAN];
+    VEC t[3 * SPAN_W];
     VEC taps[9];
     REPEAT_A(6, SUM_COLUMN, 0)
     REPEAT_A(3, SUM_ROW, 0)
     const float* lanes = (const float*)taps;
     for (int o = 0; o < outs; o++)
         for (int k = 0; k < 9; k++) dw[(ulong)o * in * 9 + k] = lanes[k * V + o];
-}
-
-// What of a size x size tile at (h0, w0) of an image lies inside, zeros about it.
-void copy_tile(global const float* image, int h0, int w0, int rows, int columns, int size, global float* to)
-{
-    for (int i = 0; i < size; i++)
-        for (int j = 0; j < size; j++) {
-            const int inside = h0 + i >= 0 && h0 + i < rows && w0 + j >= 0 && w0 + j < columns;
-            AT(to + (i * size + j) * V) = inside ? READ(image + ((long)(h0 + i) * columns + w0 + j) * V) : (VEC)(0.0f);
-        }
 }
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -114,7 +98,7 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                     const ulong row_step = u_row;
                     int stride = y_w * V;
                     if (h0 + 4 > y_h || w0 + 4 > y_w) {
-                        copy_tile(image, h0, w0, y_h, y_w, 4, edge);
+                        copy_tile(image, h0, w0, y_h, y_w, 4, 4, edge);
                         from = edge;
                         stride = 4 * V;
                     }
@@ -131,10 +115,10 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                     global float* const to = v + ((ulong)c * group_tiles + tile) * V;
                     const ulong row_step = v_row;
                     int stride = x_w * V;
-                    if (h0 < 0 || w0 < 0 || h0 + SPAN > x_h || w0 + SPAN > x_w) {
-                        copy_tile(image, h0, w0, x_h, x_w, SPAN, edge);
+                    if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
+                        copy_tile(image, h0, w0, x_h, x_w, SPAN_H, SPAN_W, edge);
                         from = edge;
-                        stride = SPAN * V;
+                        stride = SPAN_W * V;
                     }
                     VEC t[POINTS];
                     REPEAT_A(6, COLUMN, 0)
@@ -142,17 +126,14 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
                 }
             for (int point = 0; point < POINTS; point++)
                 for (int b = 0; b < outs; b += O) {
-                    const ulong u_next = b + O <= outs ? (ulong)group_tiles * V : 0;
+                    const ulong dy_next = b + O <= outs ? (ulong)group_tiles * V : 0;
                     for (int lane = 0; lane < ins * V; lane += I) {
-                        global const float* up = u + (ulong)point * u_row + (ulong)b * group_tiles * V;
-                        global const float* const up_end = up + (ulong)count * V;
-                        global const float* vp = v + (ulong)point * v_row + (ulong)(lane / V) * group_tiles * V + lane % V;
+                        global const float* dp = u + (ulong)point * u_row + (ulong)b * group_tiles * V;
+                        global const float* const end_dp = dp + (ulong)count * V;
+                        global const float* xp = v + (ulong)point * v_row + (ulong)(lane / V) * group_tiles * V + lane % V;
                         global float* const to = m + (ulong)point * m_row + b * m_next + (ulong)lane * V;
                         REPEAT_A(I, ZERO_I, 0)
-                        for (; up < up_end; up += V, vp += V) {
-                            REPEAT_C(O, DY_O, 0)
-                            REPEAT_A(I, FMA_I, 0)
-                        }
+                        for (; dp < end_dp; dp += V, xp += V) PIXEL
                         if (tile0 != begin) {
                             REPEAT_A(I, ADD_I, 0)
                         }

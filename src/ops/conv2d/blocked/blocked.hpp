@@ -24,6 +24,17 @@ Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out
 /// No, with the reason, unless the device has wide vectors, and all operands are float. What every
 /// engine of this kind asks first.
 Verdict blocked_verdict(const Traits& device, const Problem& problem);
+/// The same for an engine of weights' gradients, which has no epilogue.
+Verdict filter_verdict(const Traits& device, const Problem& problem);
+/// No, with the reason, unless Winograd's methods apply: a 3x3 kernel without stride and dilation,
+/// one group, channels that fill a vector.
+Verdict winograd_verdict(const Traits& device, const Geometry& g);
+
+/// `vectors`, or one more where that is even: rows of such a length put a tile's places, one a row,
+/// into different sets of a cache.
+constexpr std::int64_t odd(std::int64_t vectors) {
+    return vectors | 1;
+}
 
 /// A program of kernels/conv2d/<file>, with the epilogue on vectors.
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,

@@ -14,9 +14,7 @@ namespace dlprim::conv2d {
 
 namespace {
 
-Verdict depthwise_verdict(const Traits& device, const Problem& problem) {
-    if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-    const Geometry g = Geometry::of(problem);
+Verdict depthwise_verdict(const Geometry& g) {
     if (g.group_in() != 1 || g.group_out() != 1)
         return Verdict::no(
             cat("it computes one channel a group, not ", g.group_in(), " to ", g.group_out()));
@@ -53,7 +51,8 @@ class Depthwise : public Engine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        return depthwise_verdict(device, problem);
+        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
+        return depthwise_verdict(Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
@@ -215,10 +214,9 @@ class DepthwiseFilter : public Engine {
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = depthwise_verdict(device, problem); !verdict) return verdict;
-        if (!problem.epilogue.empty())
-            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
+        if (Verdict verdict = depthwise_verdict(g); !verdict) return verdict;
         if (g.kw > 8)
             return Verdict::no(cat("a kernel of ", g.kw, " columns does not fit into registers"));
         return Verdict::yes();

@@ -37,14 +37,13 @@ class BlockedFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl", "conv2d/blocked_subsample.cl", "common/prefetch.clh",
-                "common/vectors.clh", "common/repeat.clh"};
+        return {"conv2d/blocked_filter.cl",    "conv2d/blocked_filter_tile.clh",
+                "conv2d/blocked_subsample.cl", "common/prefetch.clh",
+                "common/vectors.clh",          "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        if (!problem.epilogue.empty())
-            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
         const int v = device.vector_width;
         if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
@@ -173,14 +172,12 @@ class FirstFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_first_filter.cl", "common/prefetch.clh", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_first_filter.cl", "conv2d/blocked_filter_tile.clh",
+                "common/prefetch.clh", "common/vectors.clh", "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        if (!problem.epilogue.empty())
-            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
         if (g.groups != 1) return Verdict::no("it computes a single group of channels");
         if (g.in >= device.vector_width)

@@ -106,6 +106,21 @@ Verdict blocked_verdict(const Traits& device, const Problem& problem) {
     return Verdict::yes();
 }
 
+Verdict filter_verdict(const Traits& device, const Problem& problem) {
+    if (!problem.epilogue.empty())
+        return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+    return blocked_verdict(device, problem);
+}
+
+Verdict winograd_verdict(const Traits& device, const Geometry& g) {
+    if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
+        return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
+    if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+    if (g.in < device.vector_width && g.out < device.vector_width)
+        return Verdict::no("the channels fill no vector");
+    return Verdict::yes();
+}
+
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
                                       const std::string& options, const Epilogue& epilogue) {
     const std::string path = cat("conv2d/", file);

@@ -40,10 +40,6 @@ struct Plan {
     double seconds;
 };
 
-std::int64_t odd(std::int64_t vectors) {
-    return vectors | 1;
-}
-
 // Seconds of a plan, its tile and groups set, and the rest of its numbers. The constants were
 // fitted on a CPU with AVX-512, on the scale of the direct engine's estimate.
 void settle(const Traits& device, Plan& plan) {
@@ -139,20 +135,18 @@ class BlockedWinograd : public Engine {
         return precision == Precision::fp32 || (!backward_ && precision == Precision::tf32);
     }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl",
-                "common/prefetch.clh",        "common/vectors.clh",
-                "common/winograd.clh",        "common/repeat.clh"};
+        return {"conv2d/blocked_winograd.cl",
+                "conv2d/blocked_winograd_pack.cl",
+                "conv2d/blocked_winograd_tile.clh",
+                "common/prefetch.clh",
+                "common/vectors.clh",
+                "common/winograd.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        const Geometry g = Geometry::of(problem);
-        if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-            return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
-        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
-        if (g.in < device.vector_width && g.out < device.vector_width)
-            return Verdict::no("the channels fill no vector");
-        return Verdict::yes();
+        return winograd_verdict(device, Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {

@@ -30,10 +30,6 @@ struct Plan {
     std::int64_t item_floats(int v) const { return points * (u_row + v_row + m_row + v); }
 };
 
-std::int64_t odd(std::int64_t vectors) {
-    return vectors | 1;
-}
-
 // Floats that all work-items may have: 64 MiB, on many cores 2 MiB each.
 std::int64_t room(const Traits& device) {
     return std::max<std::int64_t>(16 << 20, std::int64_t{device.compute_units} << 19);
@@ -108,20 +104,19 @@ class BlockedWinogradFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_winograd_filter.cl", "common/prefetch.clh", "common/vectors.clh",
-                "common/winograd.clh", "common/repeat.clh"};
+        return {"conv2d/blocked_winograd_filter.cl",
+                "conv2d/blocked_filter_tile.clh",
+                "conv2d/blocked_winograd_tile.clh",
+                "common/prefetch.clh",
+                "common/vectors.clh",
+                "common/winograd.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        if (!problem.epilogue.empty())
-            return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
-        if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-            return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
-        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
-        if (g.in < device.vector_width && g.out < device.vector_width)
-            return Verdict::no("the channels fill no vector");
+        if (Verdict verdict = winograd_verdict(device, g); !verdict) return verdict;
         if (g.n * g.oh * g.ow == 0) return Verdict::no("there are no pixels to sum over");
         return Verdict::yes();
     }
