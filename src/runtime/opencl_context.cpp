@@ -7,6 +7,7 @@
 #include "runtime/core_affinity.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/huge_pages.hpp"
 #include "runtime/instruction_probe.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/opencl_program.hpp"
@@ -194,8 +195,11 @@ OpenCLContext::~OpenCLContext() {
 }
 
 std::unique_ptr<Buffer> OpenCLContext::make_buffer(std::uint64_t bytes) {
+    cl_mem memory = nullptr;
+    if (info_.kind == DeviceKind::cpu) memory = make_in_huge_pages(context_, bytes);
     cl_int code = CL_SUCCESS;
-    const cl_mem memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
+    if (memory == nullptr)
+        memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
     if (code != CL_SUCCESS) return nullptr;
     return std::make_unique<OpenCLBuffer>(bytes, memory, &counters_.allocated_bytes);
 }
