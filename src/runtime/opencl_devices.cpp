@@ -48,7 +48,8 @@ int subgroup_size(cl_device_id device, const std::string& extensions) {
     return 0;
 }
 
-Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extensions) {
+Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platform,
+                 const std::string& extensions) {
     Traits traits;
     traits.wide_vectors = kind == DeviceKind::cpu;
     traits.compute_units = std::max<int>(
@@ -66,20 +67,26 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& extens
     traits.subgroup_size = subgroup_size(device, extensions);
     traits.unified_memory = kind == DeviceKind::cpu ||
                             device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
-    const double ghz =
-        std::max(0.1, device_value<cl_uint>(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, 1000) / 1000.0);
+    // In GHz; Intel's runtime says 0 of processors that are not Intel's.
+    double ghz = device_value<cl_uint>(device, CL_DEVICE_MAX_CLOCK_FREQUENCY) / 1000.0;
     if (kind == DeviceKind::cpu) {
         // Drivers report a width of their taste (PoCL may say 8 or even 1); the kernels run on the
         // very processor that this code runs on, so what that has counts.
         const Traits host = host_traits();
+        if (ghz < 0.1) ghz = host.gflops / host.compute_units / host.vector_width / 4;
         const int told =
             static_cast<int>(device_value<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 1));
         traits.vector_width = std::max(host.vector_width, std::min(told, 16));
         traits.vector_registers = host.vector_registers;
+        // Of 32 its compiler leaves a kernel fewer: 28 sums and what they take lie in memory
+        // (docs/benchmarks.md).
+        if (platform == "Intel(R) OpenCL")
+            traits.vector_registers = std::min(traits.vector_registers, 24);
         traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;
         traits.gbytes_per_s = 20;
         traits.launch_us = 4;
     } else {
+        if (ghz < 0.1) ghz = 1;
         traits.vector_width = 1;
         traits.gflops = traits.compute_units * 128.0 * 2 * ghz;
         traits.gbytes_per_s =
@@ -138,7 +145,7 @@ std::vector<OpenCLDevice> enumerate() {
             entry.info.vendor = text_info(clGetDeviceInfo, device, CL_DEVICE_VENDOR);
             entry.info.driver = text_info(clGetDeviceInfo, device, CL_DRIVER_VERSION);
             entry.info.kind = kind_of(device_value<cl_device_type>(device, CL_DEVICE_TYPE));
-            entry.traits = traits_of(device, entry.info.kind,
+            entry.traits = traits_of(device, entry.info.kind, entry.info.platform,
                                      text_info(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS));
             found.push_back(std::move(entry));
         }
