@@ -23,17 +23,19 @@ const char* const scale = R"(kernel void scale(global float* x, ulong x_offset, 
     x[x_offset + get_global_id(0)] *= factor + ADD;
 })";
 
-// A folder that DLPRIM_CACHE_DIR names while the object lives.
+// A folder that DLPRIM_CACHE_DIR names while the object lives. Contexts opened meanwhile try no
+// instructions, so that what is compiled and kept is the test's own.
 class CacheFolder {
   public:
     CacheFolder()
         : path_(fs::temp_directory_path() / ("dlprim_cache_" + std::to_string(::getpid()))) {
         fs::remove_all(path_);
-        old_ = env("DLPRIM_CACHE_DIR");
-        ::setenv("DLPRIM_CACHE_DIR", path_.c_str(), 1);
+        set("DLPRIM_CACHE_DIR", path_.c_str(), old_folder_);
+        set("DLPRIM_TRAITS", "wgmma=0,mma=0,subgroup_size=0", old_traits_);
     }
     ~CacheFolder() {
-        old_ ? ::setenv("DLPRIM_CACHE_DIR", old_->c_str(), 1) : ::unsetenv("DLPRIM_CACHE_DIR");
+        reset("DLPRIM_CACHE_DIR", old_folder_);
+        reset("DLPRIM_TRAITS", old_traits_);
         fs::remove_all(path_);
     }
     const fs::path& path() const { return path_; }
@@ -49,8 +51,15 @@ class CacheFolder {
     }
 
   private:
+    static void set(const char* variable, const char* value, std::optional<std::string>& old) {
+        old = env(variable);
+        ::setenv(variable, value, 1);
+    }
+    static void reset(const char* variable, const std::optional<std::string>& old) {
+        old ? ::setenv(variable, old->c_str(), 1) : ::unsetenv(variable);
+    }
     fs::path path_;
-    std::optional<std::string> old_;
+    std::optional<std::string> old_folder_, old_traits_;
 };
 
 float run_scale(const Context& context, const std::string& options) {
