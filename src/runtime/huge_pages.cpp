@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t huge_page = 2 << 20;
 // Buffers start at different places of their first page: kernels read several side by side, whose
-// equal places would share sets of caches and banks of memory otherwise.
+// equal places may share sets of caches and banks of memory otherwise.
 constexpr std::uint64_t staggers = 64, stagger_step = 4096 + 128;
 
 // `bytes` rounded up to whole pages of the system's usual size.
