@@ -42,6 +42,14 @@ double roofline_seconds(const Traits& device, const Problem& problem, double flo
     return std::max(compute, memory) + device.launch_us * 1e-6;
 }
 
+double serial_loop_seconds(const Traits& device, double steps) {
+    return steps * (device.host || device.wide_vectors ? 2e-9 : 0.5e-6);
+}
+
+bool is_reference(const Engine& engine) {
+    return engine.name().ends_with(".reference");
+}
+
 EngineRegistry& EngineRegistry::instance() {
     static EngineRegistry* registry =
         new EngineRegistry;  // never destroyed: launches point into it
@@ -57,9 +65,8 @@ std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host)
     for (const auto& engine : engines_)
         if (engine->op() == op && engine->on_host() == on_host) found.push_back(engine.get());
     // Another operator's folder may register engines of this one (inner_product.*_planes).
-    std::stable_partition(found.begin(), found.end(), [](const Engine* engine) {
-        return !engine->name().ends_with(".reference");
-    });
+    std::stable_partition(found.begin(), found.end(),
+                          [](const Engine* engine) { return !is_reference(*engine); });
     return found;
 }
 

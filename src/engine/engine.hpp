@@ -95,6 +95,15 @@ class Engine {
 double roofline_seconds(const Traits& device, const Problem& problem, double flops,
                         double share_of_peak, double share_of_bandwidth = 0.7);
 
+/// A floor under the estimate of an engine whose work-items each make one element alone, by a loop
+/// of `steps` of which each waits for what it reads: however few elements there are, such a loop
+/// takes its time. On a GPU a step waits for memory (measured on an H200 with the reference
+/// convolutions: 0.2 to 0.9 us); a processor's caches and reordering hide most of that.
+double serial_loop_seconds(const Traits& device, double steps);
+
+/// Whether an engine is its operator's reference: the simplest one, which comes last.
+bool is_reference(const Engine& engine);
+
 /// All engines, by operator type, in order of registration; references come last.
 class EngineRegistry {
   public:

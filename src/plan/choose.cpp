@@ -11,6 +11,7 @@
 #include "graph/operator.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
@@ -116,6 +117,7 @@ class Chooser {
             Candidate& best = candidates_[i][chosen_[i]];
             choices[i] = {best.engine, best.tuning, with_layouts(problems_[i], best.layouts)};
         }
+        note_references();
         return choices;
     }
 
@@ -150,6 +152,41 @@ class Chooser {
             fail(ErrorKind::invalid_argument, option, "the planned network has no node '", what,
                  "'", did_you_mean(what, names));
         }
+    }
+
+    /// Names the nodes that are expected to spend more than a hundredth of all nodes' time in a
+    /// reference engine, unless the user asked for it: those are for coverage, not for speed.
+    void note_references() {
+        constexpr double tolerated = 0.01;
+        double total = 0;
+        for (std::size_t i = 0; i < candidates_.size(); ++i)
+            if (!candidates_[i].empty() && !constant_[index(graph_.nodes[i].outputs[0])])
+                total += candidates_[i][chosen_[i]].seconds;
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            const Node& node = graph_.nodes[i];
+            if (candidates_[i].empty() || constant_[index(node.outputs[0])]) continue;
+            const Candidate& chosen = candidates_[i][chosen_[i]];
+            if (!is_reference(*chosen.engine) || chosen.seconds <= tolerated * total) continue;
+            if (chosen.engine->name() == node.engine) continue;
+            // An operator's only engine is called its reference, too, and need not be slow.
+            if (EngineRegistry::instance().of(problems_[i].op, device_.host).size() == 1) continue;
+            const double percent = std::ceil(100 * chosen.seconds / total);
+            notes_.push_back(cat(where(node), "is expected to take ", percent,
+                                 " % of the network's time in ", chosen.engine->name(),
+                                 ", which is slow: no other engine serves it better",
+                                 why_reference(i)));
+        }
+    }
+
+    /// What the last of the engines that do not apply, which is the most general, has against the
+    /// node's problem.
+    std::string why_reference(std::size_t i) const {
+        std::string why;
+        for (const Engine* engine : EngineRegistry::instance().of(problems_[i].op, device_.host)) {
+            const Verdict verdict = usable(context_, *engine, problems_[i]);
+            if (!verdict) why = cat("; ", engine->name(), ": ", verdict.reason);
+        }
+        return why;
     }
 
     /// The engine that the user forces on the node, or nullptr.

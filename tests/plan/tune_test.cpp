@@ -237,6 +237,26 @@ TEST_CASE("progress tells of each candidate") {
     }
 }
 
+TEST_CASE("notes name a node that a reference engine computes, unless the user asked for it") {
+    ON_EVERY_DEVICE(device) {
+        if (device.traits().host) continue;
+        // Other engines for convolutions want larger work-groups.
+        setenv("DLPRIM_TRAITS", "wide_vectors=0,max_work_group=1", 1);
+        const Context small(device.info().id);
+        unsetenv("DLPRIM_TRAITS");
+        for (const bool forced : {false, true}) {
+            NetOptions options;
+            if (forced) options.engines = {{"conv", "conv2d.reference"}};
+            std::string notes;
+            for (const std::string& note : Net::from_json(small, convolution, options).notes())
+                notes += note + '\n';
+            INFO(notes);
+            CHECK((notes.find("[Convolution2D 'conv'] is expected to take") == 0) == !forced);
+            CHECK((notes.find("conv2d.reference") == std::string::npos) == forced);
+        }
+    }
+}
+
 TEST_CASE("an engine that offers more than the most is told so") {
     ON_EVERY_DEVICE(device) {
         for (const int variants : {100, 101}) {

@@ -15,6 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <limits>
 #include <map>
 #include <set>
 
@@ -191,4 +192,49 @@ TEST_CASE("where an operator has several engines, the last is its reference") {
                   (engine == found.back()));
         }
     }
+}
+
+TEST_CASE("reference engines are not taken for fast where few elements have long sums") {
+    // The 1x1 convolutions of squeeze-and-excite, on images of one pixel: little work, but a
+    // reference engine does each sum in one long loop. Others pack weights, for a launch or two.
+    OperatorRegistry::instance();
+    int long_sums = 0;
+    for (const auto& [kind, traits] : devices()) {
+        if (traits.host || traits.wide_vectors) continue;
+        Traits device = traits;
+        device.gflops = 60000;
+        device.gbytes_per_s = 4000;
+        device.launch_us = 5;
+        for (const auto& [in, out] : {std::pair{1536, 64}, {64, 1536}, {960, 240}}) {
+            Case one;
+            one.type = "Convolution2D";
+            one.options = cat(R"({"kernel": 1, "channels_out": )", out, "}");
+            one.inputs.resize(1);
+            one.inputs[0].shape = Shape{64, in, 1, 1};
+            const Graph graph = graph_of(one, true);
+            for (const Node& node : graph.nodes) {
+                if (node.removed || !node.op->type().starts_with("Convolution2D")) continue;
+                const Problem problem = problem_of(device, graph, node, {});
+                double least = std::numeric_limits<double>::infinity(), reference = 0;
+                for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
+                    if (!engine->is_applicable(device, problem)) continue;
+                    const Problem laid =
+                        with_layouts(problem, engine->layouts(device, problem).front());
+                    const double seconds =
+                        engine->estimate(device, laid, engine->default_tuning(device, laid));
+                    (is_reference(*engine) ? reference : least) =
+                        is_reference(*engine) ? seconds : std::min(least, seconds);
+                }
+                // Of all three directions: x and weight are the operands, or y and one of them.
+                const bool sums_batch = node.op->type() == "Convolution2DBackwardFilter";
+                const bool sums_out = node.op->type() == "Convolution2DBackwardData";
+                const int terms = sums_batch ? 64 : sums_out ? out : in;
+                if (terms < 200) continue;
+                ++long_sums;
+                INFO(kind << ": " << problem.key());
+                CHECK(reference > 3 * least);
+            }
+        }
+    }
+    CHECK(long_sums >= 16);
 }

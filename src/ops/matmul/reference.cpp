@@ -3,6 +3,8 @@
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
+#include <algorithm>
+
 namespace dlprim::matmul {
 
 namespace {
@@ -15,7 +17,10 @@ class Reference : public MatMulEngine {
         return check_gemm(problem, true);
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return roofline_seconds(device, problem, gemm_of(problem).flops(), 0.02, 0.2);
+        const Gemm g = gemm_of(problem);
+        return std::max(
+            roofline_seconds(device, problem, g.flops(), 0.02, 0.2),
+            serial_loop_seconds(device, static_cast<double>(g.k)) + device.launch_us * 1e-6);
     }
     std::vector<std::string> sources() const override {
         return {"matmul/reference.cl", storage_source};

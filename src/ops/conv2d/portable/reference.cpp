@@ -7,6 +7,7 @@
 #include "ops/conv2d/options.hpp"
 #include "ops/conv2d/portable/implicit_gemm.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace dlprim::conv2d {
@@ -39,8 +40,13 @@ class Reference : public Engine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return roofline_seconds(device, problem, Geometry::of(problem).flops(),
-                                device.wide_vectors ? 0.01 : 0.02, 0.1);
+        const double flops = Geometry::of(problem).flops();
+        // Each work-item sums the products of one element of the result.
+        const double elements = static_cast<double>(problem.outputs[0].shape.numel());
+        return std::max(
+            roofline_seconds(device, problem, flops, device.wide_vectors ? 0.01 : 0.02, 0.1),
+            serial_loop_seconds(device, flops / (2 * std::max(elements, 1.0))) +
+                device.launch_us * 1e-6);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
