@@ -58,10 +58,39 @@ DatabaseRow parse_row(const json& item) {
     row.problem = item.at("problem").get<std::string>();
     row.source = item.at("source").get<std::string>();
     row.row.engine = item.at("engine").get<std::string>();
-    row.row.seconds = item.at("seconds").get<double>();
-    for (const auto& [name, value] : item.at("tuning").items())
-        row.row.tuning[name] = value.get<std::int64_t>();
     return row;
+}
+
+bool is_int64(const json& value) {
+    return value.is_number_unsigned() ? value.get<std::uint64_t>() <= std::uint64_t{INT64_MAX}
+                                      : value.is_number_integer();
+}
+
+/// What a row says of its engine; false where that is no layout, tuning or time.
+bool parse_measured(const json& item, TuningRow& row) {
+    const json &layout = item.at("layout"), &tuning = item.at("tuning"),
+               &seconds = item.at("seconds");
+    if (!layout.is_string() || !tuning.is_object() || !seconds.is_number()) return false;
+    row.layout = layout.get<std::string>();
+    row.seconds = seconds.get<double>();
+    for (const auto& [name, value] : tuning.items()) {
+        if (!is_int64(value)) return false;
+        row.tuning[name] = value.get<std::int64_t>();
+    }
+    return row.seconds > 0;
+}
+
+void check_format(int format, std::string_view what) {
+    require(format != 1, what,
+            " is of format 1, whose rows name tiles and layouts by numbers that no longer mean "
+            "anything; tune again (dlprim_tune)");
+    require(format == 2, what, ": format ", format, ", not 2");
+}
+
+void complain(const std::string& what, std::vector<std::string>* ignored) {
+    const std::string line = "tuning database: " + what;
+    log(LogLevel::warning, line);
+    if (ignored != nullptr) ignored->push_back(line);
 }
 
 std::optional<std::filesystem::path> user_path() {
@@ -79,15 +108,21 @@ class Knowledge {
         return *knowledge;
     }
 
-    std::vector<TuningRow> find(const DeviceInfo& device, const std::string& problem) {
+    /// The rows by where they come from, in the order of knowledge.
+    std::vector<std::vector<TuningRow>> find(const DeviceInfo& device, const std::string& problem) {
         const std::lock_guard lock(mutex_);
         load();
+        std::vector<std::vector<TuningRow>> sources;
         for (const bool hint : {false, true})
-            for (const Index* index : {&user_, &shipped_}) {
-                std::vector<TuningRow> rows = select(*index, device, problem, hint);
-                if (!rows.empty()) return rows;
-            }
-        return {};
+            for (const Index* index : {&user_, &shipped_})
+                sources.push_back(select(*index, device, problem, hint));
+        return sources;
+    }
+
+    std::vector<std::string> ignored() {
+        const std::lock_guard lock(mutex_);
+        load();
+        return ignored_;
     }
 
     void add(const std::vector<DatabaseRow>& rows) {
@@ -117,7 +152,7 @@ class Knowledge {
         if (loaded_) return;
         loaded_ = true;
         insert(shipped_, shipped_database());
-        if (const auto path = user_path()) insert(user_, load_database(*path));
+        if (const auto path = user_path()) insert(user_, load_database(*path, &ignored_));
     }
 
     /// Hashes are of the process's kernels, which do not change while it runs.
@@ -143,8 +178,7 @@ class Knowledge {
             // The engine that was best may be the one whose row no longer counts.
             if (!is_fresh(row)) return {};
             const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
-                return other.engine == row.row.engine &&
-                       layout_of(other.tuning) == layout_of(row.row.tuning);
+                return other.engine == row.row.engine && other.layout == row.row.layout;
             });
             if (same != rows.end()) {  // hints of several drivers: the fastest
                 if (row.row.seconds < same->seconds) *same = row.row;
@@ -161,6 +195,7 @@ class Knowledge {
 
     std::mutex mutex_;
     bool loaded_ = false;
+    std::vector<std::string> ignored_;
     Index user_, shipped_;
     std::map<std::string, std::string> hashes_;  ///< by engine
 };
@@ -172,14 +207,18 @@ bool is_as_itself() {
 
 }  // namespace
 
-std::int64_t layout_of(const Tuning& tuning) {
-    const auto found = tuning.find("layout");
-    return found == tuning.end() ? 0 : found->second;
+std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem,
+                                      const std::function<bool(const TuningRow&)>& counts) {
+    if (!is_as_itself()) return {};
+    for (auto& rows : Knowledge::instance().find(context.info(), problem.key(false))) {
+        if (counts) std::erase_if(rows, [&](const TuningRow& row) { return !counts(row); });
+        if (!rows.empty()) return std::move(rows);
+    }
+    return {};
 }
 
-std::vector<TuningRow> lookup_tunings(ContextImpl& context, const Problem& problem) {
-    if (!is_as_itself()) return {};
-    return Knowledge::instance().find(context.info(), problem.key(false));
+std::vector<std::string> ignored_tunings() {
+    return is_as_itself() ? Knowledge::instance().ignored() : std::vector<std::string>();
 }
 
 void store_tunings(ContextImpl& context, const Problem& problem,
@@ -203,13 +242,25 @@ void store_tunings(ContextImpl& context, const Problem& problem,
     }
 }
 
-std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what) {
+std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what,
+                                        std::vector<std::string>* ignored) {
     try {
         const json root = json::parse(text);
-        require(root.at("format").get<int>() == 1, what, ": format ", root.at("format").get<int>(),
-                ", not 1");
+        check_format(root.at("format").get<int>(), what);
         std::vector<DatabaseRow> rows;
-        for (const json& item : root.at("rows")) rows.push_back(parse_row(item));
+        std::size_t left_out = 0;
+        for (const json& item : root.at("rows")) {
+            DatabaseRow row = parse_row(item);
+            if (parse_measured(item, row.row))
+                rows.push_back(std::move(row));
+            else
+                ++left_out;
+        }
+        if (left_out > 0)
+            complain(cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
+                         " left out: a layout is no text, a tuning is not of whole numbers, or a "
+                         "time is not above 0"),
+                     ignored);
         return rows;
     } catch (const json::exception& error) {
         fail(ErrorKind::invalid_argument, what, " is no tuning database: ", error.what());
@@ -218,28 +269,30 @@ std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view 
 
 std::string print_database(const std::vector<DatabaseRow>& rows) {
     // One line a row, so that two versions of a shipped file can be compared.
-    std::string text = "{\"format\": 1, \"rows\": [";
+    std::string text = "{\"format\": 2, \"rows\": [";
     const char* separator = "\n";
     for (const DatabaseRow& row : rows) {
-        const json item = {{"device", row.device},       {"platform", row.platform},
-                           {"driver", row.driver},       {"problem", row.problem},
-                           {"engine", row.row.engine},   {"tuning", json(row.row.tuning)},
-                           {"seconds", row.row.seconds}, {"source", row.source}};
+        const json item = {{"device", row.device},          {"platform", row.platform},
+                           {"driver", row.driver},          {"problem", row.problem},
+                           {"engine", row.row.engine},      {"layout", row.row.layout},
+                           {"seconds", row.row.seconds},    {"source", row.source},
+                           {"tuning", json(row.row.tuning)}};
         text += separator + item.dump(-1, ' ', false, json::error_handler_t::replace);
         separator = ",\n";
     }
     return text + "\n]}\n";
 }
 
-std::vector<DatabaseRow> load_database(const std::filesystem::path& path) {
+std::vector<DatabaseRow> load_database(const std::filesystem::path& path,
+                                       std::vector<std::string>* ignored) {
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return {};
     try {
         require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(),
                 "' is too large");
-        return parse_database(read_file(path), cat("'", path.string(), "'"));
+        return parse_database(read_file(path), cat("'", path.string(), "'"), ignored);
     } catch (const Error& error) {
-        log(LogLevel::warning, cat("tuning database: ", error.what(), "; it is ignored"));
+        complain(cat(error.what(), "; it is ignored"), ignored);
         return {};
     }
 }

@@ -8,6 +8,47 @@
 
 namespace dlprim {
 
+namespace {
+
+/// Each layout once, in order.
+std::string names_of(const std::vector<Layout>& layouts, const std::string& variant) {
+    std::vector<std::string> names;
+    for (const Layout& layout : layouts) {
+        std::string name = layout.str();
+        if (layout.kind == Layout::Kind::packed)
+            name = variant.empty() ? "packed" : cat("packed ", variant);
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            names.push_back(std::move(name));
+    }
+    std::string all;
+    for (const std::string& name : names) all += all.empty() ? name : ", " + name;
+    return all;
+}
+
+/// The tuning with other values of the parameters that `part` sets.
+Tuning changed(Tuning tuning, const Tuning& part) {
+    for (const auto& [name, value] : part) tuning[name] = value;
+    return tuning;
+}
+
+/// Each of `all` with each of `parts`; `all` where there are none.
+std::vector<Tuning> crossed(std::vector<Tuning> all, const std::vector<Tuning>& parts) {
+    std::vector<Tuning> more;
+    for (const Tuning& tuning : all)
+        for (const Tuning& part : parts) {
+            Tuning next = changed(tuning, part);
+            if (std::find(more.begin(), more.end(), next) == more.end())
+                more.push_back(std::move(next));
+        }
+    return more.empty() ? all : more;
+}
+
+}  // namespace
+
+std::string LayoutChoice::name() const {
+    return cat(names_of(inputs, variant), " -> ", names_of(outputs, variant));
+}
+
 std::vector<LayoutChoice> Engine::layouts(const Traits&, const Problem& problem) const {
     return {
         {std::vector<Layout>(problem.inputs.size()), std::vector<Layout>(problem.outputs.size())}};
@@ -28,6 +69,41 @@ Tuning Engine::default_tuning(const Traits&, const Problem&) const {
 std::unique_ptr<Launch> Engine::build_packing(ContextImpl&, const Problem&, const Tuning&,
                                               int index) const {
     fail(ErrorKind::unsupported, "engine ", name(), " packs no input ", index);
+}
+
+void check_tuning_count(const Engine& engine, std::size_t count, const Problem& problem) {
+    if (count > most_tunings)
+        fail(ErrorKind::unsupported, "engine ", engine.name(), " offers ", count,
+             " tunings of one problem, and ", most_tunings, " are the most: ", problem.key());
+}
+
+std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid) {
+    const Tuning standard = engine.default_tuning(device, laid);
+    const TuneSpace space = engine.tune_space(device, laid);
+    std::vector<Tuning> all{standard};
+    for (const auto& [name, values] : space.values) {
+        std::vector<Tuning> parts;
+        for (const std::int64_t value : values) parts.push_back({{name, value}});
+        all = crossed(std::move(all), parts);
+    }
+    all = crossed(std::move(all), space.tiles);
+    std::erase(all, standard);
+    all.insert(all.begin(), standard);
+    check_tuning_count(engine, all.size(), laid);
+    return all;
+}
+
+Verdict offers(const Engine& engine, const Traits& device, const Problem& laid,
+               const Tuning& tuning) {
+    const std::vector<Tuning> all = tunings_of(engine, device, laid);
+    if (std::find(all.begin(), all.end(), tuning) != all.end()) return Verdict::yes();
+    return Verdict::no(cat("it offers no tuning {", text_of(tuning), "} for the problem"));
+}
+
+std::string text_of(const Tuning& tuning) {
+    std::string text;
+    for (const auto& [name, value] : tuning) text += cat(text.empty() ? "" : " ", name, '=', value);
+    return text;
 }
 
 double roofline_seconds(const Traits& device, const Problem& problem, double flops,

@@ -31,12 +31,30 @@ struct Verdict {
 struct LayoutChoice {
     std::vector<Layout> inputs;
     std::vector<Layout> outputs;
+    /// What is packed, where an engine packs in several ways: "4x4".
+    std::string variant = {};
+
+    /// What databases call it: "nchw, packed 4x4 -> nchw". No two choices that an engine has for a
+    /// problem are called the same.
+    std::string name() const;
 };
 
-/// Values of an engine's tuning parameters by name ("tile_m" -> 64).
+/// Values of an engine's tuning parameters by name ("rows" -> 64). Databases keep them, so a value
+/// says what it sets (rows, columns, stages, threads), and is never a place in a table.
 using Tuning = std::map<std::string, std::int64_t>;
-/// Candidate values for each parameter; the cross product, less what the engine rules out.
-using TuneSpace = std::map<std::string, std::vector<std::int64_t>>;
+
+/// What a tuner may try: each value of each parameter with each of the tiles. A tile sets several
+/// parameters that only make sense together, such as rows and columns of which an engine has some
+/// pairs; all tiles of a space set the same ones.
+struct TuneSpace {
+    using Values = std::map<std::string, std::vector<std::int64_t>>;
+    Values values;
+    std::vector<Tuning> tiles;
+
+    TuneSpace() = default;
+    TuneSpace(std::initializer_list<Values::value_type> all) : values(all) {}
+    std::vector<std::int64_t>& operator[](const std::string& name) { return values[name]; }
+};
 
 class Engine {
   public:
@@ -71,8 +89,8 @@ class Engine {
     virtual double estimate(const Traits& device, const Problem& problem,
                             const Tuning& tuning) const = 0;
 
-    /// At most 100 candidates a problem. `problem` has its layouts set, here and in
-    /// default_tuning().
+    /// At most most_tunings a problem, in all layouts together. `problem` has its layouts set, here
+    /// and in default_tuning(). All other methods get a tuning of tunings_of() alone.
     virtual TuneSpace tune_space(const Traits& device, const Problem& problem) const;
     virtual Tuning default_tuning(const Traits& device, const Problem& problem) const;
 
@@ -89,6 +107,22 @@ class Engine {
     /// The kernel files it compiles (paths under kernels/), whose hash dates its database rows.
     virtual std::vector<std::string> sources() const { return {}; }
 };
+
+/// The most tunings of a problem that an engine may offer, in all layouts together. More are an
+/// Error(unsupported) that names the engine.
+constexpr std::size_t most_tunings = 100;
+/// Throws that, where `count` are too many.
+void check_tuning_count(const Engine& engine, std::size_t count, const Problem& problem);
+
+/// What an engine offers for a problem with its layouts set: its default, which is the first, and
+/// all of its tuning space over that. Throws Error(unsupported) where they are more than
+/// most_tunings.
+std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid);
+/// Whether that is one of them. Databases are files, and engines trust what they are built with.
+Verdict offers(const Engine& engine, const Traits& device, const Problem& laid,
+               const Tuning& tuning);
+/// "columns=256 rows=128".
+std::string text_of(const Tuning& tuning);
 
 /// Reference estimate shared by simple engines: the larger of flops over a share of the device's
 /// peak and bytes of all operands over its bandwidth, plus one launch.

@@ -2,6 +2,7 @@
 // Tiles of sub-groups.
 #include "engine/subgroup.hpp"
 #include "base/text.hpp"
+#include "engine/named_tile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,17 +18,16 @@ constexpr std::array<SubgroupTile, 5> tiles{
 
 }  // namespace
 
-int subgroup_tile_count() {
-    return static_cast<int>(tiles.size());
+std::vector<SubgroupTile> subgroup_tiles(const Traits& device) {
+    std::vector<SubgroupTile> fitting;
+    for (const SubgroupTile& tile : tiles)
+        if (static_cast<std::uint64_t>(tile.threads(device)) <= device.max_work_group)
+            fitting.push_back(tile);
+    return fitting;
 }
 
-const SubgroupTile& subgroup_tile(std::int64_t number) {
-    return tiles[static_cast<std::size_t>(
-        std::clamp<std::int64_t>(number, 0, subgroup_tile_count() - 1))];
-}
-
-bool subgroup_tile_fits(const Traits& device, const SubgroupTile& tile) {
-    return static_cast<std::uint64_t>(tile.threads(device)) <= device.max_work_group;
+SubgroupTile subgroup_tile(const Traits& device, const Tuning& tuning) {
+    return named_tile(tiles, tuning, device);
 }
 
 Verdict subgroup_verdict(const Traits& device) {
@@ -36,8 +36,7 @@ Verdict subgroup_verdict(const Traits& device) {
             "it needs sub-groups of a size that kernels may require "
             "(cl_intel_subgroups, cl_intel_required_subgroup_size), which the device lacks");
     if (device.wide_vectors) return Verdict::no("it is for GPUs; CPUs have engines on vectors");
-    if (std::none_of(tiles.begin(), tiles.end(),
-                     [&](const SubgroupTile& tile) { return subgroup_tile_fits(device, tile); }))
+    if (subgroup_tiles(device).empty())
         return Verdict::no(cat("its work-groups have at least ", 2 * device.subgroup_size,
                                " work-items, the device allows ", device.max_work_group));
     return Verdict::yes();

@@ -22,12 +22,16 @@ struct SubgroupTile {
     std::int64_t threads(const Traits& device) const {
         return static_cast<std::int64_t>(groups) * device.subgroup_size;
     }
+    /// Its part of a tuning.
+    Tuning named(const Traits& device) const {
+        return {{"rows", bm()}, {"columns", bn(device)}, {"threads", threads(device)}};
+    }
 };
 
-/// The largest first; `tile` of a Tuning counts in it.
-int subgroup_tile_count();
-const SubgroupTile& subgroup_tile(std::int64_t number);
-bool subgroup_tile_fits(const Traits& device, const SubgroupTile& tile);
+/// Those that fit the device, the largest first.
+std::vector<SubgroupTile> subgroup_tiles(const Traits& device);
+/// The one that a tuning names.
+SubgroupTile subgroup_tile(const Traits& device, const Tuning& tuning);
 
 /// No, with the reason, unless kernels may ask for sub-groups and a tile fits.
 Verdict subgroup_verdict(const Traits& device);

@@ -20,28 +20,39 @@ namespace dlprim {
 
 namespace {
 
-struct Candidate {
-    const Engine* engine = nullptr;
-    Tuning tuning;
-    LayoutChoice layouts;
-    double seconds = 0;
-};
+using Candidate = KnownTuning;
 
-/// Whether a row's tuning is one that the engine offers for the problem as laid out. Rows come from
-/// files, and engines trust what they are built with.
-bool offers(const Engine& engine, const Traits& device, const Problem& laid, const Tuning& tuning) {
-    const Tuning standard = engine.default_tuning(device, laid);
-    const TuneSpace space = engine.tune_space(device, laid);
-    for (const auto& [name, value] : standard) {
-        const auto given = tuning.find(name);
-        if (given == tuning.end()) return false;
-        if (given->second == value) continue;
-        const auto values = space.find(name);
-        if (values == space.end() || std::find(values->second.begin(), values->second.end(),
-                                               given->second) == values->second.end())
-            return false;
-    }
-    return true;
+Verdict applies(ContextImpl& context, const Engine& engine, const Problem& problem) {
+    const bool on_host = context.is_host();
+    if (engine.op() != problem.op)
+        return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
+    if (engine.on_host() != on_host)
+        return Verdict::no(engine.on_host() ? "it runs on the host device only"
+                                            : "it runs on OpenCL devices only");
+    return usable(context, engine, problem);
+}
+
+/// The layouts of that name; nullopt where the engine has none for the problem.
+std::optional<LayoutChoice> find_layouts(const Engine& engine, const Traits& device,
+                                         const Problem& problem, const std::string& name) {
+    for (LayoutChoice& choice : engine.layouts(device, problem))
+        if (choice.name() == name) return std::move(choice);
+    return std::nullopt;
+}
+
+/// What a row knows; or no, with the reason why it does not count.
+Verdict know(ContextImpl& context, const Problem& problem, const TuningRow& row,
+             KnownTuning& known) {
+    known.engine = EngineRegistry::instance().find(row.engine);
+    if (known.engine == nullptr) return Verdict::no("there is no such engine");
+    if (Verdict verdict = applies(context, *known.engine, problem); !verdict) return verdict;
+    auto layouts = find_layouts(*known.engine, context.traits(), problem, row.layout);
+    if (!layouts) return Verdict::no(cat("it has no layout '", row.layout, "' for the problem"));
+    known.layouts = std::move(*layouts);
+    known.tuning = row.tuning;
+    known.seconds = row.seconds;
+    return offers(*known.engine, context.traits(), with_layouts(problem, known.layouts),
+                  row.tuning);
 }
 
 std::string where(const Node& node) {
@@ -99,6 +110,7 @@ class Chooser {
                 readers_[index(node.inputs[k])].emplace_back(i, k);
             if (!node.op->is_view()) find_candidates(i);
         }
+        tell_passed_over();
         for (const auto& [value, layout] : options_.input_layouts) layout_[index(value)] = layout;
         std::map<ValueId, int>& result_readers =
             options_.free_outputs ? free_readers_ : plain_readers_;
@@ -204,9 +216,9 @@ class Chooser {
         problems_[i] = problem_of(device_, graph_, node, constant_);
         const Problem& problem = problems_[i];
         if (const Engine* engine = forced(node)) {
-            const Verdict verdict = applies(*engine, problem);
+            const Verdict verdict = applies(context_, *engine, problem);
             if (verdict) {
-                add_candidates(i, *engine, std::nullopt);
+                add_candidates(i, *engine);
                 return;
             }
             const std::string why =
@@ -214,16 +226,15 @@ class Chooser {
             require(node.engine_by_type, why);
             notes_.push_back(why);
         }
-        for (const TuningRow& row : lookup_tunings(context_, problem)) {
-            const Engine* engine = EngineRegistry::instance().find(row.engine);
-            if (engine != nullptr && applies(*engine, problem)) add_candidates(i, *engine, row);
-        }
+        candidates_[i] = known_tunings(context_, problem, [&](const std::string& why) {
+            if (passed_over_++ == 0) first_passed_over_ = where(node) + why;
+        });
         if (!candidates_[i].empty()) return;
         Refusals refusals;
         for (const Engine* engine : EngineRegistry::instance().of(problem.op, device_.host)) {
             const Verdict verdict = usable(context_, *engine, problem);
             if (verdict) {
-                add_candidates(i, *engine, std::nullopt);
+                add_candidates(i, *engine);
                 continue;
             }
             const bool failed = is_put_aside(context_, *engine, problem);
@@ -251,34 +262,22 @@ class Chooser {
         }
     }
 
-    Verdict applies(const Engine& engine, const Problem& problem) const {
-        if (engine.op() != problem.op)
-            return Verdict::no(cat("it computes ", engine.op(), ", not ", problem.op));
-        if (engine.on_host() != device_.host)
-            return Verdict::no(engine.on_host() ? "it runs on the host device only"
-                                                : "it runs on OpenCL devices only");
-        return usable(context_, engine, problem);
+    /// By its estimates.
+    void add_candidates(std::size_t i, const Engine& engine) {
+        for (LayoutChoice& choice : engine.layouts(device_, problems_[i])) {
+            const Problem laid = with_layouts(problems_[i], choice);
+            const Tuning tuning = engine.default_tuning(device_, laid);
+            const double seconds = engine.estimate(device_, laid, tuning);
+            candidates_[i].push_back({&engine, tuning, std::move(choice), seconds});
+        }
     }
 
-    /// With a row: what was measured, in the layout that it was measured in.
-    void add_candidates(std::size_t i, const Engine& engine, const std::optional<TuningRow>& row) {
-        const std::vector<LayoutChoice> choices = engine.layouts(device_, problems_[i]);
-        for (std::size_t l = 0; l < choices.size(); ++l) {
-            Candidate candidate;
-            candidate.engine = &engine;
-            candidate.layouts = choices[l];
-            const Problem laid = with_layouts(problems_[i], choices[l]);
-            if (row) {
-                if (layout_of(row->tuning) != static_cast<std::int64_t>(l)) continue;
-                if (!offers(engine, device_, laid, row->tuning)) continue;
-                candidate.tuning = row->tuning;
-                candidate.seconds = row->seconds;
-            } else {
-                candidate.tuning = engine.default_tuning(device_, laid);
-                candidate.seconds = engine.estimate(device_, laid, candidate.tuning);
-            }
-            candidates_[i].push_back(std::move(candidate));
-        }
+    void tell_passed_over() {
+        for (const std::string& line : ignored_tunings()) notes_.push_back(line);
+        if (passed_over_ == 0) return;
+        std::string note = "a row of the tuning database is passed over: " + first_passed_over_;
+        if (passed_over_ > 1) note += cat("; so are ", passed_over_ - 1, " more");
+        notes_.push_back(std::move(note));
     }
 
     /// What the edges of node i cost with a candidate, as its neighbours stand.
@@ -372,6 +371,8 @@ class Chooser {
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
     std::vector<std::size_t> chosen_;
+    std::size_t passed_over_ = 0;  ///< rows of databases
+    std::string first_passed_over_;
 };
 
 }  // namespace
@@ -382,6 +383,21 @@ Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
     for (std::size_t i = 0; i < problem.outputs.size(); ++i)
         problem.outputs[i].layout = layouts.outputs.at(i);
     return problem;
+}
+
+std::vector<KnownTuning> known_tunings(ContextImpl& context, const Problem& problem,
+                                       const std::function<void(const std::string&)>& passed_over) {
+    std::vector<KnownTuning> all;
+    lookup_tunings(context, problem, [&](const TuningRow& row) {
+        KnownTuning known;
+        const Verdict verdict = know(context, problem, row, known);
+        if (verdict)
+            all.push_back(std::move(known));
+        else if (passed_over)
+            passed_over(cat(row.engine, ": ", verdict.reason));
+        return verdict.ok;
+    });
+    return all;
 }
 
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,

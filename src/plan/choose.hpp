@@ -6,6 +6,7 @@
 #include "graph/graph.hpp"
 #include "plan/plan.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,19 @@ Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
 
 /// The problem with its operands in the layouts of a choice.
 Problem with_layouts(Problem problem, const LayoutChoice& layouts);
+
+/// What a row of the databases says of an engine that can be used and offers that row's tuning.
+struct KnownTuning {
+    const Engine* engine = nullptr;
+    Tuning tuning;
+    LayoutChoice layouts;
+    double seconds = 0;
+};
+/// Those of a problem (without layouts), the fastest first. Rows are files' and may name anything:
+/// for each that no engine offers, `passed_over` gets the reason.
+std::vector<KnownTuning> known_tunings(
+    ContextImpl& context, const Problem& problem,
+    const std::function<void(const std::string&)>& passed_over = nullptr);
 
 /// Which values do not change between runs unless parameters are written: parameters that no
 /// assignment targets, literals, and what depends on them alone.

@@ -45,31 +45,22 @@ class Watch {
     const Clock::time_point start_ = Clock::now();
 };
 
-/// An engine that offers too much would take the time of all others.
-void check_count(const Engine& engine, std::size_t count, const Problem& problem) {
-    if (count > most_tunings)
-        fail(ErrorKind::unsupported, "engine ", engine.name(), " offers ", count,
-             " tunings of one problem, and ", most_tunings, " are the most: ", problem.key());
-}
-
 std::vector<TuneCandidate> candidates_of(ContextImpl& context, const Problem& problem) {
     const Traits& device = context.traits();
     std::vector<TuneCandidate> all;
     for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host)) {
         if (!usable(context, *engine, problem)) continue;
         const std::size_t before = all.size();
-        const std::vector<LayoutChoice> layouts = engine->layouts(device, problem);
-        for (std::size_t l = 0; l < layouts.size(); ++l) {
-            const Problem laid = with_layouts(problem, layouts[l]);
+        for (const LayoutChoice& choice : engine->layouts(device, problem)) {
+            const Problem laid = with_layouts(problem, choice);
             bool first = true;
             for (Tuning& tuning : tunings_of(*engine, device, laid)) {
                 const double estimate = engine->estimate(device, laid, tuning);
-                tuning["layout"] = static_cast<std::int64_t>(l);
-                all.push_back({engine, layouts[l], std::move(tuning), estimate, first});
+                all.push_back({engine, choice, std::move(tuning), estimate, first});
                 first = false;
             }
         }
-        check_count(*engine, all.size() - before, problem);
+        check_tuning_count(*engine, all.size() - before, problem);
     }
     // The preferred engine first.
     std::stable_sort(all.begin(), all.end(), [](const TuneCandidate& a, const TuneCandidate& b) {
@@ -117,40 +108,20 @@ std::optional<std::vector<TuningRow>> tune_problem(ContextImpl& context, const P
         }
         if (std::isinf(seconds)) continue;
         best = std::min(best, seconds);
+        TuningRow found{std::string(candidate.engine->name()), candidate.layouts.name(),
+                        candidate.tuning, seconds, false};
         const auto row = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& r) {
-            return r.engine == candidate.engine->name() &&
-                   layout_of(r.tuning) == layout_of(candidate.tuning);
+            return r.engine == found.engine && r.layout == found.layout;
         });
         if (row == rows.end())
-            rows.push_back(
-                {std::string(candidate.engine->name()), candidate.tuning, seconds, false});
+            rows.push_back(std::move(found));
         else if (seconds < row->seconds)
-            *row = {row->engine, candidate.tuning, seconds, false};
+            *row = std::move(found);
     }
     return rows;
 }
 
 }  // namespace
-
-std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid) {
-    const Tuning standard = engine.default_tuning(device, laid);
-    std::vector<Tuning> all{standard};
-    for (const auto& [name, values] : engine.tune_space(device, laid)) {
-        std::vector<Tuning> more;
-        for (const Tuning& tuning : all)
-            for (const std::int64_t value : values) {
-                Tuning next = tuning;
-                next[name] = value;
-                if (std::find(more.begin(), more.end(), next) == more.end())
-                    more.push_back(std::move(next));
-            }
-        if (!more.empty()) all = std::move(more);
-    }
-    std::erase(all, standard);
-    all.insert(all.begin(), standard);
-    check_count(engine, all.size(), laid);
-    return all;
-}
 
 void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<char>& constant,
                    const PlanOptions& options, std::vector<std::string>& notes) {
@@ -160,7 +131,7 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
     for (const Node& node : graph.nodes) {
         if (node.op->is_view() || !node.engine.empty()) continue;
         Problem problem = problem_of(context.traits(), graph, node, constant);
-        if (!seen.insert(problem.key(false)).second || !lookup_tunings(context, problem).empty())
+        if (!seen.insert(problem.key(false)).second || !known_tunings(context, problem).empty())
             continue;
         problems.emplace_back(node.name, std::move(problem));
     }

@@ -14,15 +14,6 @@
 
 namespace dlprim {
 
-/// The most tunings of a problem that an engine may offer, in all layouts together. More are an
-/// Error(unsupported) that names the engine.
-constexpr std::size_t most_tunings = 100;
-
-/// All combinations of the values of an engine's tuning space over its default, which is the first,
-/// for a problem with its layouts set. Throws Error(unsupported) where they are more than
-/// most_tunings.
-std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid);
-
 /// Measures every problem of the graph that the databases do not know and that more than one
 /// candidate can solve, until `options.tune_seconds` have passed; each is stored as soon as all its
 /// candidates were tried, and not before. A candidate counts when its results agree with those of

@@ -33,7 +33,7 @@ class Tune(CommandTest):
         # A row decides: with all others taken away, its engine runs.
         there = {"DLPRIM_TUNING": str(self.folder / "there.json")}
         slowest = max((row for row in rows if row["engine"].startswith("conv2d")), key=lambda row: row["seconds"])
-        self.write("one.json", {"format": 1, "rows": [slowest]})
+        self.write("one.json", {"format": 2, "rows": [slowest]})
         self.assertIn("1 rows from", self.succeed("tune", "-d", device, "--import", self.folder / "one.json", **there).out)
         report = self.folder / "report.json"
         self.succeed("benchmark", device, net, "-i", "1", "-w", "1", "--json", report, **there)
@@ -46,13 +46,26 @@ class Tune(CommandTest):
         here = {"DLPRIM_TUNING": str(self.folder / "here.json")}
         self.succeed("tune", net, "-d", device, "--seconds", "40", **here)
         rows = json.loads((self.folder / "here.json").read_text())["rows"]
-        for broken in ({}, {"layout": -7}, "every value -7", "every value 0"):
-            for row in rows:
-                value = -7 if broken == "every value -7" else 0
-                row["tuning"] = broken if isinstance(broken, dict) else {
-                    name: old if name == "layout" else value for name, old in row["tuning"].items()}
-            self.write("here.json", {"format": 1, "rows": rows})
-            self.succeed("benchmark", device, net, "-i", "1", "-w", "1", **here)
+        run = "benchmark", device, net, "-i", "1", "-w", "1"
+        self.assertNotIn("passed over", self.succeed(*run, **here).out)
+
+        def spoil(changed):
+            self.write("here.json", {"format": 2, "rows": [{**row, **changed(row)} for row in rows]})
+            result = self.succeed(*run, **here)
+            return result.out + result.err
+
+        def every_value(value):
+            return lambda row: {"tuning": {**{name: value for name in row["tuning"]}, "rows": value}}
+
+        for tuning in every_value(10**18), every_value(-7), every_value(0), lambda row: {
+                "tuning": {**row["tuning"], "tile": 3}}:
+            self.assertRegex(spoil(tuning), r"(?m)a row of the tuning database is passed over: .* offers no tuning")
+        self.assertIn("has no layout 'sideways'", spoil(lambda row: {"layout": "sideways"}))
+        for value in "three", 1.5, 2**64, None, [3], True:
+            self.assertIn(f"{len(rows)} rows are left out: ", spoil(every_value(value)))
+        self.write("here.json", {"format": 1, "rows": rows})
+        result = self.succeed(*run, **here)
+        self.assertIn("is of format 1", result.out + result.err)
 
     def test_a_training_step_and_a_deadline(self):
         net = self.write("net.json", NET)

@@ -2,6 +2,7 @@
 // Tuning databases: files that are kept, damaged, shared by processes; rows that are stale.
 #include "engine/database.hpp"
 #include "base/env.hpp"
+#include "base/text.hpp"
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
@@ -33,7 +34,7 @@ DatabaseRow row(const std::string& problem, double seconds) {
             "driver",
             problem,
             source_hash(some_engine()),
-            {std::string(some_engine().name()), {{"tile", 4}}, seconds, false}};
+            {std::string(some_engine().name()), "nchw", {{"rows", 4}}, seconds, false}};
 }
 
 }  // namespace
@@ -47,15 +48,16 @@ TEST_CASE("A database keeps rows that others wrote and replaces its own") {
     REQUIRE(rows.size() == 2);
     CHECK(rows[0].problem == "a");
     CHECK(rows[1].row.seconds == 3);
-    CHECK(rows[1].row.tuning == Tuning{{"tile", 4}});
+    CHECK(rows[1].row.layout == "nchw");
+    CHECK(rows[1].row.tuning == Tuning{{"rows", 4}});
     CHECK(parse_database(print_database(rows), "text").size() == 2);
 }
 
 TEST_CASE("A damaged database is ignored and replaced") {
     const auto path = fresh_file("damaged.json");
     for (const char* text :
-         {"", "{", "[]", "{\"format\": 2, \"rows\": []}", "{\"format\": 1, \"rows\": [7]}",
-          "{\"format\": 1, \"rows\": [{\"device\": 3}]}"}) {
+         {"", "{", "[]", "{\"format\": 3, \"rows\": []}", "{\"format\": 1, \"rows\": []}",
+          "{\"format\": 2, \"rows\": [7]}", "{\"format\": 2, \"rows\": [{\"device\": 3}]}"}) {
         INFO(text);
         std::ofstream(path) << text;
         CHECK(load_database(path).empty());
@@ -63,6 +65,48 @@ TEST_CASE("A damaged database is ignored and replaced") {
     }
     update_database(path, {row("a", 1)});
     CHECK(load_database(path).size() == 1);
+}
+
+TEST_CASE("Rows whose layout, tuning or time is none are left out, and others count") {
+    const std::string good = print_database({row("a", 1)});
+    const auto with = [&](const std::string& from, const std::string& to) {
+        std::string text = good;
+        const std::size_t at = text.find(from);
+        REQUIRE(at != std::string::npos);
+        text.replace(at, from.size(), to);
+        const std::string other =
+            text.substr(text.find('[') + 1, text.rfind(']') - text.find('[') - 1);
+        text = good;
+        return text.insert(text.rfind(']'), "," + other);
+    };
+    const std::string rows = R"("rows":4)";
+    for (const char* value :
+         {R"("rows":"three")", R"("rows":4.5)", R"("rows":1e300)", R"("rows":18446744073709551615)",
+          R"("rows":null)", R"("rows":[4])", R"("rows":{"rows":4})", R"("rows":true)"}) {
+        INFO(value);
+        CHECK(parse_database(with(rows, value), "text").size() == 1);
+    }
+    for (const char* value : {"[]", "3", "null", R"("rows")"}) {
+        INFO(value);
+        CHECK(parse_database(with(R"({"rows":4})", value), "text").size() == 1);
+    }
+    for (const char* value : {R"("layout":0)", R"("layout":null)"})
+        CHECK(parse_database(with(R"("layout":"nchw")", value), "text").size() == 1);
+    for (const char* value : {"-1", "0", "null", R"("fast")"})
+        CHECK(parse_database(with("\"seconds\":1.0", cat("\"seconds\":", value)), "text").size() ==
+              1);
+    // What no engine offers is read, and is for the planner to pass over.
+    std::vector<std::string> ignored;
+    parse_database(with(rows, R"("rows":null)"), "text", &ignored);
+    REQUIRE(ignored.size() == 1);
+    CHECK_THAT(ignored[0], ContainsSubstring("text: 1 row is left out"));
+    for (const char* value : {R"("rows":-4)", R"("rows":1000000000000000000)"})
+        CHECK(parse_database(with(rows, value), "text").size() == 2);
+}
+
+TEST_CASE("A database of format 1 says that it is to be tuned again") {
+    CHECK_THROWS_WITH(parse_database("{\"format\": 1, \"rows\": []}", "text"),
+                      ContainsSubstring("format 1") && ContainsSubstring("dlprim_tune"));
 }
 
 TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
@@ -91,7 +135,7 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     DatabaseRow fresh = by_other(context.info().driver, context.info().name, source_hash(engine));
     DatabaseRow stale = by_other(context.info().driver, context.info().name, "another source");
     fresh.problem = stale.problem = partly.key(false);
-    stale.row.tuning = {{"layout", 1}};
+    stale.row.layout = "nhwc";
     update_database(path, {by_other(context.info().driver, context.info().name, "another source"),
                            by_other(context.info().driver, "another device", source_hash(engine)),
                            hint, fresh, stale});
@@ -99,22 +143,30 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     CHECK(lookup_tunings(context.impl(), partly).empty());
     REQUIRE(lookup_tunings(context.impl(), hinted).size() == 1);
     CHECK(lookup_tunings(context.impl(), hinted)[0].hint);
+    CHECK(lookup_tunings(context.impl(), hinted, [](const TuningRow&) { return false; }).empty());
 
     store_tunings(context.impl(), hinted,
-                  {{std::string(engine.name()), {{"tile", 8}}, 0.5, false}});
+                  {{std::string(engine.name()), "nchw", {{"rows", 8}}, 0.5, false}});
     const std::vector<TuningRow> found = lookup_tunings(context.impl(), hinted);
     REQUIRE(found.size() == 1);
     CHECK_FALSE(found[0].hint);
-    CHECK(found[0].tuning == Tuning{{"tile", 8}});
+    CHECK(found[0].tuning == Tuning{{"rows", 8}});
+
+    // Where none of this driver's counts, the other driver's is asked.
+    const auto of_four_rows = [](const TuningRow& one) {
+        return one.tuning == Tuning{{"rows", 4}};
+    };
+    REQUIRE(lookup_tunings(context.impl(), hinted, of_four_rows).size() == 1);
+    CHECK(lookup_tunings(context.impl(), hinted, of_four_rows)[0].hint);
 
     // Each layout of an engine has its own row.
     store_tunings(context.impl(), hinted,
-                  {{std::string(engine.name()), {{"layout", 0}}, 0.5, false},
-                   {std::string(engine.name()), {{"layout", 1}}, 0.25, false}});
+                  {{std::string(engine.name()), "nchw", {}, 0.5, false},
+                   {std::string(engine.name()), "nhwc", {}, 0.25, false}});
     const std::vector<TuningRow> both = lookup_tunings(context.impl(), hinted);
     REQUIRE(both.size() == 2);
-    CHECK(layout_of(both[0].tuning) == 1);
-    CHECK(layout_of(both[1].tuning) == 0);
+    CHECK(both[0].layout == "nhwc");
+    CHECK(both[1].layout == "nchw");
     CHECK(load_database(path).size() == 7);
 }
 

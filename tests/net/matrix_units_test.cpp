@@ -75,14 +75,11 @@ std::set<std::string> applying(const Traits& device, Precision precision) {
                     laid.inputs[i].layout = choice.inputs[i];
                 const Tuning standard = engine->default_tuning(device, laid);
                 CHECK(std::isfinite(engine->estimate(device, laid, standard)));
-                for (const auto& [key, values] : engine->tune_space(device, laid)) {
+                for (const auto& [key, values] : engine->tune_space(device, laid).values)
                     CHECK(!values.empty());
-                    for (const std::int64_t value : values) {
-                        Tuning tuning = standard;
-                        tuning[key] = value;
-                        CHECK(std::isfinite(engine->estimate(device, laid, tuning)));
-                        engine->workspace_bytes(device, laid, tuning);
-                    }
+                for (const Tuning& tuning : tunings_of(*engine, device, laid)) {
+                    CHECK(std::isfinite(engine->estimate(device, laid, tuning)));
+                    engine->workspace_bytes(device, laid, tuning);
                 }
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What holds for all engines by their contract alone, on any device, for everything in the table of
-// cases: at most 100 tunings of a problem, all layouts counted, and a reference engine that comes
-// last. No device is needed for that.
+// cases: at most 100 tunings of a problem, all layouts counted, which name what they set; layouts
+// that have a name each; and a reference engine that comes last. No device is needed for that.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "formats/json_net.hpp"
@@ -128,11 +128,10 @@ std::vector<Problem> forms_of(const Problem& problem) {
     return all;
 }
 
-}  // namespace
-
-TEST_CASE("engines offer a hundred tunings of a problem at most") {
+/// The problems of all cases.
+std::vector<Problem> all_problems() {
     OperatorRegistry::instance();
-    std::set<std::string> seen, tuned;
+    std::set<std::string> seen;
     std::vector<Problem> problems;
     const Traits any = gpu();
     for (const Case& one : load_cases(DLPRIM_CASES))
@@ -151,28 +150,99 @@ TEST_CASE("engines offer a hundred tunings of a problem at most") {
                     if (seen.insert(problem.key(false)).second) problems.push_back(problem);
                 }
         }
-    CHECK(problems.size() > 300);
-    std::map<std::string, std::size_t> most;
+    return problems;
+}
+
+/// Calls `check(kind, device, engine, problem)` for all kinds of devices, and all forms of all
+/// problems that an engine applies to.
+template <typename Check>
+void for_all(const std::vector<Problem>& problems, const Check& check) {
     for (const auto& [kind, device] : devices())
         for (const Problem& problem : problems)
             for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
-                for (const Problem& form : forms_of(problem)) {
-                    if (!engine->is_applicable(device, form)) continue;
-                    std::size_t count = 0;
-                    for (const LayoutChoice& layouts : engine->layouts(device, form))
-                        count += tunings_of(*engine, device, with_layouts(form, layouts)).size();
-                    std::size_t& known = most[std::string(engine->name())];
-                    known = std::max(known, count);
-                    if (count <= most_tunings) continue;
-                    INFO(engine->name() << " on a " << kind << ": " << form.key());
-                    CHECK(count <= most_tunings);
-                }
+                for (const Problem& form : forms_of(problem))
+                    if (engine->is_applicable(device, form)) check(kind, device, *engine, form);
+}
+
+/// Names that say where in a table something stands.
+bool is_place(const std::string& name) {
+    return name == "tile" || name == "layout" || name == "variant" || name == "index";
+}
+
+/// What is wrong with the names of an engine's tunings, empty where nothing is: all have the
+/// default's, none is a place, and what is not listed is not offered.
+std::string wrong_names(const Engine& engine, const Traits& device, const Problem& laid) {
+    const std::vector<Tuning> all = tunings_of(engine, device, laid);
+    const Tuning standard = all.front();
+    for (const auto& [name, value] : standard)
+        if (is_place(name)) return name;
+    for (const Tuning& tuning : all)
+        if (!std::equal(tuning.begin(), tuning.end(), standard.begin(), standard.end(),
+                        [](const auto& a, const auto& b) { return a.first == b.first; }))
+            return text_of(tuning);
+    Tuning more = standard, less = standard, huge = standard;
+    more["tile"] = 0;
+    std::vector<Tuning> hostile{more};
+    if (!standard.empty()) {
+        less.erase(less.begin());
+        huge.begin()->second = 1'000'000'000'000'000'000;
+        hostile.insert(hostile.end(), {less, huge});
+    }
+    for (const Tuning& tuning : hostile)
+        if (offers(engine, device, laid, tuning)) return text_of(tuning);
+    return offers(engine, device, laid, all.back()) ? "" : text_of(all.back());
+}
+
+}  // namespace
+
+TEST_CASE("engines offer a hundred tunings of a problem at most") {
+    const std::vector<Problem> problems = all_problems();
+    CHECK(problems.size() > 300);
+    std::map<std::string, std::size_t> most;
+    for_all(problems, [&](const std::string& kind, const Traits& device, const Engine& engine,
+                          const Problem& form) {
+        std::size_t count = 0;
+        for (const LayoutChoice& layouts : engine.layouts(device, form))
+            count += tunings_of(engine, device, with_layouts(form, layouts)).size();
+        std::size_t& known = most[std::string(engine.name())];
+        known = std::max(known, count);
+        if (count <= most_tunings) return;
+        INFO(engine.name() << " on a " << kind << ": " << form.key());
+        CHECK(count <= most_tunings);
+    });
     std::size_t with_space = 0;
     for (const auto& [name, count] : most) {
         with_space += count > 1;
         UNSCOPED_INFO(name << ": " << count);
     }
     CHECK(with_space >= 20);
+}
+
+TEST_CASE("tunings name what they set, and layouts have a name each") {
+    const std::vector<Problem> all = all_problems();
+    std::vector<Problem> some;  // an eighth will do: names are no matter of sizes
+    for (std::size_t i = 0; i < all.size(); i += 8) some.push_back(all[i]);
+    std::size_t several = 0, named = 0;
+    for_all(some, [&](const std::string& kind, const Traits& device, const Engine& engine,
+                      const Problem& form) {
+        std::set<std::string> names;
+        const std::vector<LayoutChoice> choices = engine.layouts(device, form);
+        for (const LayoutChoice& layouts : choices) {
+            names.insert(layouts.name());
+            const Problem laid = with_layouts(form, layouts);
+            const std::string wrong = wrong_names(engine, device, laid);
+            named += !engine.default_tuning(device, laid).empty();
+            if (wrong.empty()) continue;
+            INFO(engine.name() << " on a " << kind << ": " << form.key() << ": " << wrong);
+            CHECK(false);
+        }
+        several += choices.size() > 1;
+        if (names.size() == choices.size()) return;
+        INFO(engine.name() << " on a " << kind << ": " << form.key());
+        CHECK(names.size() == choices.size());
+    });
+    CHECK(several > 100);
+    CHECK(named > 100);
 }
 
 TEST_CASE("where an operator has several engines, the last is its reference") {

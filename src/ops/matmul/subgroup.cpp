@@ -4,6 +4,7 @@
 // added in order by a second kernel.
 #include "engine/subgroup.hpp"
 #include "base/text.hpp"
+#include "engine/named_tile.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -28,7 +29,7 @@ TileCut cut_of(const Traits& device, const Gemm& g, const SubgroupTile& tile, st
     return cut;
 }
 TileCut cut_of(const Traits& device, const Gemm& g, const Tuning& tuning) {
-    return cut_of(device, g, subgroup_tile(tuning.at("tile")), tuning.at("splits"));
+    return cut_of(device, g, subgroup_tile(device, tuning), tuning.at("splits"));
 }
 
 double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
@@ -69,15 +70,15 @@ class Subgroup : public MatMulEngine {
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        return seconds_of(device, problem, g, subgroup_tile(tuning.at("tile")),
+        return seconds_of(device, problem, g, subgroup_tile(device, tuning),
                           cut_of(device, g, tuning));
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
         TuneSpace space;
-        for (int i = 0; i < subgroup_tile_count(); ++i)
-            if (subgroup_tile_fits(device, subgroup_tile(i))) space["tile"].push_back(i);
+        for (const SubgroupTile& tile : subgroup_tiles(device))
+            space.tiles.push_back(tile.named(device));
         space["splits"] = {1};
         if (gemm_of(problem).k >= 512)
             for (const std::int64_t s : {splits / 2, splits, splits * 2})
@@ -88,11 +89,10 @@ class Subgroup : public MatMulEngine {
     /// The cheapest by the model, over tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        Tuning best{{"tile", subgroup_tile_count() - 1}, {"splits", 1}};
+        const std::vector<SubgroupTile> tiles = subgroup_tiles(device);
+        Tuning best = with(tiles.back().named(device), {{"splits", 1}});
         double best_seconds = 1e300;
-        for (int i = 0; i < subgroup_tile_count(); ++i) {
-            const SubgroupTile& tile = subgroup_tile(i);
-            if (!subgroup_tile_fits(device, tile)) continue;
+        for (const SubgroupTile& tile : tiles) {
             for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
                  splits *= 2) {
                 if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
@@ -100,7 +100,7 @@ class Subgroup : public MatMulEngine {
                     seconds_of(device, problem, g, tile, cut_of(device, g, tile, splits));
                 if (seconds < best_seconds) {
                     best_seconds = seconds;
-                    best = {{"tile", i}, {"splits", splits}};
+                    best = with(tile.named(device), {{"splits", splits}});
                 }
             }
         }
@@ -114,7 +114,7 @@ class Subgroup : public MatMulEngine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Traits& device = context.traits();
-        const SubgroupTile& tile = subgroup_tile(tuning.at("tile"));
+        const SubgroupTile tile = subgroup_tile(device, tuning);
         std::string defines;
         for (const auto& [name, value] : subgroup_defines(device, tile))
             defines += cat("#define ", name, ' ', value, '\n');

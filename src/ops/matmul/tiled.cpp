@@ -2,6 +2,7 @@
 // matmul.tiled: work-group tiles in local memory for GPUs; long sums of small products are split
 // along k into the workspace, and added in order by a second kernel.
 #include "base/text.hpp"
+#include "engine/named_tile.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -26,6 +27,10 @@ struct Tile {
     std::uint64_t local_bytes() const {
         return static_cast<std::uint64_t>(8 * bk * (bm() + bn() + 8));
     }
+    /// Its part of a tuning.
+    Tuning named() const {
+        return {{"rows", bm()}, {"columns", bn()}, {"depth", bk}, {"threads", tx * ty}};
+    }
 };
 constexpr std::array<Tile, 4> tiles{{
     {16, 16, 2, 2, 8, 0.60},
@@ -41,8 +46,7 @@ bool fits(const Traits& device, const Tile& tile) {
 struct Cut : TileCut {
     Tile tile;
 };
-Cut cut_of(const Gemm& g, int number, std::int64_t splits) {
-    const Tile& tile = tiles.at(static_cast<std::size_t>(number));
+Cut cut_of(const Gemm& g, const Tile& tile, std::int64_t splits) {
     Cut cut{{ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn()), 1, 1}, tile};
     cut.k_part = std::max<std::int64_t>(
         tile.bk, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), tile.bk) * tile.bk);
@@ -50,8 +54,7 @@ Cut cut_of(const Gemm& g, int number, std::int64_t splits) {
     return cut;
 }
 Cut cut_of(const Gemm& g, const Tuning& tuning) {
-    return cut_of(g, static_cast<int>(std::clamp<std::int64_t>(tuning.at("tile"), 0, 3)),
-                  tuning.at("splits"));
+    return cut_of(g, named_tile(tiles, tuning), tuning.at("splits"));
 }
 
 double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, const Cut& cut) {
@@ -105,8 +108,8 @@ class Tiled : public MatMulEngine {
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
         TuneSpace space;
-        for (std::size_t i = 0; i < tiles.size(); ++i)
-            if (fits(device, tiles[i])) space["tile"].push_back(static_cast<std::int64_t>(i));
+        for (const Tile& tile : tiles)
+            if (fits(device, tile)) space.tiles.push_back(tile.named());
         space["splits"] = {1};
         if (gemm_of(problem).k >= 512)
             for (std::int64_t s : {splits / 2, splits, splits * 2})
@@ -117,18 +120,17 @@ class Tiled : public MatMulEngine {
     /// The cheapest by the model, over tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        Tuning best{{"tile", static_cast<std::int64_t>(tiles.size()) - 1}, {"splits", 1}};
+        Tuning best = with(tiles.back().named(), {{"splits", 1}});
         double best_seconds = 1e300;
-        for (std::size_t i = 0; i < tiles.size(); ++i) {
-            if (!fits(device, tiles[i])) continue;
+        for (const Tile& tile : tiles) {
+            if (!fits(device, tile)) continue;
             for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
                  splits *= 2) {
                 if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
-                const double seconds =
-                    seconds_of(device, problem, g, cut_of(g, static_cast<int>(i), splits));
+                const double seconds = seconds_of(device, problem, g, cut_of(g, tile, splits));
                 if (seconds < best_seconds) {
                     best_seconds = seconds;
-                    best = {{"tile", static_cast<std::int64_t>(i)}, {"splits", splits}};
+                    best = with(tile.named(), {{"splits", splits}});
                 }
             }
         }

@@ -5,6 +5,7 @@
 // kernel.
 #include "base/text.hpp"
 #include "engine/matrix_unit.hpp"
+#include "engine/named_tile.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -30,6 +31,8 @@ struct Tile {
     double tflops;
     int resident, stages;
     std::int64_t rows() const { return 64 * wm; }
+    /// Its part of a tuning.
+    Tuning named() const { return {{"rows", rows()}, {"columns", columns}}; }
     std::int64_t most_stages(std::int64_t bytes) const {
         return rows() * (columns + 8) * 4 > bytes ? 0 : bytes / ((rows() + columns) * 128);
     }
@@ -45,8 +48,7 @@ constexpr std::array<Tile, 5> tiles{{
 struct Cut : TileCut {
     Tile tile;
 };
-Cut cut_of(const Gemm& g, std::size_t number, std::int64_t splits) {
-    const Tile& tile = tiles.at(number);
+Cut cut_of(const Gemm& g, const Tile& tile, std::int64_t splits) {
     Cut cut{{ceil_div(g.m, tile.rows()), ceil_div(g.n, tile.columns), 1, 1}, tile};
     cut.k_part =
         std::max(depth, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), depth) * depth);
@@ -54,7 +56,7 @@ Cut cut_of(const Gemm& g, std::size_t number, std::int64_t splits) {
     return cut;
 }
 Cut cut_of(const Gemm& g, const Tuning& tuning) {
-    return cut_of(g, static_cast<std::size_t>(tuning.at("tile")), tuning.at("splits"));
+    return cut_of(g, named_tile(tiles, tuning), tuning.at("splits"));
 }
 
 double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,
@@ -88,7 +90,7 @@ class WgmmaDirect : public MatMulEngine {
                 unit_verdict(unit_, device, {dtype, problem.outputs.at(0).dtype});
             !verdict)
             return verdict;
-        if (most_stages(device, 0) < 2)
+        if (most_stages(device, tiles.front()) < 2)
             return Verdict::no("a work-group has no local memory for its tiles");
         if ((dtype != DType::f16 && dtype != DType::bf16) || problem.inputs.at(1).dtype != dtype)
             return Verdict::no("it takes two operands of half, or two of bfloat16");
@@ -123,8 +125,8 @@ class WgmmaDirect : public MatMulEngine {
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
         TuneSpace space{{"splits", {splits, splits * 2}}, {"stages", {3, 4, 6}}};
-        for (std::size_t i = 0; i < tiles.size(); ++i)
-            if (most_stages(device, i) >= 2) space["tile"].push_back(static_cast<std::int64_t>(i));
+        for (const Tile& tile : tiles)
+            if (most_stages(device, tile) >= 2) space.tiles.push_back(tile.named());
         if (splits > 1) space["splits"].push_back(splits / 2);
         return space;
     }
@@ -134,17 +136,16 @@ class WgmmaDirect : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         Tuning best;
         double best_seconds = 1e300;
-        for (std::size_t i = 0; i < tiles.size(); ++i) {
-            if (most_stages(device, i) < 2) continue;
+        for (const Tile& tile : tiles) {
+            if (most_stages(device, tile) < 2) continue;
             for (std::int64_t splits = 1;
                  splits <= 64 && (splits == 1 || g.k / splits >= 4 * depth); splits *= 2) {
                 if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
-                const double seconds = seconds_of(device, unit_, problem, g, cut_of(g, i, splits));
+                const double seconds =
+                    seconds_of(device, unit_, problem, g, cut_of(g, tile, splits));
                 if (seconds >= best_seconds) continue;
                 best_seconds = seconds;
-                best = {{"tile", static_cast<std::int64_t>(i)},
-                        {"splits", splits},
-                        {"stages", tiles.at(i).stages}};
+                best = with(tile.named(), {{"splits", splits}, {"stages", tile.stages}});
             }
         }
         return best;
@@ -173,9 +174,6 @@ class WgmmaDirect : public MatMulEngine {
   private:
     std::int64_t most_stages(const Traits& device, const Tile& tile) const {
         return tile.most_stages(unit_local_bytes(unit_, device));
-    }
-    std::int64_t most_stages(const Traits& device, std::size_t number) const {
-        return most_stages(device, tiles.at(number));
     }
 
     MatrixUnit unit_;

@@ -15,7 +15,7 @@ namespace dlprim::matmul {
 
 namespace {
 
-constexpr std::int64_t columns = 128, depth = 64;
+constexpr std::int64_t warpgroup_rows = 64, columns = 128, depth = 64;
 constexpr std::size_t items = 256;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
@@ -26,14 +26,14 @@ struct Cut : TileCut {
     std::int64_t wm;
 };
 Cut cut_of(const Gemm& g, std::int64_t wm, std::int64_t splits) {
-    Cut cut{{ceil_div(g.m, 64 * wm), ceil_div(g.n, columns), 1, 1}, wm};
+    Cut cut{{ceil_div(g.m, warpgroup_rows * wm), ceil_div(g.n, columns), 1, 1}, wm};
     cut.k_part =
         std::max(depth, ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), depth) * depth);
     cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
     return cut;
 }
 Cut cut_of(const Gemm& g, const Tuning& tuning) {
-    return cut_of(g, tuning.at("wm"), tuning.at("splits"));
+    return cut_of(g, tuning.at("rows") / warpgroup_rows, tuning.at("splits"));
 }
 
 double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,
@@ -83,8 +83,8 @@ class WgmmaSplit : public MatMulEngine {
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const std::int64_t splits = default_tuning(device, problem).at("splits");
-        TuneSpace space{{"wm", {1}}, {"splits", {splits, splits * 2}}};
-        if (fits(device, problem, 2)) space["wm"].push_back(2);
+        TuneSpace space{{"rows", {warpgroup_rows}}, {"splits", {splits, splits * 2}}};
+        if (fits(device, problem, 2)) space["rows"].push_back(2 * warpgroup_rows);
         if (splits > 1) space["splits"].push_back(splits / 2);
         return space;
     }
@@ -92,7 +92,7 @@ class WgmmaSplit : public MatMulEngine {
     /// The cheapest by the model, over tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        Tuning best{{"wm", 1}, {"splits", 1}};
+        Tuning best{{"rows", warpgroup_rows}, {"splits", 1}};
         double best_seconds = 1e300;
         for (std::int64_t wm = 1; wm <= 2 && fits(device, problem, wm); ++wm) {
             for (std::int64_t splits = 1;
@@ -101,7 +101,7 @@ class WgmmaSplit : public MatMulEngine {
                 const double seconds = seconds_of(device, unit_, problem, g, cut_of(g, wm, splits));
                 if (seconds < best_seconds) {
                     best_seconds = seconds;
-                    best = {{"wm", wm}, {"splits", splits}};
+                    best = {{"rows", warpgroup_rows * wm}, {"splits", splits}};
                 }
             }
         }

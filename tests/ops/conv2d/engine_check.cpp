@@ -94,22 +94,22 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     return packed;
 }
 
-// The default tuning; with `all` every combination of tile and stages that the engine offers, and
-// every other value it offers alone.
+// The default tuning; with `all` every combination of tile and stages that the engine offers, each
+// with every other value alone.
 std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Problem& problem,
                             bool all) {
     const Tuning standard = engine.default_tuning(traits, problem);
-    std::vector<Tuning> made{standard};
-    if (!all) return made;
-    for (const auto& [name, values] : engine.tune_space(traits, problem)) {
-        const bool combined = name == "tile" || name == "stages";
-        const std::vector<Tuning> base = combined ? made : std::vector<Tuning>{standard};
-        for (const Tuning& tuning : base)
-            for (const std::int64_t value : values) {
-                Tuning next = tuning;
-                next[name] = value;
-                if (std::find(made.begin(), made.end(), next) == made.end()) made.push_back(next);
-            }
+    if (!all) return {standard};
+    const TuneSpace space = engine.tune_space(traits, problem);
+    std::vector<Tuning> made;
+    for (const Tuning& tuning : tunings_of(engine, traits, problem)) {
+        const auto others =
+            std::count_if(tuning.begin(), tuning.end(), [&](const Tuning::value_type& item) {
+                const auto& [name, value] = item;
+                return space.values.count(name) != 0 && name != "stages" &&
+                       standard.at(name) != value;
+            });
+        if (others <= 1) made.push_back(tuning);
     }
     return made;
 }

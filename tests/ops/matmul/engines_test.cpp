@@ -153,13 +153,16 @@ void check(const Context& context, const Example& e, bool all_tunings = false,
             check_engine(context, *engine, problem, inputs, e.wanted.data);
             if (!all_tunings || constant != constant_tunings) continue;
             const Tuning start = engine->default_tuning(impl.traits(), problem);
-            for (const auto& [name, values] : engine->tune_space(impl.traits(), problem))
-                for (const std::int64_t value : values) {
-                    Tuning tuning = start;
-                    tuning[name] = value;
-                    INFO(name << " = " << value);
-                    check_engine(context, *engine, problem, inputs, e.wanted.data, &tuning);
-                }
+            const TuneSpace space = engine->tune_space(impl.traits(), problem);
+            std::vector<Tuning> parts = space.tiles;
+            for (const auto& [name, values] : space.values)
+                for (const std::int64_t value : values) parts.push_back({{name, value}});
+            for (const Tuning& part : parts) {
+                Tuning tuning = part;
+                tuning.insert(start.begin(), start.end());
+                INFO(text_of(tuning));
+                check_engine(context, *engine, problem, inputs, e.wanted.data, &tuning);
+            }
         }
     }
 }

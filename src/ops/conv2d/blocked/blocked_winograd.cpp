@@ -164,6 +164,7 @@ class BlockedWinograd : public Engine {
                                               static_cast<std::uint64_t>(bytes));
             if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
             choice.outputs.assign(1, Layout::blocked(v));
+            choice.variant = cat(size.rows, 'x', size.columns);
             choices.push_back(std::move(choice));
         }
         return choices;

@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/named_tile.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/matrix/wgmma_split.hpp"
@@ -240,7 +241,7 @@ class WgmmaHalf : public Engine {
     static std::size_t size_of(DType dtype) { return dlprim::size_of(dtype); }
     static HalfSize size_of(const DenseJob& job) { return conv2d::size_of(job); }
     HalfTile tile_of(const Traits& device, const Tuning& tuning) const {
-        return tiles(unit_, device).at(static_cast<std::size_t>(tuning.at("tile")));
+        return named_tile(tiles(unit_, device), tuning);
     }
 
     std::string name_;
@@ -387,21 +388,20 @@ Tuning choose_half(const Traits& device, const std::vector<HalfTile>& tiles, con
                    double part_bytes, double limit_bytes, bool near) {
     Tuning best;
     double best_seconds = 1e300;
-    for (std::size_t i = 0; i < tiles.size(); ++i) {
-        if (tiles[i].most_stages < 2) continue;
+    for (const HalfTile& tile : tiles) {
+        if (tile.most_stages < 2) continue;
         for (std::int64_t splits = 1; splits <= 512;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > 1 &&
                 (size.steps / splits < 2 || part_bytes * static_cast<double>(splits) > limit_bytes))
                 break;
-            const double seconds = half_seconds(device, tiles[i], size, splits) +
+            const double seconds = half_seconds(device, tile, size, splits) +
                                    split_sum_seconds(device, part_bytes, splits);
             if (seconds >= best_seconds * 0.999) continue;
             best_seconds = seconds;
-            best = {{"tile", static_cast<std::int64_t>(i)},
-                    {"splits", splits},
-                    {"stages", tiles[i].resident > 1 ? 3 : 4},
-                    {"near", near}};
+            best =
+                with(tile.named(),
+                     {{"splits", splits}, {"stages", tile.resident > 1 ? 3 : 4}, {"near", near}});
         }
     }
     return best;
@@ -422,9 +422,9 @@ TuneSpace half_tune_space(const std::vector<HalfTile>& tiles, const HalfSize& si
         least = std::min(least, computed(tile));
         if (tile.most_stages > 4 && space["stages"].size() == 2) space["stages"].push_back(6);
     }
-    for (std::size_t i = 0; i < tiles.size(); ++i)
-        if (tiles[i].most_stages >= 2 && computed(tiles[i]) * 2 <= least * 3)
-            space["tile"].push_back(static_cast<std::int64_t>(i));
+    for (const HalfTile& tile : tiles)
+        if (tile.most_stages >= 2 && computed(tile) * 2 <= least * 3)
+            space.tiles.push_back(tile.named());
     if (size.steps >= 8) space["splits"].push_back(splits * 2);
     if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
     return space;

@@ -58,6 +58,8 @@ struct HalfTile {
     int resident;
     std::int64_t most_stages;  ///< 2 or more, or it does not fit
     std::int64_t stage_bytes() const { return (rows + columns) * 128; }
+    /// Its part of a tuning.
+    Tuning named() const { return {{"rows", rows}, {"columns", columns}}; }
 };
 /// The tiles as they are on that unit: their speed, and as many stages as fit into the local memory
 /// of a work-group, beside `row_bytes` a row; with `sums` a row of the results fits, too.
@@ -72,7 +74,7 @@ struct HalfSize {
 /// Seconds of the multiplication with K in so many parts.
 double half_seconds(const Traits& device, const HalfTile& tile, const HalfSize& size,
                     std::int64_t splits);
-/// {"tile", "splits", "stages", "near"}: the cheapest of the tiles by the model. Parts of
+/// The cheapest of the tiles by the model, "splits", "stages" and "near". Parts of
 /// `part_bytes` each are written and read again, to `limit_bytes` in all.
 Tuning choose_half(const Traits& device, const std::vector<HalfTile>& tiles, const HalfSize& size,
                    double part_bytes, double limit_bytes, bool near);

@@ -5,6 +5,7 @@
 // and added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/named_tile.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/matrix/wgmma_half.hpp"
@@ -164,7 +165,7 @@ class WgmmaHalfFilter : public Engine {
 
   private:
     HalfTile tile_of(const Traits& device, const Tuning& tuning) const {
-        return tiles(unit_, device).at(static_cast<std::size_t>(tuning.at("tile")));
+        return named_tile(tiles(unit_, device), tuning);
     }
 
     std::string name_;

@@ -87,7 +87,7 @@ class WgmmaNarrow : public Engine {
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         const std::int64_t best =
-            choose_wgmma(device, size_of(device, problem), output_bytes(problem), 0).at("wm");
+            wm_of(choose_wgmma(device, size_of(device, problem), output_bytes(problem), 0));
         if (most_planes_rows(unit_, device, split_products(problem)) < 2)
             return {wgmma_weights_choice(problem, {weights_of(problem, best)})};
         return {wgmma_weights_choice(problem, {weights_of(problem, best)}),

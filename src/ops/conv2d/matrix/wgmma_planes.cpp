@@ -47,10 +47,12 @@ struct Shares {
     std::int64_t wm, splits, whole;
 
     explicit Shares(const Tuning& tuning)
-        : wm(tuning.at("wm")), splits(tuning.at("splits")), whole(tuning.at("whole")) {}
+        : wm(wm_of(tuning)), splits(tuning.at("splits")), whole(tuning.at("whole")) {}
     Shares(std::int64_t rows, std::int64_t parts, std::int64_t columns)
         : wm(rows), splits(parts), whole(columns) {}
-    Tuning tuning() const { return {{"wm", wm}, {"splits", splits}, {"whole", whole}}; }
+    Tuning tuning() const {
+        return {{"rows", wgmma_rows * wm}, {"splits", splits}, {"whole", whole}};
+    }
 
     double seconds(const Traits& device, const WgmmaSize& size, double output_bytes) const {
         const std::int64_t rest = size.tiles_n() - whole;
@@ -109,9 +111,8 @@ class WgmmaPlanes : public Engine {
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
-        const std::int64_t best =
-            choose_wgmma(device, largest(device, problem), output_bytes(problem), most_part_bytes)
-                .at("wm");
+        const std::int64_t best = wm_of(
+            choose_wgmma(device, largest(device, problem), output_bytes(problem), most_part_bytes));
         if (most_planes_rows(unit_, device, split_products(problem)) < 2)
             return {wgmma_weights_choice(problem, all_weights(problem, best))};
         return {wgmma_weights_choice(problem, all_weights(problem, best)),
@@ -177,7 +178,7 @@ class WgmmaPlanes : public Engine {
         const WgmmaSize size = largest(device, problem);
         const std::int64_t even =
             choose_wgmma(device, size, output_bytes(problem), most_part_bytes, wm).at("splits");
-        TuneSpace space{{"wm", {wm}}, {"splits", {even, even * 2}}, {"whole", {0}}};
+        TuneSpace space{{"rows", {wgmma_rows * wm}}, {"splits", {even, even * 2}}, {"whole", {0}}};
         if (even > 1) space["splits"].push_back(ceil_div(even, 2));
         const std::vector<std::int64_t> parts = tail_splits(device, problem);
         if (parts.empty()) return space;

@@ -59,7 +59,7 @@ class WgmmaSplit : public Engine {
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         // A choice a tile: weights are packed for it. The preferred one first.
         const std::int64_t best =
-            choose_wgmma(device, largest(device, problem), output_bytes(problem), 64e6).at("wm");
+            wm_of(choose_wgmma(device, largest(device, problem), output_bytes(problem), 64e6));
         if (most_rows(device, problem) < 2) return {choice_of(problem, best)};
         return {choice_of(problem, best), choice_of(problem, 3 - best)};
     }
@@ -255,7 +255,7 @@ double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int
 
 Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
                     double limit_bytes, std::int64_t only_wm) {
-    Tuning best{{"wm", 1}, {"splits", 1}};
+    Tuning best{{"rows", wgmma_rows}, {"splits", 1}};
     double best_seconds = 1e300;
     for (std::int64_t wm = 1; wm <= 2; ++wm) {
         if (wm > size.most_wm || (only_wm != 0 && wm != only_wm)) continue;
@@ -267,7 +267,7 @@ Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_byt
             const double seconds = wgmma_split_seconds(device, size, wm, splits, part_bytes);
             if (seconds < best_seconds * 0.999) {
                 best_seconds = seconds;
-                best = {{"wm", wm}, {"splits", splits}};
+                best = {{"rows", wgmma_rows * wm}, {"splits", splits}};
             }
         }
     }
@@ -276,7 +276,7 @@ Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_byt
 
 TuneSpace wgmma_tune_space(const Tuning& standard) {
     const std::int64_t splits = standard.at("splits");
-    TuneSpace space{{"wm", {standard.at("wm")}}, {"splits", {splits, splits * 2}}};
+    TuneSpace space{{"rows", {standard.at("rows")}}, {"splits", {splits, splits * 2}}};
     if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
     return space;
 }

@@ -22,6 +22,13 @@ constexpr std::int64_t wgmma_columns = 128, wgmma_items = 256, wgmma_depth = 64;
 Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                             std::initializer_list<DType> types = {DType::f16});
 
+/// Rows of a warpgroup: tiles have `wm` times as many.
+constexpr std::int64_t wgmma_rows = 64;
+/// The `wm` of a tuning, which names "rows".
+inline std::int64_t wm_of(const Tuning& tuning) {
+    return tuning.at("rows") / wgmma_rows;
+}
+
 /// Tiles have 64 or 128 rows: 1 or 2, as far as a work-group's local memory holds `stages` of them
 /// and `more` bytes, else 0.
 std::int64_t most_wgmma_rows(MatrixUnit unit, const Traits& device, int products,
@@ -46,7 +53,7 @@ double wgmma_seconds(const Traits& device, const WgmmaSize& size, std::int64_t w
 /// With writing and adding parts of `part_bytes` each.
 double wgmma_split_seconds(const Traits& device, const WgmmaSize& size, std::int64_t wm,
                            std::int64_t splits, double part_bytes);
-/// {"wm", "splits"}: the cheapest by the model, with `only_wm` unless that is 0.
+/// {"rows", "splits"}: the cheapest by the model, with `only_wm` unless that is 0.
 Tuning choose_wgmma(const Traits& device, const WgmmaSize& size, double part_bytes,
                     double limit_bytes, std::int64_t only_wm = 0);
 TuneSpace wgmma_tune_space(const Tuning& standard);

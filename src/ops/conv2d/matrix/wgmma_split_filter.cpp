@@ -54,7 +54,7 @@ class WgmmaSplitFilter : public Engine {
                     const Tuning& tuning) const override {
         // Both sides are made while multiplying, which takes longer than weights at hand.
         const double seconds =
-            1.5 * wgmma_split_seconds(device, size_of(device, problem), tuning.at("wm"),
+            1.5 * wgmma_split_seconds(device, size_of(device, problem), wm_of(tuning),
                                       parts(problem, tuning).count, output_bytes(problem)) +
             device.launch_us * 1e-6;
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
@@ -66,7 +66,7 @@ class WgmmaSplitFilter : public Engine {
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         TuneSpace space = wgmma_tune_space(default_tuning(device, problem));
-        if (most_rows(device, problem) > 1) space["wm"] = {1, 2};
+        if (most_rows(device, problem) > 1) space["rows"] = {wgmma_rows, 2 * wgmma_rows};
         return space;
     }
 
@@ -74,7 +74,7 @@ class WgmmaSplitFilter : public Engine {
                                   const Tuning& tuning) const override {
         const Geometry g = flattened(problem);
         const WgmmaSize size = conv2d::size_of(g, split_products(problem), unit_);
-        const std::int64_t wm = tuning.at("wm");
+        const std::int64_t wm = wm_of(tuning);
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;
         const std::string options =

@@ -62,6 +62,7 @@ LayoutChoice wgmma_weights_choice(const Problem& problem, const std::vector<Wgmm
                    job.x_h, ',', job.x_w, 'd', job.dilate_h, ',', job.dilate_w, ';');
     }
     choice.inputs[1] = Layout::packed(tag, static_cast<std::uint64_t>(bytes));
+    choice.variant = cat("for ", wgmma_rows * jobs.at(0).wm, " rows");
     return choice;
 }
 

@@ -180,23 +180,24 @@ class ImplicitGemm : public Engine {
 
   private:
     TileShape shape_of(const Traits& device, const Tuning& tuning) const {
-        if (!subgroups_) return gemm_tile(tuning.at("tile")).shape();
-        const SubgroupTile& tile = subgroup_tile(tuning.at("tile"));
+        return subgroups_ ? shape_of(device, subgroup_tile(device, tuning))
+                          : gemm_tile(tuning).shape();
+    }
+    static TileShape shape_of(const Traits& device, const SubgroupTile& tile) {
         return {tile.bm(), tile.bn(device), tile.threads(device),
                 subgroup_share(device, tile, false)};
     }
     TileChoice tiles(const Traits& device) const {
         if (!subgroups_) return gemm_tiles(device);
         TileChoice fitting;
-        for (int t = 0; t < subgroup_tile_count(); ++t)
-            if (subgroup_tile_fits(device, subgroup_tile(t)))
-                fitting.emplace_back(t, shape_of(device, {{"tile", t}}));
+        for (const SubgroupTile& tile : subgroup_tiles(device))
+            fitting.push_back(shape_of(device, tile));
         return fitting;
     }
     std::string tile_options(const Traits& device, const Tuning& tuning) const {
-        if (!subgroups_) return gemm_tile_options(gemm_tile(tuning.at("tile")));
+        if (!subgroups_) return gemm_tile_options(gemm_tile(tuning));
         std::string options = define("BK", gemm_depth);
-        for (const auto& [name, value] : subgroup_defines(device, subgroup_tile(tuning.at("tile"))))
+        for (const auto& [name, value] : subgroup_defines(device, subgroup_tile(device, tuning)))
             options += define(name, value);
         return options;
     }

@@ -19,6 +19,8 @@ namespace dlprim::conv2d {
 struct TileShape {
     std::int64_t rows, columns, threads;
     double share;  ///< of the device's peak that it reaches at best
+    /// Its part of a tuning.
+    Tuning named() const { return {{"rows", rows}, {"columns", columns}, {"threads", threads}}; }
 };
 
 /// One shape of a work-group's tile in local memory.
@@ -29,15 +31,14 @@ struct GemmTile {
     std::int64_t bn() const { return 4 * gn * tx; }
     std::int64_t threads() const { return tx * ty; }
     TileShape shape() const { return {bm(), bn(), threads(), share}; }
+    Tuning named() const { return shape().named(); }
 };
 
 /// Steps of K that lie in local memory at a time.
 constexpr std::int64_t gemm_depth = 8;
 
-/// The largest first; `tile` of a Tuning counts in it.
-int gemm_tile_count();
-const GemmTile& gemm_tile(std::int64_t number);
-bool gemm_tile_fits(const Traits& device, const GemmTile& tile);
+/// The one that a tuning names.
+GemmTile gemm_tile(const Tuning& tuning);
 /// "-DTX=16 ...".
 std::string gemm_tile_options(const GemmTile& tile);
 
@@ -50,12 +51,12 @@ struct GemmSize {
 double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize& size,
                     std::int64_t splits);
 
-/// Tiles to choose from, with the numbers that a Tuning has for them.
-using TileChoice = std::vector<std::pair<std::int64_t, TileShape>>;
+/// Tiles to choose from, the largest first.
+using TileChoice = std::vector<TileShape>;
 /// Those in local memory that fit the device.
 TileChoice gemm_tiles(const Traits& device);
 
-/// The cheapest tile and number of parts by the model: {"tile", "splits"}. A part has at least
+/// The cheapest tile and number of parts, "splits", by the model. A part has at least
 /// `least_depth` steps of K and at most `most_depth` (the precision of its sum); parts of
 /// `part_bytes` each are written and read again, to `limit_bytes` in all where that is possible.
 Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize& size,

@@ -42,7 +42,7 @@ class ImplicitGemmFilter : public Engine {
         // Both sides are gathered, which takes longer than the packed weights that the model of a
         // tile knows: 1.3 to 2 times on an H200, over the layers of twelve networks.
         const double seconds =
-            1.4 * split_gemm_seconds(device, gemm_tile(tuning.at("tile")).shape(), size_of(problem),
+            1.4 * split_gemm_seconds(device, gemm_tile(tuning).shape(), size_of(problem),
                                      parts(problem, tuning).count, output_bytes(problem)) +
             device.launch_us * 1e-6;
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
@@ -60,7 +60,7 @@ class ImplicitGemmFilter : public Engine {
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
-        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        const GemmTile tile = gemm_tile(tuning);
         const Geometry g = flattened(problem);
         const Parts part = parts(problem, tuning);
         const bool split = part.count > 1;

@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/launch.hpp"
+#include "engine/named_tile.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/portable/implicit_gemm.hpp"
 
@@ -29,20 +30,15 @@ std::uint64_t local_bytes(const GemmTile& tile) {
     return static_cast<std::uint64_t>(8 * gemm_depth * (tile.bm() + tile.bn() + 8));
 }
 
-}  // namespace
-
-int gemm_tile_count() {
-    return static_cast<int>(tiles.size());
-}
-
-const GemmTile& gemm_tile(std::int64_t number) {
-    return tiles[static_cast<std::size_t>(
-        std::clamp<std::int64_t>(number, 0, gemm_tile_count() - 1))];
-}
-
 bool gemm_tile_fits(const Traits& device, const GemmTile& tile) {
     return static_cast<std::uint64_t>(tile.threads()) <= device.max_work_group &&
            local_bytes(tile) <= device.local_bytes;
+}
+
+}  // namespace
+
+GemmTile gemm_tile(const Tuning& tuning) {
+    return named_tile(tiles, tuning);
 }
 
 std::string gemm_tile_options(const GemmTile& tile) {
@@ -85,18 +81,18 @@ double split_sum_seconds(const Traits& device, double part_bytes, std::int64_t s
 
 TileChoice gemm_tiles(const Traits& device) {
     TileChoice fitting;
-    for (int t = 0; t < gemm_tile_count(); ++t)
-        if (gemm_tile_fits(device, gemm_tile(t))) fitting.emplace_back(t, gemm_tile(t).shape());
+    for (const GemmTile& tile : tiles)
+        if (gemm_tile_fits(device, tile)) fitting.push_back(tile.shape());
     return fitting;
 }
 
 Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize& size,
                    std::int64_t least_depth, std::int64_t most_depth, double part_bytes,
                    double limit_bytes) {
-    Tuning best{{"tile", tiles.back().first}, {"splits", 1}};
+    Tuning best = with(tiles.back().named(), {{"splits", 1}});
     double best_seconds = 1e300;
     const std::int64_t fewest = std::max<std::int64_t>(1, ceil_div(size.depth, most_depth));
-    for (const auto& [number, tile] : tiles) {
+    for (const TileShape& tile : tiles) {
         for (std::int64_t splits = fewest; splits <= 4096;
              splits += std::max<std::int64_t>(1, splits / 4)) {
             if (splits > fewest && (size.depth / splits < least_depth ||
@@ -105,7 +101,7 @@ Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize
             const double seconds = split_gemm_seconds(device, tile, size, splits, part_bytes);
             if (seconds < best_seconds * 0.999) {
                 best_seconds = seconds;
-                best = {{"tile", number}, {"splits", splits}};
+                best = with(tile.named(), {{"splits", splits}});
             }
         }
     }
@@ -114,7 +110,7 @@ Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize
 
 TuneSpace gemm_tune_space(const TileChoice& tiles, const Tuning& standard) {
     TuneSpace space;
-    for (const auto& [number, tile] : tiles) space["tile"].push_back(number);
+    for (const TileShape& tile : tiles) space.tiles.push_back(tile.named());
     const std::int64_t splits = standard.at("splits");
     space["splits"] = {splits};
     if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));

@@ -6,7 +6,7 @@
 //
 // The size of a tile decides how weights are packed, so each is a layout of the engine's, F(4x4)
 // the first. Where the workspace for all tiles would be large, they are taken in slices. Tuning:
-// "tile", the work-group's tile of the product; "slices".
+// the work-group's tile of the product; "slices".
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
@@ -136,6 +136,7 @@ class Winograd : public Engine {
                     job.group_out, 'o'),
                 static_cast<std::uint64_t>(std::max<std::int64_t>(plan.packed_bytes(), 4)));
             choice.outputs.assign(1, Layout::plain());
+            choice.variant = cat(size, 'x', size);
             choices.push_back(std::move(choice));
         }
         return choices;
@@ -155,7 +156,7 @@ class Winograd : public Engine {
         const auto in = static_cast<double>(plan.tile_in() * plan.tiles);
         const auto out = static_cast<double>(plan.tile_out() * plan.tiles);
         const double product =
-            slices * gemm_seconds(device, gemm_tile(tuning.at("tile")).shape(), plan.product(), 1);
+            slices * gemm_seconds(device, gemm_tile(tuning).shape(), plan.product(), 1);
         const double product_bytes = in + out * static_cast<double>(2 * plan.runs() - 1) +
                                      slices * static_cast<double>(plan.packed_bytes());
         return std::max(product, product_bytes / (rate * product_bandwidth)) +
@@ -178,8 +179,7 @@ class Winograd : public Engine {
         TuneSpace space{{"slices", {plan.slices}}};
         for (const std::int64_t times : {2, 4})  // less workspace, perhaps within a cache
             if (plan.columns >= 4 * times) space["slices"].push_back(plan.slices * times);
-        for (int i = 0; i < gemm_tile_count(); ++i)
-            if (gemm_tile_fits(device, gemm_tile(i))) space["tile"].push_back(i);
+        for (const TileShape& tile : gemm_tiles(device)) space.tiles.push_back(tile.named());
         return space;
     }
 
@@ -187,7 +187,7 @@ class Winograd : public Engine {
                                   const Tuning& tuning) const override {
         const Plan plan =
             plan_of(context.traits(), problem, tile_size(problem), tuning.at("slices"));
-        const GemmTile& tile = gemm_tile(tuning.at("tile"));
+        const GemmTile tile = gemm_tile(tuning);
         const Programs programs{
             context.build(
                 {input_path, kernel_source(input_path),
