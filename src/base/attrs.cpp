@@ -40,7 +40,7 @@ std::string escaped(const std::string& text) {
 
 struct Printer {
     std::string operator()(bool value) const { return value ? "1" : "0"; }
-    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(std::int64_t value) const { return cat(value); }
     std::string operator()(double value) const { return text_of(value); }
     std::string operator()(const std::string& value) const { return escaped(value); }
     template <typename T>

@@ -13,7 +13,7 @@ std::string text_of(std::span<const std::int64_t> dims) {
     std::string text = "[";
     for (std::size_t i = 0; i < dims.size(); ++i) {
         if (i > 0) text += ", ";
-        text += std::to_string(dims[i]);
+        text += cat(dims[i]);
     }
     return text + "]";
 }

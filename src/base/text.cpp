@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Text helpers: joining, splitting, and the nearest of a list of names.
+// Text helpers: numbers, joining, splitting, and the nearest of a list of names.
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <cctype>
+#include <charconv>
 
 namespace dlprim {
 namespace {
 
-char lower(char c) {
-    return static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-}
+using ascii::lower;
+
+/// Longer than any text of six digits, or of all that a double needs.
+constexpr std::size_t number_length = 40;
 
 // Edit distance in which a change of case costs nothing and a swap of neighbours costs one.
 std::size_t distance(std::string_view a, std::string_view b) {
@@ -32,6 +33,39 @@ std::size_t distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+void TextWriter::put(double value) {
+    char text[number_length];
+    text_.append(text,
+                 std::to_chars(text, text + sizeof text, value, std::chars_format::general, 6).ptr);
+}
+
+void TextWriter::put(long long value) {
+    char text[number_length];
+    text_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+void TextWriter::put(unsigned long long value) {
+    char text[number_length];
+    text_.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+}
+
+std::string exact(double value) {
+    std::string rounded = cat(value);
+    double back = 0;
+    std::from_chars(rounded.data(), rounded.data() + rounded.size(), back);
+    if (back == value || value != value) return rounded;
+    char text[number_length];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+std::string fixed(double value, int digits) {
+    std::string text(400, '\0');  // 309 digits before the point at most
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                   std::chars_format::fixed, std::clamp(digits, 0, 64));
+    text.resize(static_cast<std::size_t>(end.ptr - text.data()));
+    return text;
+}
 
 std::string join(std::span<const std::string> parts, std::string_view separator) {
     std::string text;

@@ -1,24 +1,104 @@
 // SPDX-License-Identifier: MIT
-// Text helpers: joining pieces into messages, raising errors, nearest names for misspellings.
+// Text helpers: joining pieces into messages, keys and kernels, reading numbers, raising errors,
+// nearest names for misspellings.
+//
+// A program may set any locale, and the library's text must not change with it: keys, kernels and
+// files are read by machines. So nothing here asks a locale, neither C's nor C++'s, and no other
+// file of src uses the standard streams, printf, strtod or <cctype> (tests/locale_rules_test.py).
 #pragma once
 
 #include <dlprim/error.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
 
-/// Concatenates anything that streams.
+/// Text that grows by `<<`. A number is written as std::ostream writes it in the classic locale:
+/// integers whole, float and double with up to six significant digits (as by "%g"), bool as 0 or 1.
+class TextWriter {
+  public:
+    template <typename T>
+    TextWriter& operator<<(const T& value) {
+        if constexpr (std::is_convertible_v<const T&, std::string_view>)
+            text_ += std::string_view(value);
+        else if constexpr (std::is_same_v<T, char>)
+            text_ += value;
+        else if constexpr (std::is_floating_point_v<T>)
+            put(static_cast<double>(value));
+        else if constexpr (std::is_signed_v<T> ||
+                           (std::is_enum_v<T> && std::is_convertible_v<T, long long>))
+            put(static_cast<long long>(value));
+        else
+            put_unsigned(value);
+        return *this;
+    }
+    const std::string& str() const& { return text_; }
+    std::string str() && { return std::move(text_); }
+
+  private:
+    void put(double value);
+    void put(long long value);
+    void put(unsigned long long value);
+    template <typename T>
+    void put_unsigned(T value) {
+        static_assert(std::is_unsigned_v<T> && sizeof(T) <= 8, "no text is made of this type");
+        put(static_cast<unsigned long long>(value));
+    }
+
+    std::string text_;
+};
+
+/// The parts one behind the other, each as TextWriter writes it.
 template <typename... Parts>
 std::string cat(const Parts&... parts) {
-    std::ostringstream out;
+    TextWriter out;
     (out << ... << parts);
-    return out.str();
+    return std::move(out).str();
 }
+
+/// Text that reads back as the same number: what TextWriter writes where that does, else the
+/// shortest that does. For keys, programs and files, where six digits would make two numbers one.
+std::string exact(double value);
+/// As many digits behind the point as said, as by "%.*f".
+std::string fixed(double value, int digits);
+
+/// The number that the text begins with, behind blanks, and `otherwise` where there is none. What
+/// follows the number is not looked at.
+template <typename T>
+T leading_number(std::string_view text, T otherwise) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    T value = otherwise;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    return read.ec == std::errc() ? value : otherwise;
+}
+
+/// Characters by their ASCII codes; others are of no kind and have no case.
+namespace ascii {
+constexpr bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+constexpr char lower(char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+constexpr bool is_letter(char c) {
+    return lower(c) >= 'a' && lower(c) <= 'z';
+}
+constexpr bool is_space(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+/// What names are made of: letters, digits and '_'.
+constexpr bool is_word(char c) {
+    return is_letter(c) || is_digit(c) || c == '_';
+}
+}  // namespace ascii
 
 /// Throws Error(kind, the parts joined).
 template <typename... Parts>

@@ -2,6 +2,7 @@
 // Tuning databases: JSON files of rows, the user's before the shipped one.
 #include "engine/database.hpp"
 
+#include "base/classic_numbers.hpp"
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -245,6 +246,7 @@ void store_tunings(ContextImpl& context, const Problem& problem,
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what,
                                         std::vector<std::string>* ignored) {
     try {
+        const ClassicNumbers classic;
         const json root = json::parse(text);
         check_format(root.at("format").get<int>(), what);
         std::vector<DatabaseRow> rows;

@@ -4,20 +4,13 @@
 
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "engine/float_literal.hpp"
 
 #include <algorithm>
-#include <iomanip>
-#include <sstream>
 
 namespace dlprim {
 
 namespace {
-
-std::string float_literal(double value) {
-    std::ostringstream out;
-    out << std::scientific << std::setprecision(9) << value << 'f';
-    return out.str();
-}
 
 DType stored(const std::vector<Operand>& inputs, const EpilogueStage& stage) {
     return inputs.empty() ? DType::f32 : inputs[static_cast<std::size_t>(stage.operand)].dtype;
@@ -42,10 +35,10 @@ float4 epilogue_bfloat_4(global const ushort* p) {
 // The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls; `anywhere`:
 // floats may begin off their vectors' alignment. For all operands float, `inputs` is empty.
 // `processor`: see with_epilogue().
-void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& epilogue,
+void define_epilogue(TextWriter& os, const std::string& name, const Epilogue& epilogue,
                      const std::vector<Operand>& inputs, int lanes, bool anywhere, bool processor) {
     const std::string type = lanes > 1 ? cat("float", lanes) : "float";
-    std::ostringstream body;
+    TextWriter body;
     int adds = 0, number = 0;
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
@@ -77,7 +70,7 @@ void define_epilogue(std::ostream& os, const std::string& name, const Epilogue& 
 // For all operands float, and aligned as their vectors are, `inputs` is empty.
 std::string make_epilogue(std::string source, const Epilogue& epilogue,
                           const std::vector<Operand>& inputs, int lanes, bool processor = false) {
-    std::ostringstream head, parameters, aligned;
+    TextWriter head, parameters, aligned;
     int adds = 0;
     const bool anywhere = lanes == 4 && !inputs.empty();
     bool reads = false;

@@ -7,7 +7,6 @@
 #include "runtime/kernel_parameters.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <set>
 
 namespace dlprim {
@@ -15,7 +14,7 @@ namespace dlprim {
 namespace {
 
 bool word_char(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    return ascii::is_word(c);
 }
 
 // "-DV=8 -DFLAG" as lines of #define, and the names; false where there is anything else.
@@ -50,7 +49,7 @@ void add_macros(const std::string& text, std::set<std::string>& names) {
 }
 
 std::size_t past_space(const std::string& text, std::size_t at) {
-    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at]))) ++at;
+    while (at < text.size() && ascii::is_space(text[at])) ++at;
     return at;
 }
 

@@ -2,13 +2,13 @@
 // Problem's canonical text.
 #include "engine/problem.hpp"
 
-#include <sstream>
+#include "base/text.hpp"
 
 namespace dlprim {
 
 namespace {
 
-void write_operand(std::ostream& out, const Operand& operand, bool with_layouts) {
+void write_operand(TextWriter& out, const Operand& operand, bool with_layouts) {
     out << name_of(operand.dtype) << operand.shape.str();
     if (with_layouts) out << '@' << operand.layout.str();
     if (operand.constant) out << '!';
@@ -17,7 +17,7 @@ void write_operand(std::ostream& out, const Operand& operand, bool with_layouts)
 }  // namespace
 
 std::string Problem::key(bool with_layouts) const {
-    std::ostringstream out;
+    TextWriter out;
     out << op << (phase == Phase::training ? " training" : " inference") << " {" << attrs.str()
         << "} (";
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -34,11 +34,12 @@ std::string Problem::key(bool with_layouts) const {
         if (stage.kind == EpilogueStage::Kind::add)
             out << " +" << stage.operand;
         else
-            out << ' ' << stage.activation << '(' << stage.alpha << ',' << stage.beta << ')';
+            out << ' ' << stage.activation << '(' << exact(stage.alpha) << ',' << exact(stage.beta)
+                << ')';
     }
     if (!deterministic) out << " nondeterministic";
     if (precision != Precision::fp32) out << ' ' << name_of(precision);
-    return out.str();
+    return std::move(out).str();
 }
 
 }  // namespace dlprim

@@ -31,7 +31,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             slabs_.push_back(device.allocate(bytes));
             continue;
         }
-        std::shared_ptr<Buffer>& shared = store["slab " + std::to_string(slabs_.size())];
+        std::shared_ptr<Buffer>& shared = store[cat("slab ", slabs_.size())];
         if (!shared || shared->bytes() < bytes) shared = device.allocate(bytes);
         slabs_.push_back(shared);
     }

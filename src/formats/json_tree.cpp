@@ -3,6 +3,7 @@
 // nesting cannot overflow ours while it is counted here.
 #include "formats/json_tree.hpp"
 
+#include "base/classic_numbers.hpp"
 #include "base/text.hpp"
 
 #include <algorithm>
@@ -188,6 +189,7 @@ JsonDocument::JsonDocument(std::string_view text, std::string source, const Json
          at = text.find('\n', at + 1))
         newlines_.push_back(at);
     TreeBuilder builder(text, limits);
+    const ClassicNumbers classic;  // its parser writes and reads the locale's decimal point
     if (!nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder)) {
         const std::size_t at = std::min(builder.error_position, text.size());
         const std::size_t row = line(at);

@@ -19,10 +19,7 @@ std::uint64_t aligned(std::uint64_t bytes, std::uint64_t alignment) {
 }
 
 std::string mib(std::uint64_t bytes) {
-    std::ostringstream out;
-    out.precision(1);
-    out << std::fixed << static_cast<double>(bytes) / (1 << 20) << " MiB";
-    return out.str();
+    return cat(fixed(static_cast<double>(bytes) / (1 << 20), 1), " MiB");
 }
 
 class MemoryPlanner {
@@ -357,7 +354,7 @@ class MemoryPlanner {
             if (s.alias < 0 && s.place.kind == Place::Kind::slab) largest.push_back(&s);
         std::stable_sort(largest.begin(), largest.end(),
                          [](auto* a, auto* b) { return a->bytes > b->bytes; });
-        std::ostringstream report;
+        TextWriter report;
         report << "peak " << mib(plan_.peak_bytes) << ": scratch " << mib(plan_.slab_bytes)
                << ", persistent " << mib(persistent) << '\n';
         for (const Block& b : plan_.blocks)

@@ -10,14 +10,13 @@
 #include <dlprim/log.hpp>
 
 #include <algorithm>
-#include <cctype>
 
 namespace dlprim {
 namespace {
 
 std::string lowered(std::string_view text) {
     std::string result(text);
-    for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (char& c : result) c = ascii::lower(c);
     return result;
 }
 
@@ -53,7 +52,7 @@ bool is_number_pair(std::string_view text) {
     const std::size_t colon = text.find(':');
     if (colon == std::string_view::npos || colon == 0 || colon + 1 == text.size()) return false;
     return std::all_of(text.begin(), text.end(),
-                       [](unsigned char c) { return std::isdigit(c) || c == ':'; });
+                       [](char c) { return ascii::is_digit(c) || c == ':'; });
 }
 
 std::shared_ptr<ContextImpl> open_default() {

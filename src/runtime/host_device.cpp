@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The host as a device: its name, its vector units, memory and rates.
+#include "base/text.hpp"
 #include "runtime/devices.hpp"
 
 #include <dlprim/version.hpp>
@@ -7,7 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
-#include <sstream>
+#include <string>
 
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ namespace {
 
 // The value of the first line of /proc/cpuinfo that starts with `key`.
 std::string cpuinfo(std::string_view key) {
-    std::ifstream file("/proc/cpuinfo");
+    std::ifstream file("/proc/cpuinfo", std::ios::binary);
     std::string line;
     while (std::getline(file, line)) {
         if (line.compare(0, key.size(), key) != 0) continue;
@@ -35,8 +36,11 @@ std::uint64_t host_memory() {
                               : std::uint64_t{1} << 33;
     for (const char* path :
          {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-        std::uint64_t limit = 0;
-        if (std::ifstream(path) >> limit && limit > 0) bytes = std::min(bytes, limit);
+        std::ifstream file(path, std::ios::binary);
+        std::string line;
+        std::getline(file, line);
+        const auto limit = leading_number<std::uint64_t>(line, 0);
+        if (limit > 0) bytes = std::min(bytes, limit);
     }
     return bytes;
 }
@@ -78,8 +82,7 @@ Traits host_traits() {
     traits.base_align_bytes = 64;
     traits.fp64 = true;
     traits.unified_memory = true;
-    double ghz = 0;
-    std::istringstream(cpuinfo("cpu MHz")) >> ghz;
+    double ghz = leading_number(cpuinfo("cpu MHz"), 0.0);
     ghz = ghz > 100 ? ghz / 1000 : 2.5;
     traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;
     traits.gbytes_per_s = 20;

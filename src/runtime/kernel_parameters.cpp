@@ -2,7 +2,7 @@
 // A small reader of kernel signatures: tokens, then `kernel ... void NAME ( parameters )`.
 #include "runtime/kernel_parameters.hpp"
 
-#include <cctype>
+#include "base/text.hpp"
 
 namespace dlprim {
 namespace {
@@ -10,11 +10,10 @@ namespace {
 using Tokens = std::vector<std::string>;
 
 bool word_char(char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    return ascii::is_word(c);
 }
 bool is_word(const std::string& token) {
-    return !token.empty() && word_char(token[0]) &&
-           !std::isdigit(static_cast<unsigned char>(token[0]));
+    return !token.empty() && word_char(token[0]) && !ascii::is_digit(token[0]);
 }
 
 // Words, numbers and single characters, without comments, strings and preprocessor lines.
@@ -27,7 +26,7 @@ Tokens tokens_of(std::string_view text) {
         if (c == '\n') {
             line_start = true;
             ++i;
-        } else if (std::isspace(static_cast<unsigned char>(c))) {
+        } else if (ascii::is_space(c)) {
             ++i;
         } else if (c == '/' && next == '/') {
             while (i < text.size() && text[i] != '\n')

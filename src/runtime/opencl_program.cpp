@@ -2,6 +2,7 @@
 // Programs and kernels on OpenCL: arguments by name, errors that name kernel and parameter.
 #include "runtime/opencl_program.hpp"
 
+#include "base/text.hpp"
 #include "runtime/kernel_parameters.hpp"
 
 #include <cstring>
@@ -58,8 +59,8 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
         return;
     const bool known = index >= 0 && index < parameter_count();
     cl_check(code, "kernel '", name_, "': setting parameter '",
-             known ? (*parameters_)[static_cast<std::size_t>(index)] : std::to_string(index), "' (",
-             bytes, " bytes)");
+             known ? (*parameters_)[static_cast<std::size_t>(index)] : cat(index), "' (", bytes,
+             " bytes)");
 }
 
 OpenCLProgram::OpenCLProgram(cl_program program, const ProgramSource& source)

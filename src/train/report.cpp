@@ -6,9 +6,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 
 namespace dlprim {
@@ -17,13 +15,6 @@ namespace {
 
 constexpr const char* header =
     "epoch,learning_rate,train_loss,train_accuracy,test_loss,test_accuracy,seconds";
-
-/// As many digits as it takes to read the same number again: a resumed run reports what it reads.
-std::string exact(double value) {
-    char text[32];
-    const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
-    return {text, end};
-}
 
 std::string escaped(const std::string& text) {
     std::string out;
@@ -88,7 +79,7 @@ std::vector<EpochMetrics> read_metrics(const std::string& folder) {
         const std::vector<std::string> cells = split(lines[i], ',');
         if (cells.size() != 7) continue;
         const auto value = [&](std::size_t k) {
-            return cells[k].empty() ? -1.0 : std::strtod(cells[k].c_str(), nullptr);
+            return cells[k].empty() ? -1.0 : leading_number(cells[k], 0.0);
         };
         epochs.push_back({static_cast<int>(value(0)), value(1), value(2), value(3), value(4),
                           value(5), value(6)});

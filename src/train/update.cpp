@@ -158,7 +158,8 @@ class UpdateBuilder {
             inputs.push_back(factor_);
         }
         if (options_.clip_value > 0)
-            g = cat("min(max(", g, ", -", options_.clip_value, "), ", options_.clip_value, ")");
+            g = cat("min(max(", g, ", -", exact(options_.clip_value), "), ",
+                    exact(options_.clip_value), ")");
         if (!decay.empty()) g += " + " + decay + " * x0";
         return "g = " + g + "; ";
     }

@@ -204,3 +204,21 @@ TEST_CASE("a second solver on a net starts without the first one's state", "[sol
         CHECK((all_bits(fresh) == all_bits(used)));
     }
 }
+
+TEST_CASE("gradients are clipped at the value given, all its digits", "[solvers]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = Net::from_json(device, TwoLayers::json(batch), training());
+        net.param("second.1").fill(0);
+        SolverOptions options;
+        options.kind = SolverOptions::Kind::sgd;
+        options.learning_rate = 1;
+        options.momentum = 0;
+        options.clip_value = 0.12345678;
+        Solver solver(net, options);
+        set_floats(net, "data", data_of(0));
+        set_floats(net, "target", std::vector<float>(batch * TwoLayers::outputs, 1000));
+        solver.step();
+        for (const float bias : net.param("second.1").to_floats())
+            CHECK(bias == static_cast<float>(options.clip_value));
+    }
+}

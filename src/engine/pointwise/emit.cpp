@@ -3,6 +3,7 @@
 #include "engine/pointwise/emit.hpp"
 
 #include "base/text.hpp"
+#include "engine/float_literal.hpp"
 #include "engine/pointwise/emit_names.hpp"
 
 #include <algorithm>
@@ -53,16 +54,12 @@ std::string Emitter::literal(double value) const {
         if (value >= 9.2e18) return "LONG_MAX";
         return cat(static_cast<std::int64_t>(value), "L");
     }
-    const bool single = job_.type == Compute::f32;
+    if (job_.type == Compute::f32) return float_literal(value);
     if (std::isnan(value)) return "NAN";
-    if (std::isinf(value) || (single && std::fabs(value) > 3.4028235677973366e38))
-        return value > 0 ? "INFINITY" : "-INFINITY";
+    if (std::isinf(value)) return value > 0 ? "INFINITY" : "-INFINITY";
     char buffer[40];
-    char* end = single ? std::to_chars(buffer, buffer + 40, static_cast<float>(value)).ptr
-                       : std::to_chars(buffer, buffer + 40, value).ptr;
-    std::string text(buffer, end);
-    if (text.find_first_of(".e") == std::string::npos) text += ".0";
-    return text + (single ? "f" : "");
+    std::string text(buffer, std::to_chars(buffer, buffer + 40, value).ptr);
+    return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
 std::string Emitter::helper(const char* kind, DType dtype) {
@@ -230,7 +227,7 @@ std::string Emitter::expression(const Tape&, const Instruction& in,
     }
 }
 
-void Emitter::instructions(std::ostream& os, const std::string& indent,
+void Emitter::instructions(TextWriter& os, const std::string& indent,
                            const std::vector<bool>& levels, bool level,
                            const std::function<std::string(int)>& offset,
                            const std::function<std::string(int)>& lane, bool partial) {

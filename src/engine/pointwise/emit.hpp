@@ -7,11 +7,11 @@
 // first lane, by the name that the caller gives.
 #pragma once
 
+#include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
 
 #include <functional>
 #include <set>
-#include <sstream>
 
 namespace dlprim::pointwise {
 
@@ -45,7 +45,7 @@ class Emitter {
     /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the
     /// text of an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's
     /// name). `partial`: nv may be less than the width.
-    void instructions(std::ostream& os, const std::string& indent, const std::vector<bool>& levels,
+    void instructions(TextWriter& os, const std::string& indent, const std::vector<bool>& levels,
                       bool level, const std::function<std::string(int)>& offset,
                       const std::function<std::string(int)>& lane, bool partial);
     /// An instruction's value as a vector of numbers.

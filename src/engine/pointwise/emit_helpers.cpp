@@ -28,7 +28,7 @@ std::string Emitter::helper_text(const std::string& name) const {
     const std::string S = storage_type(dtype), T = scalar_, V = vector_;
     const int W = width_;
     const std::string id = cat("long");
-    std::ostringstream os;
+    TextWriter os;
     if (kind == "ld") {
         os << T << " " << name << "(global const " << S << "* p, " << id << " o) { return (" << T
            << ")";
@@ -135,7 +135,7 @@ std::string Emitter::helper_text(const std::string& name) const {
 }
 
 std::string Emitter::preamble() const {
-    std::ostringstream os;
+    TextWriter os;
     bool doubles = job_.type == Compute::f64;
     for (const JobInput& in : job_.inputs) doubles = doubles || in.dtype == DType::f64;
     for (const JobOutput& out : job_.outputs) doubles = doubles || out.dtype == DType::f64;

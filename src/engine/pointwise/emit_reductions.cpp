@@ -29,7 +29,7 @@ std::string Emitter::combine(std::size_t k, bool scalar) const {
 std::string Emitter::combine_function(std::size_t k, bool scalar) const {
     const JobOutput& out = job_.outputs[k];
     const std::string type = scalar ? scalar_ : vector_;
-    std::ostringstream os;
+    TextWriter os;
     os << type << " " << combine(k, scalar) << "(" << type << " a, " << type << " b) {\n";
     const auto cmp = [&](const std::string& text) {
         return scalar || width_ == 1 ? cat("(", mask_scalar_, ")(", text, ")")

@@ -63,7 +63,7 @@ struct GroupKernel {
     }
     /// Declares i<dim> for `dims`, innermost last, from the variable `from`, which is used up.
     /// `unit` > 1: the last of them advances by so many.
-    void decompose(std::ostream& os, const std::string& indent, const std::vector<int>& dims,
+    void decompose(TextWriter& os, const std::string& indent, const std::vector<int>& dims,
                    const std::string& from, int unit) {
         for (std::size_t n = dims.size(); n-- > 0;) {
             const int dim = dims[n];
@@ -80,7 +80,7 @@ struct GroupKernel {
     }
     /// Declares j<dim>, the digits of `from` in the sizes of `dims` (innermost last, whose unit is
     /// `unit`), and d<dim>, those of `stride`.
-    void start_digits(std::ostream& os, const std::string& indent, const std::vector<int>& dims,
+    void start_digits(TextWriter& os, const std::string& indent, const std::vector<int>& dims,
                       const std::string& from, std::int64_t stride, int unit) {
         os << indent << index << " rest = " << from << ", advance = " << stride << ";\n";
         for (std::size_t n = dims.size(); n-- > 0;) {
@@ -97,7 +97,7 @@ struct GroupKernel {
         }
     }
     /// Adds d<dim> to j<dim>, with carries.
-    void next_digits(std::ostream& os, const std::string& indent, const std::vector<int>& dims,
+    void next_digits(TextWriter& os, const std::string& indent, const std::vector<int>& dims,
                      int unit) {
         for (std::size_t n = dims.size(); n-- > 0;) {
             const int dim = dims[n];
@@ -195,7 +195,7 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
     const auto lane = [&](int c) { return k.stride(c, last); };
     const auto element = [&](int c) { return cat("(long)o", c); };
     const std::string local_size = cat(kx * ry);
-    std::ostringstream os;
+    TextWriter os;
     // The position and arithmetic of one element (or vector), and its elementwise stores.
     const auto body = [&](const std::string& indent, const std::vector<bool>& levels) {
         if (tail) {
@@ -403,7 +403,7 @@ Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts,
     }
     os << "}\n";
 
-    std::ostringstream head;
+    TextWriter head;
     head << "kernel void pointwise(";
     std::string comma, shifts;
     const auto tensor = [&](const std::string& name, const std::string& type) {

@@ -3,6 +3,7 @@
 // type, one instruction over them, writing them back.
 #pragma once
 
+#include "engine/pointwise/host_fused.hpp"
 #include "engine/pointwise/host_math.hpp"
 
 #include <algorithm>
@@ -113,18 +114,6 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
     });
 }
 
-/// a * b + c, the product not rounded. Floats go by way of double, which is an instruction on
-/// machines where std::fma is a call.
-template <typename T>
-T fused(T a, T b, T c) {
-    if constexpr (std::is_same_v<T, float>)
-        return static_cast<float>(static_cast<double>(a) * b + c);
-    else if constexpr (std::is_floating_point_v<T>)
-        return std::fma(a, b, c);
-    else
-        return a * b + c;
-}
-
 template <typename T, typename F>
 void map1(const T* a, T* y, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j]);
@@ -178,7 +167,10 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
             for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] != 0 ? b[j] : c[j];
             return;
         case Op::fma:
-            for (std::int64_t j = 0; j < n; ++j) y[j] = fused(a[j], b[j], c[j]);
+            if constexpr (std::is_floating_point_v<T>)
+                fused_line(a, b, c, y, n);
+            else
+                for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] * b[j] + c[j];
             return;
         case Op::abs:
             map1(a, y, n, [](T p) { return p < 0 ? static_cast<T>(-p) : p; });

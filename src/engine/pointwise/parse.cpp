@@ -6,7 +6,6 @@
 #include "engine/pointwise/program.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -22,10 +21,10 @@ constexpr int max_inputs = 64;
 constexpr int max_scalars = 256;
 
 bool letter(char c) {
-    return std::isalpha(static_cast<unsigned char>(c)) || c == '_';
+    return ascii::is_letter(c) || c == '_';
 }
 bool digit(char c) {
-    return c >= '0' && c <= '9';
+    return ascii::is_digit(c);
 }
 
 class Parser {
@@ -65,7 +64,7 @@ class Parser {
              near.empty() ? " at the end" : " at '" + near + "'");
     }
     void space() {
-        while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+        while (at_ < text_.size() && ascii::is_space(text_[at_])) ++at_;
     }
     bool take(std::string_view token) {
         space();

@@ -172,7 +172,7 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     const auto acc_decl = [&](const char* name, std::size_t o) {
         return cat(name, o, k.multi ? cat("[", max_vectors, "]") : "");
     };
-    std::ostringstream os;
+    TextWriter os;
     const auto in_units = [&](int c) {  // offset of the unit
         std::string sum = "0";
         for (int dim : k.units) sum += k.step(cat("u", dim), c, dim);
@@ -207,7 +207,7 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
         os << ";\n";
     }
     // Accumulators.
-    std::ostringstream clear;
+    TextWriter clear;
     for (std::size_t o = 0; o < job.outputs.size(); ++o) {
         const JobOutput& out = job.outputs[o];
         if (!out.reduces()) continue;
@@ -464,7 +464,7 @@ Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts
     os << "    }\n}\n";
 
     // Signature.
-    std::ostringstream head;
+    TextWriter head;
     head << "kernel __attribute__((reqd_work_group_size(1, 1, 1))) void pointwise(";
     std::string comma, shifts;
     const auto tensor = [&](const std::string& name, const std::string& type) {

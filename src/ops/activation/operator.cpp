@@ -7,7 +7,6 @@
 #include "graph/lowering.hpp"
 #include "ops/activation/options.hpp"
 
-#include <cctype>
 #include <limits>
 #include <optional>
 
@@ -23,8 +22,7 @@ std::string pointwise_expression(const Activation& function) {
         word.clear();
     };
     for (char c : function.expression) {
-        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' ||
-            (c == '.' && !word.empty())) {
+        if (ascii::is_word(c) || (c == '.' && !word.empty())) {
             word += c;
         } else {
             flush();

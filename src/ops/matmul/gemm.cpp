@@ -4,11 +4,10 @@
 
 #include "base/text.hpp"
 #include "engine/activations.hpp"
+#include "engine/float_literal.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/options.hpp"
 
-#include <cctype>
-#include <cstdio>
 #include <limits>
 
 namespace dlprim::matmul {
@@ -22,13 +21,12 @@ Shape as_matrix(const Shape& shape, bool left) {
 
 /// `text` with every whole word `word` replaced.
 std::string replace_word(const std::string& text, const std::string& word, const std::string& by) {
-    auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
-        const bool starts = i == 0 || !in_word(text[i - 1]);
+        const bool starts = i == 0 || !ascii::is_word(text[i - 1]);
         const std::size_t end = i + word.size();
         if (starts && text.compare(i, word.size(), word) == 0 &&
-            (end >= text.size() || !in_word(text[end]))) {
+            (end >= text.size() || !ascii::is_word(text[end]))) {
             out += by;
             i = end;
         } else {
@@ -166,12 +164,6 @@ Verdict check_gemm(const Problem& problem, bool narrow) {
     if (g.m > limit || g.n > limit || g.k > limit)
         return Verdict::no("a dimension is 2^30 or more");
     return Verdict::yes();
-}
-
-std::string float_literal(double value) {
-    char text[64];
-    std::snprintf(text, sizeof text, "%.9e", value);
-    return cat("(", text, "f)");
 }
 
 std::string epilogue_defines(const Problem& problem, const Gemm& gemm) {

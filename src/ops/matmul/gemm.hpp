@@ -90,7 +90,4 @@ void bind_output(KernelCall& call, const Problem& problem, const Gemm& gemm);
 /// a_batch and b_batch: the strides that A_BATCH and B_BATCH use where one batch dimension is left.
 void bind_batch(KernelCall& call, const Gemm& gemm);
 
-/// A constant as an OpenCL float literal.
-std::string float_literal(double value);
-
 }  // namespace dlprim::matmul
