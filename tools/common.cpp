@@ -99,6 +99,7 @@ void print_warnings(const std::string& command) {
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
     app.set_version_flag("--version",
                          std::string("dlprim " DLPRIM_VERSION " (commit ") + commit + ")");
+    app.footer("exit code: 0 success; 1 failure, with one line on stderr; 2 wrong usage");
     std::function<void()> work = body;
     try {
         app.parse(argc, argv);
@@ -129,7 +130,9 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
 }
 
 void add_device_option(CLI::App& app, std::string& device, bool required) {
-    app.add_option("-d,--device", device, device_help)->required(required);
+    std::string help = device_help;
+    if (!required) help += "; not given: DLPRIM_DEVICE, else the best one";
+    app.add_option("-d,--device", device, help)->required(required);
     add_list_flag(app);
 }
 
