@@ -123,7 +123,7 @@ int main(int argc, char** argv) try {
         scale = std::max(scale, std::abs(static_cast<double>(b[i])));
     }
     std::printf("%s, batch %lld, on %s\n", argv[2], static_cast<long long>(batch),
-                context.info().name.c_str());
+                context.info().str().c_str());
     std::printf(
         "operator by operator %9.3f ms (%.2f us of host time a call to enqueue), Net without "
         "fusion %9.3f ms, ratio %.3f\n",

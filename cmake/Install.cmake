@@ -24,9 +24,18 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/dlprim-config-version.cmake
 install(FILES ${CMAKE_BINARY_DIR}/dlprim-config.cmake ${CMAKE_BINARY_DIR}/dlprim-config-version.cmake
     DESTINATION ${dlprim_package_dir})
 
-# The prefix follows from where the .pc file lies, so that an installed tree can be moved.
-file(RELATIVE_PATH dlprim_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-string(REGEX REPLACE "/$" "" dlprim_pc_prefix "${dlprim_pc_prefix}")
+# In the .pc file, which lies in LIBDIR/pkgconfig. Folders given as absolute paths stay what they are.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(dlprim_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH dlprim_pc_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+    string(REGEX REPLACE "/$" "" dlprim_pc_prefix "\${pcfiledir}/${dlprim_pc_prefix}")
+endif()
+if(IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+    set(dlprim_pc_include "${CMAKE_INSTALL_INCLUDEDIR}")
+else()
+    set(dlprim_pc_include "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
 set(dlprim_pc_private "-lOpenCL -pthread")
 foreach(library IN LISTS HDF5_C_LIBRARIES)
     if(IS_ABSOLUTE ${library})

@@ -12,7 +12,8 @@ ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats",
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
-    "dtype": "base", "error": "base", "log": "base", "precision": "base", "shape": "base", "version": "base",
+    "dtype": "base", "error": "base", "log": "base", "namespace": "base", "precision": "base",
+    "shape": "base", "version": "base",
     "context": "runtime", "tensor": "runtime", "tuning": "engine",
     "ops": "exec", "solver_options": "train",
     "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",

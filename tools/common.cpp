@@ -15,6 +15,7 @@
 #include <fstream>
 #include <memory>
 #include <new>
+#include <set>
 
 namespace dlprim::tools {
 
@@ -30,13 +31,83 @@ std::string one_line(std::string text) {
     return text;
 }
 
+/// What --list throws in place of running the command.
+class ListDevices : public CLI::Success {};
+
+constexpr const char* device_help =
+    "cpu (the host), P:D, gpu, opencl or part of a name; --list shows those there are";
+
+void add_list_flag(CLI::App& app) {
+    app.add_flag_callback(
+        "--list", [] { throw ListDevices(); }, "list the devices there are, and the default one");
+}
+
+std::string gib(std::uint32_t mib) {
+    char text[32];
+    std::snprintf(text, sizeof(text), "%.1f GiB", mib / 1024.0);
+    return text;
+}
+
+using Row = std::vector<std::string>;
+
+/// Each column as wide as its widest cell.
+void print_table(const std::vector<Row>& rows) {
+    for (const Row& row : rows) {
+        std::string line;
+        for (std::size_t column = 0; column < row.size(); ++column) {
+            std::size_t width = 0;
+            for (const Row& other : rows) width = std::max(width, other[column].size());
+            line += row[column];
+            if (column + 1 < row.size()) line.append(width + 2 - row[column].size(), ' ');
+        }
+        std::printf("%s\n", line.c_str());
+    }
+}
+
+void list_devices(const std::string& command) {
+    // Even where DLPRIM_DEVICE names none of them.
+    std::string chosen, complaint;
+    try {
+        chosen = Context::find().id;
+    } catch (const Error& error) {
+        complaint = error.what();
+    }
+    std::vector<Row> rows{{"", "id", "name", "platform", "type", "memory", "driver"}};
+    for (const DeviceInfo& info : Context::devices())
+        rows.push_back({info.id == chosen ? "*" : "", info.id, one_line(info.name),
+                        one_line(info.platform), std::string(name_of(info.kind)),
+                        gib(info.memory_mib), one_line(info.driver)});
+    print_table(rows);
+    if (complaint.empty()) std::printf("* the default device; DLPRIM_DEVICE sets it\n");
+    for (const std::string& trouble : Context::troubles())
+        std::fprintf(stderr, "%s: warning: %s\n", command.c_str(), one_line(trouble).c_str());
+    if (!complaint.empty()) throw Error(ErrorKind::not_found, complaint);
+}
+
+/// Prints the library's warnings, each once. That an engine is put aside is among the notes of the
+/// plan (Net::notes), which commands show.
+void print_warnings(const std::string& command) {
+    auto printed = std::make_shared<std::set<std::string, std::less<>>>();
+    set_log([command, printed](LogLevel level, std::string_view line) {
+        if (level != LogLevel::warning || line.find(" is put aside: ") != std::string_view::npos ||
+            !printed->emplace(line).second)
+            return;
+        std::fprintf(stderr, "%s: warning: %s\n", command.c_str(),
+                     one_line(std::string(line)).c_str());
+    });
+}
+
 }  // namespace
 
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body) {
     app.set_version_flag("--version",
                          std::string("dlprim " DLPRIM_VERSION " (commit ") + commit + ")");
+    app.footer("exit code: 0 success; 1 failure, with one line on stderr; 2 wrong usage");
+    std::function<void()> work = body;
     try {
         app.parse(argc, argv);
+    } catch (const ListDevices&) {
+        work = [&] { list_devices(app.get_name()); };
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), one_line(error.what()).c_str());
@@ -46,8 +117,9 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
     // A file that may not grow further is an error that is said, in drivers and on standard output
     // too.
     std::signal(SIGXFSZ, SIG_IGN);
+    print_warnings(app.get_name());
     try {
-        body();
+        work();
         if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
             throw Error(ErrorKind::io,
                         std::string("standard output cannot be written: ") + std::strerror(errno));
@@ -58,6 +130,18 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
         std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), one_line(error.what()).c_str());
     }
     return 1;
+}
+
+void add_device_option(CLI::App& app, std::string& device, bool required) {
+    std::string help = device_help;
+    if (!required) help += "; not given: DLPRIM_DEVICE, else the best one";
+    app.add_option("-d,--device", device, help)->required(required);
+    add_list_flag(app);
+}
+
+void add_device_argument(CLI::App& app, std::string& device) {
+    app.add_option("DEVICE", device, device_help)->required();
+    add_list_flag(app);
 }
 
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines) {

@@ -22,8 +22,14 @@ namespace dlprim::tools {
 extern const char* const commit;
 
 /// Parses the command line, of which --version is a part, and runs `body`. Exit codes: 0 success; 1
-/// with one line on stderr; 2 for wrong usage, with at most three lines.
+/// with one line on stderr that says what is wrong; 2 for wrong usage, with at most three lines.
+/// Warnings of the library's log are lines of their own on stderr, as they come.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
+
+/// The device that a command works on: -d, or an argument DEVICE; and --list, which prints the
+/// devices there are in place of what the command does.
+void add_device_option(CLI::App& app, std::string& device, bool required = false);
+void add_device_argument(CLI::App& app, std::string& device);
 
 /// --engine and --precision; what is not of their form is wrong usage.
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines);

@@ -170,7 +170,7 @@ class Benchmark {
             tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
         std::printf("%s on %s, batch %lld, %s, %s\n", options_.net.c_str(),
-                    context_.info().name.c_str(), static_cast<long long>(batch_size), mode(),
+                    context_.info().str().c_str(), static_cast<long long>(batch_size), mode(),
                     tools::parse_precisions(options_.precisions).text().c_str());
         if (options_.by_node) print_nodes();
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
@@ -239,6 +239,8 @@ class Benchmark {
         const tools::Precisions precisions = tools::parse_precisions(options_.precisions);
         Json result = {{"net", options_.net},
                        {"device", context_.info().name},
+                       {"device_id", context_.info().id},
+                       {"platform", context_.info().platform},
                        {"driver", context_.info().driver},
                        {"batch", batch_size},
                        {"precision", name_of(precisions.net.value_or(Precision::fp32))},
@@ -297,7 +299,7 @@ int main(int argc, char** argv) {
     const auto start = Clock::now();
     Options options;
     CLI::App app("Times a network on a device.", "dlprim_benchmark");
-    app.add_option("DEVICE", options.device, "cpu, P:D, gpu, opencl or part of a name")->required();
+    tools::add_device_argument(app, options.device);
     app.add_option("NET", options.net, "network, JSON")->required();
     app.add_option("WEIGHTS", options.weights, "parameters, HDF5; what it lacks is initialised");
     app.add_flag("-b", options.backward, "forward and backward");

@@ -45,7 +45,7 @@ void report(const std::string& device, const std::string& path, std::int64_t bat
     std::printf("planned peak %12.1f MiB\n",
                 static_cast<double>(net.planned_peak_bytes()) / (1 << 20));
     std::printf("bound        %12.4f ms on %s: %.0f GFLOP/s, %.0f GB/s, estimated\n", bound,
-                context.info().name.c_str(), context.traits().gflops,
+                context.info().str().c_str(), context.traits().gflops,
                 context.traits().gbytes_per_s);
 }
 
@@ -56,8 +56,7 @@ int main(int argc, char** argv) {
     std::int64_t batch = 0;
     CLI::App app("Operations, bytes and parameters of a network, by node.", "dlprim_flops");
     app.add_option("NET", path, "network, JSON")->required();
-    app.add_option("-d,--device", device,
-                   "cpu, P:D, gpu, opencl or part of a name: whose bound, and whose plan");
+    tools::add_device_option(app, device);
     app.add_option("-B", batch, "batch size")->check(CLI::Range(1, 1 << 20));
     return tools::run_command(app, argc, argv, [&] { report(device, path, batch); });
 }

@@ -153,8 +153,7 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app("Runs a network once on tensors from an HDF5 file.", "dlprim_run");
     app.add_option("NET", options.net, "network, JSON")->required();
-    app.add_option("-d,--device", options.device, "device: cpu, P:D, gpu, opencl or part of a name")
-        ->required(false);
+    tools::add_device_option(app, options.device);
     app.add_option("--weights", options.weights, "parameters, HDF5");
     app.add_option("--inputs", options.inputs, "input tensors, HDF5")->required();
     app.add_option("--outputs", options.outputs, "where outputs go, HDF5")->required();

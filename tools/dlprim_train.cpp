@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     std::vector<std::string> precisions;
     CLI::App app("Trains a network from a configuration file.", "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
-    app.add_option("-d,--device", device, "cpu, P:D, gpu, opencl or part of a name");
+    tools::add_device_option(app, device);
     app.add_option("--resume", call.resume, "checkpoint to go on from");
     app.add_option("--epochs", call.epochs, "instead of the configuration's")
         ->check(CLI::Range(1, 1000000));
@@ -64,8 +64,7 @@ int main(int argc, char** argv) {
         call.precision = given.net;
         call.precisions = given.operators;
         const Context context(device);
-        std::printf("device: %s (%s)\n", context.info().name.c_str(),
-                    context.info().platform.c_str());
+        std::printf("device: %s\n", context.info().str().c_str());
         call.progress = Display();
         call.note = [](std::string_view note) {
             std::printf("note: %.*s\n", static_cast<int>(note.size()), note.data());

@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     CLI::App app("Measures engines for a network on a device, and keeps what it finds.",
                  "dlprim_tune");
     auto* net = app.add_option("NET", options.net, "network, JSON");
-    app.add_option("-d", options.device, "cpu, P:D, gpu, opencl or part of a name")->required();
+    tools::add_device_option(app, options.device, true);
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_flag("--train", options.training, "the training step's problems");
     tools::add_precision_option(app, options.precisions);

@@ -22,7 +22,7 @@ const char* const description = R"({
 
 int main(int argc, char** argv) try {
     const dp::Context device(argc > 1 ? argv[1] : "");  // the best OpenCL device, else the host
-    std::cout << "on " << device.info().name << '\n';
+    std::cout << "on " << device.info().str() << '\n';
 
     dp::NetOptions how;
     how.mode = dp::Mode::training;

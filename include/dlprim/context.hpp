@@ -6,6 +6,7 @@
 #pragma once
 
 #include <dlprim/error.hpp>
+#include <dlprim/namespace.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -25,7 +26,15 @@ struct DeviceInfo {
     std::string vendor;
     std::string driver;  ///< driver version
     DeviceKind kind = DeviceKind::host;
+    std::uint32_t memory_mib = 0;  ///< global memory
+
+    /// "0:0 (AMD EPYC, Portable Computing Language)": for messages and reports. Several devices of
+    /// a machine may have one name.
+    std::string str() const;
 };
+
+/// "host", "cpu", "gpu" or "accelerator".
+std::string_view name_of(DeviceKind kind);
 
 /// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
 /// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
@@ -80,11 +89,18 @@ class Context {
     /// Opens a device: "cpu" (the host), "P:D", "gpu" (the best GPU), "opencl" (the best OpenCL
     /// device), or a part of a device's or platform's name. Empty: DLPRIM_DEVICE, else the best
     /// OpenCL device, else the host. Throws Error(not_found) that lists the devices there are, and
-    /// how to install an OpenCL platform where there is none.
+    /// how to install an OpenCL platform where there is none. Where OpenCL has trouble and the host
+    /// takes the place of the best device, the log gets warnings (dlprim/log.hpp) that say why.
     explicit Context(std::string_view device = {});
 
-    /// Every device of this machine, the host last.
+    /// Every device of this machine, the host last. OpenCL is asked once a process.
     static std::vector<DeviceInfo> devices();
+    /// The device that Context(device) opens, without opening it; of the empty text the one that it
+    /// tries first. Throws Error(not_found) as Context(device) does.
+    static DeviceInfo find(std::string_view device = {});
+    /// What keeps OpenCL devices from being there or from being opened, as far as that is known
+    /// without opening one: a sentence each, which says what would help. Empty: nothing.
+    static std::vector<std::string> troubles();
 
     const DeviceInfo& info() const;
     const Traits& traits() const;

@@ -6,6 +6,7 @@
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
+#include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
@@ -16,5 +17,3 @@
 #include <dlprim/trainer.hpp>
 #include <dlprim/tuning.hpp>
 #include <dlprim/version.hpp>
-
-namespace dp = dlprim;

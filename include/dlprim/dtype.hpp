@@ -2,6 +2,8 @@
 // DType: the element types that a tensor can hold, and their names in network JSON.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

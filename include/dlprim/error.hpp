@@ -6,6 +6,8 @@
 // The library never prints and never ends the process.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 #include <stdexcept>
 #include <string>
 

@@ -2,6 +2,8 @@
 // The log hook: the library never prints; a program that wants its notices installs a callback.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 #include <functional>
 #include <string_view>
 

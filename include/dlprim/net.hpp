@@ -4,6 +4,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
 

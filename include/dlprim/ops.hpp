@@ -9,6 +9,7 @@
 // converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
 #pragma once
 
+#include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
 

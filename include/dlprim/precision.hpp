@@ -2,6 +2,8 @@
 // Precision: what products of float tensors are computed in, and what activations are stored in.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 #include <cstdint>
 #include <string_view>
 

@@ -5,6 +5,8 @@
 // for overflow when a Shape is made, so numel() and byte sizes can be trusted.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>

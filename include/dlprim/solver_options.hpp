@@ -2,6 +2,8 @@
 // SolverOptions: which solver, with which constants.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 namespace dlprim {
 
 struct SolverOptions {

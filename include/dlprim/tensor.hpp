@@ -15,6 +15,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/dtype.hpp>
+#include <dlprim/namespace.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cstdint>

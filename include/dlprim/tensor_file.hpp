@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/dtype.hpp>
+#include <dlprim/namespace.hpp>
 #include <dlprim/shape.hpp>
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 
 #include <cstdint>

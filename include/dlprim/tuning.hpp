@@ -7,6 +7,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/namespace.hpp>
 
 #include <cstddef>
 #include <string>

@@ -73,13 +73,11 @@ class Trainer {
   public:
     Trainer(const Context& context, const TrainCall& call)
         : call_(call),
-          config_(read_train_config(call.config)),
+          config_(read_train_config(call.config, call.epochs)),
           context_(context),
           train_(config_.train.images, config_.train.labels),
-          schedule_(config_.schedule, config_.solver.learning_rate,
-                    call.epochs > 0 ? call.epochs : config_.epochs) {
+          schedule_(config_.schedule, config_.solver.learning_rate, config_.epochs) {
         if (!config_.test.images.empty()) test_.emplace(config_.test.images, config_.test.labels);
-        if (call.epochs > 0) config_.epochs = call.epochs;
         augmentation_ = {config_.mean, config_.std, config_.flip, config_.crop_pad};
         open();
     }
@@ -93,7 +91,7 @@ class Trainer {
             history_.push_back(metrics);
             schedule_.report(test_ ? metrics.test_loss : metrics.train_loss);
             write_metrics(call_.out, history_);
-            write_report(call_.out, config_.net, history_);
+            write_report(call_.out, config_.net, context_.info().str(), history_);
             if ((epoch + 1) % config_.checkpoint_every == 0 || epoch + 1 == config_.epochs)
                 checkpoint(epoch + 1);
             tell_epoch(metrics);
@@ -130,6 +128,7 @@ class Trainer {
         check_data(train_);
         require(train_.size() >= config_.batch, "there are ", train_.size(),
                 " images to train on, fewer than a batch of ", config_.batch);
+        check_images(config_, call_.config, train_.size(), train_.height(), train_.width());
         if (!test_) return;
         check_data(*test_);
         options.mode = Mode::inference;

@@ -32,6 +32,37 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
+// Whether `text` begins with what `start` is, whatever the case.
+bool begins(std::string_view text, std::string_view start) {
+    return text.size() >= start.size() &&
+           std::equal(start.begin(), start.end(), text.begin(),
+                      [](char a, char b) { return lower(a) == lower(b); });
+}
+
+// Whether `name` is `full` with letters left out, but the first: Conv2D of Convolution2D.
+bool abbreviates(std::string_view name, std::string_view full) {
+    if (name.empty() || full.empty() || lower(name[0]) != lower(full[0])) return false;
+    std::size_t i = 0;
+    for (const char c : full)
+        if (i < name.size() && lower(c) == lower(name[i])) ++i;
+    return i == name.size();
+}
+
+// The longest candidate that `name` begins with, else the shortest that it is short for; names of
+// one or two letters say too little.
+std::string shortened(std::string_view name, std::span<const std::string> candidates) {
+    constexpr std::size_t shortest = 3;
+    std::string begun, full;
+    for (const std::string& candidate : candidates) {
+        const std::size_t size = candidate.size();
+        if (size >= shortest && size > begun.size() && begins(name, candidate)) begun = candidate;
+        if (name.size() >= shortest && (full.empty() || size < full.size()) &&
+            abbreviates(name, candidate))
+            full = candidate;
+    }
+    return begun.empty() ? full : begun;
+}
+
 }  // namespace
 
 void TextWriter::put(double value) {
@@ -89,17 +120,19 @@ std::vector<std::string> split(std::string_view text, char separator) {
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
     constexpr std::size_t longest = 256;  // nobody misspells more; keeps hostile input cheap
     if (name.size() > longest) return {};
-    std::size_t best = std::max<std::size_t>(2, name.size() / 2) + 1;
+    const std::size_t limit = std::max<std::size_t>(1, (name.size() + 1) / 3);
+    std::size_t best = limit + 1;
     std::string found;
     for (const std::string& candidate : candidates) {
-        if (candidate.size() > longest) continue;
+        const std::size_t size = candidate.size();
+        if (size > name.size() + limit || name.size() > size + limit) continue;
         const std::size_t d = distance(name, candidate);
         if (d < best) {
             best = d;
             found = candidate;
         }
     }
-    return found;
+    return found.empty() ? shortened(name, candidates) : found;
 }
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates) {

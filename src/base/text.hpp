@@ -115,8 +115,8 @@ void require(bool condition, const Parts&... parts) {
 std::string join(std::span<const std::string> parts, std::string_view separator);
 std::vector<std::string> split(std::string_view text, char separator);
 
-/// The candidate with the smallest edit distance to `name`, or empty when none is near
-/// (distance over max(2, half the name's length)).
+/// The candidate with the smallest edit distance to `name`, when that is at most a third of the
+/// name's length; else one that the name begins with or is short for; else empty.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 /// "; did you mean 'X'?" or empty.
 std::string did_you_mean(std::string_view name, std::span<const std::string> candidates);

@@ -3,6 +3,7 @@
 #include "graph/operator.hpp"
 
 #include "base/text.hpp"
+#include "graph/type_hint.hpp"
 
 #include <mutex>
 
@@ -70,7 +71,7 @@ const Operator* OperatorRegistry::find(std::string_view type) const {
 const Operator& OperatorRegistry::get(std::string_view type) const {
     if (const Operator* op = find(type)) return *op;
     fail(ErrorKind::invalid_argument, "there is no operator type '", type, "'",
-         did_you_mean(type, types()));
+         type_hint(type, types()));
 }
 
 std::vector<std::string> OperatorRegistry::types(bool internal) const {

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/pocl_cache.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -36,14 +37,15 @@ std::vector<const OpenCLDevice*> ranked() {
 }
 
 [[noreturn]] void not_found(std::string_view wanted, std::string_view origin) {
-    std::string list;
+    std::string list, help;
     for (const DeviceInfo& info : Context::devices())
         list += cat(list.empty() ? "" : ", ", info.id, " = ", info.name,
                     info.kind == DeviceKind::host ? " (the host)" : cat(" (", info.platform, ")"));
-    const char* help = opencl_devices().empty()
-                           ? "; no OpenCL platform is installed: on Debian or Ubuntu `apt install "
-                             "pocl-opencl-icd` gives one, and device cpu (the host) works without"
-                           : "";
+    for (const std::string& trouble : opencl_troubles()) help += cat("; ", trouble);
+    if (opencl_devices().empty() && help.empty())
+        help =
+            "; no OpenCL platform is installed: on Debian or Ubuntu `apt install "
+            "pocl-opencl-icd` gives one, and device cpu (the host) works without";
     fail(ErrorKind::not_found, "there is no device '", wanted, "'", origin, "; there are: ", list,
          help);
 }
@@ -55,17 +57,35 @@ bool is_number_pair(std::string_view text) {
                        [](char c) { return ascii::is_digit(c) || c == ':'; });
 }
 
+// What keeps a device from being opened, as far as that is known before; empty: nothing.
+std::string trouble_of(const OpenCLDevice& device) {
+    const std::string trouble =
+        is_pocl(device.platform_version) ? pocl_cache_trouble() : std::string();
+    return trouble.empty() ? "" : cat("device ", device.info.str(), " does not open: ", trouble);
+}
+
+std::shared_ptr<ContextImpl> opened(const OpenCLDevice& device) {
+    if (const std::string trouble = trouble_of(device); !trouble.empty())
+        fail(ErrorKind::io, trouble);
+    return make_opencl_context(device);
+}
+
 std::shared_ptr<ContextImpl> open_default() {
-    for (const OpenCLDevice* device : ranked()) {
+    const std::vector<const OpenCLDevice*> devices = ranked();
+    for (std::size_t i = 0; i < devices.size(); ++i) {
         try {
-            return make_opencl_context(*device);
+            return opened(*devices[i]);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::invalid_argument)
                 throw;  // the environment, not the device
-            log(LogLevel::warning, cat("device ", device->info.id, " (", device->info.name,
-                                       ") does not open, the next is tried: ", error.what()));
+            const DeviceInfo next = i + 1 < devices.size() ? devices[i + 1]->info : host_info();
+            log(LogLevel::warning,
+                cat("device ", next.str(), " is taken in place of a better one: ", error.what()));
         }
     }
+    for (const std::string& trouble : opencl_troubles())
+        log(LogLevel::warning,
+            cat("device ", host_info().str(), " is taken in place of OpenCL: ", trouble));
     return make_host_context();
 }
 
@@ -79,9 +99,10 @@ bool names_device(const OpenCLDevice& device, const std::string& name, bool by_v
     return holds(device.info.name) || holds(device.info.platform);
 }
 
-// `origin`: where an unknown name came from, for the message.
-std::shared_ptr<ContextImpl> open(std::string_view wanted, std::string_view origin) {
-    if (wanted == "cpu" || wanted == "host") return make_host_context();
+// The device that a text means, nullptr for the host. `origin`: where the text came from, for the
+// message.
+const OpenCLDevice* chosen(std::string_view wanted, std::string_view origin) {
+    if (wanted == "cpu" || wanted == "host") return nullptr;
     const std::string name = lowered(wanted);
     const bool by_place = is_number_pair(wanted);
     for (const bool by_version : {false, true}) {
@@ -90,22 +111,60 @@ std::shared_ptr<ContextImpl> open(std::string_view wanted, std::string_view orig
                                : name == "opencl" ? true
                                : name == "gpu"    ? device->info.kind == DeviceKind::gpu
                                                   : names_device(*device, name, by_version);
-            if (match) return make_opencl_context(*device);
+            if (match) return device;
         }
     }
     not_found(wanted, origin);
 }
 
+// What a caller asks for, else the environment; nothing: the default.
+struct Choice {
+    explicit Choice(std::string_view device) : text(device) {
+        if (!text.empty()) return;
+        text = env("DLPRIM_DEVICE").value_or("");
+        if (!text.empty()) origin = " (from DLPRIM_DEVICE)";
+    }
+    std::string text, origin;
+};
+
 }  // namespace
 
+std::string DeviceInfo::str() const {
+    return cat(id, " (", name, ", ", kind == DeviceKind::host ? "the host" : platform, ")");
+}
+
+std::string_view name_of(DeviceKind kind) {
+    constexpr std::string_view names[] = {"host", "cpu", "gpu", "accelerator"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
 Context::Context(std::string_view device) {
-    if (!device.empty()) {
-        impl_ = open(device, {});
-    } else if (const auto chosen = env("DLPRIM_DEVICE")) {
-        impl_ = open(*chosen, " (from DLPRIM_DEVICE)");
-    } else {
+    const Choice choice(device);
+    if (choice.text.empty()) {
         impl_ = open_default();
+    } else {
+        const OpenCLDevice* found = chosen(choice.text, choice.origin);
+        impl_ = found == nullptr ? make_host_context() : opened(*found);
     }
+}
+
+DeviceInfo Context::find(std::string_view device) {
+    const Choice choice(device);
+    if (!choice.text.empty()) {
+        const OpenCLDevice* found = chosen(choice.text, choice.origin);
+        return found == nullptr ? host_info() : found->info;
+    }
+    for (const OpenCLDevice* one : ranked())
+        if (trouble_of(*one).empty()) return one->info;
+    return host_info();
+}
+
+std::vector<std::string> Context::troubles() {
+    std::vector<std::string> all = opencl_troubles();
+    for (const OpenCLDevice& device : opencl_devices())
+        if (std::string trouble = trouble_of(device); !trouble.empty())
+            all.push_back(std::move(trouble));
+    return all;
 }
 
 std::vector<DeviceInfo> Context::devices() {

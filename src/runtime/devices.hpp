@@ -23,6 +23,9 @@ struct OpenCLDevice {
 /// All OpenCL devices that answer; platforms that fail are left out. Never throws for a driver's
 /// sake.
 const std::vector<OpenCLDevice>& opencl_devices();
+/// Why platforms and devices were left out: a sentence each, with what would help where that is
+/// known.
+const std::vector<std::string>& opencl_troubles();
 
 DeviceInfo host_info();
 /// The host's traits before DLPRIM_TRAITS.

@@ -54,6 +54,7 @@ DeviceInfo host_info() {
     info.vendor = cpuinfo("vendor_id");
     info.driver = DLPRIM_VERSION;
     info.kind = DeviceKind::host;
+    info.memory_mib = static_cast<std::uint32_t>(host_memory() >> 20);
     return info;
 }
 

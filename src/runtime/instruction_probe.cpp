@@ -75,8 +75,9 @@ bool works(ContextImpl& context, const char* path, const std::string& options, s
         run(context, path, options, floats, right);
         return true;
     } catch (const std::exception& error) {
-        log(LogLevel::info, cat("instructions that '", path, "' tries with ", options,
-                                " are left out on ", context.info().name, ": ", error.what()));
+        log(LogLevel::info,
+            cat("instructions that '", path, "' tries with ", options, " are left out on device ",
+                context.info().str(), ": ", error.what()));
         return false;
     }
 }

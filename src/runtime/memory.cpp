@@ -20,10 +20,10 @@ std::string mib(std::uint64_t bytes) {
 
 std::unique_ptr<Buffer> PooledContext::checked(std::uint64_t bytes) {
     const auto refuse = [&](const char* why) {
-        fail(ErrorKind::out_of_memory, "device ", info().id, " (", info().name, ") cannot give ",
-             mib(bytes), ": ", why, "; its largest single allocation is ",
-             mib(traits().max_alloc_bytes), ", its memory ", mib(traits().global_bytes),
-             ", of which ", mib(counted(counters_.allocated_bytes)), " are in use by this context");
+        fail(ErrorKind::out_of_memory, "device ", info().str(), " cannot give ", mib(bytes), ": ",
+             why, "; its largest single allocation is ", mib(traits().max_alloc_bytes),
+             ", its memory ", mib(traits().global_bytes), ", of which ",
+             mib(counted(counters_.allocated_bytes)), " are in use by this context");
     };
     if (bytes > traits().max_alloc_bytes) refuse("more than one allocation may hold");
     // Drivers often promise memory that they lack and fail at first use, so the sum is checked

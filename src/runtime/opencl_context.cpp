@@ -168,7 +168,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
         CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
     cl_int code = CL_SUCCESS;
     context_ = clCreateContext(properties, 1, &device_, nullptr, nullptr, &code);
-    cl_check(code, "opening device ", info_.id, " (", info_.name, ")");
+    cl_check(code, "opening device ", info_.str());
     try {
         queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_);
     } catch (...) {
@@ -270,8 +270,8 @@ OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,
         const auto ptx = with_ptx_target(compiled);
         const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
         if (made == nullptr)
-            fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that ",
-                 info_.name, " or its driver does not take");
+            fail(ErrorKind::build, "kernel program '", source.name,
+                 "' needs instructions that device ", info_.str(), " or its driver does not take");
         program = std::make_shared<OpenCLProgram>(made, source);
     }
     if (disk_.enabled()) {
@@ -342,9 +342,8 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
     const std::string file =
         cat("build-", hash_hex(source.source + source.options).substr(0, 16), ".log");
     const std::string body =
-        cat("program: ", source.name, "\ndevice: ", info_.id, " ", info_.name, " (", info_.platform,
-            ")\noptions: ", source.options, "\nresult: ", cl_error_name(code), "\n\n", text,
-            "\n\nsource:\n", source.source);
+        cat("program: ", source.name, "\ndevice: ", info_.str(), "\noptions: ", source.options,
+            "\nresult: ", cl_error_name(code), "\n\n", text, "\n\nsource:\n", source.source);
     std::error_code ignored;
     std::vector<std::filesystem::path> folders;
     if (const auto cache = cache_dir()) folders.push_back(*cache / "logs");
@@ -359,8 +358,8 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
             // The next folder is tried.
         }
     }
-    fail(ErrorKind::build, "kernel program '", source.name, "' does not build on ", info_.name,
-         ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
+    fail(ErrorKind::build, "kernel program '", source.name, "' does not build on device ",
+         info_.str(), ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
 }
 
 std::string OpenCLContext::binary_of(cl_program program) const {

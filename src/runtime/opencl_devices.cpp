@@ -3,6 +3,7 @@
 // to leave something out.
 #include "runtime/cl.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/pocl_cache.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -110,54 +111,91 @@ DeviceKind kind_of(cl_device_type type) {
     return DeviceKind::accelerator;
 }
 
-std::vector<OpenCLDevice> enumerate() {
-    std::vector<OpenCLDevice> found;
+// A platform's number and name, for messages.
+std::string named(std::size_t p, cl_platform_id platform) {
+    return cat("OpenCL platform ", p, " (",
+               text_info(clGetPlatformInfo, platform, CL_PLATFORM_NAME), ")");
+}
+
+// Why a platform has no device. PoCL answers CL_DEVICE_NOT_FOUND where it cannot make its cache.
+std::string platform_trouble(std::size_t p, cl_platform_id platform, cl_int code) {
+    std::string why = cl_error_name(code);
+    if (is_pocl(text_info(clGetPlatformInfo, platform, CL_PLATFORM_VERSION)))
+        if (const std::string trouble = pocl_cache_trouble(); !trouble.empty()) why = trouble;
+    return cat(named(p, platform), " has no usable device: ", why);
+}
+
+OpenCLDevice describe(cl_platform_id platform, cl_device_id device, std::string id) {
+    OpenCLDevice entry;
+    entry.platform = platform;
+    entry.device = device;
+    entry.platform_version = text_info(clGetPlatformInfo, platform, CL_PLATFORM_VERSION);
+    entry.info.id = std::move(id);
+    entry.info.name = text_info(clGetDeviceInfo, device, CL_DEVICE_NAME);
+    entry.info.platform = text_info(clGetPlatformInfo, platform, CL_PLATFORM_NAME);
+    entry.info.vendor = text_info(clGetDeviceInfo, device, CL_DEVICE_VENDOR);
+    entry.info.driver = text_info(clGetDeviceInfo, device, CL_DRIVER_VERSION);
+    entry.info.kind = kind_of(device_value<cl_device_type>(device, CL_DEVICE_TYPE));
+    entry.traits = traits_of(device, entry.info.kind, entry.info.platform,
+                             text_info(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS));
+    entry.info.memory_mib = static_cast<std::uint32_t>(entry.traits.global_bytes >> 20);
+    return entry;
+}
+
+struct Found {
+    std::vector<OpenCLDevice> devices;
+    std::vector<std::string> troubles;
+};
+
+void add_devices(Found& found, std::size_t p, cl_platform_id platform) {
+    cl_uint count = 0;
+    cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count);
+    std::vector<cl_device_id> devices(code == CL_SUCCESS ? count : 0);
+    if (!devices.empty())
+        code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr);
+    if (code != CL_SUCCESS) {
+        found.troubles.push_back(platform_trouble(p, platform, code));
+        return;
+    }
+    for (std::size_t d = 0; d < devices.size(); ++d) {
+        OpenCLDevice entry = describe(platform, devices[d], cat(p, ":", d));
+        if (device_value<cl_bool>(devices[d], CL_DEVICE_AVAILABLE, CL_TRUE) == CL_FALSE)
+            found.troubles.push_back(
+                cat("device ", entry.info.str(), " says that it is not available"));
+        else if (device_value<cl_bool>(devices[d], CL_DEVICE_COMPILER_AVAILABLE, CL_TRUE) ==
+                 CL_FALSE)
+            found.troubles.push_back(
+                cat("device ", entry.info.str(), " has no compiler for OpenCL C"));
+        else
+            found.devices.push_back(std::move(entry));
+    }
+}
+
+Found enumerate() {
+    Found found;
     cl_uint count = 0;
     // Without any platform the loader says CL_PLATFORM_NOT_FOUND_KHR: an empty list, not an error.
     if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return found;
     std::vector<cl_platform_id> platforms(count);
     if (clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return found;
-    for (std::size_t p = 0; p < platforms.size(); ++p) {
-        cl_uint devices_count = 0;
-        cl_int code = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 0, nullptr, &devices_count);
-        std::vector<cl_device_id> devices(code == CL_SUCCESS ? devices_count : 0);
-        if (!devices.empty())
-            code = clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, devices_count, devices.data(),
-                                  nullptr);
-        if (code != CL_SUCCESS) {
-            log(LogLevel::info,
-                cat("OpenCL platform ", p, " has no usable device: ", cl_error_name(code)));
-            continue;
-        }
-        for (std::size_t d = 0; d < devices.size(); ++d) {
-            const cl_device_id device = devices[d];
-            if (device_value<cl_bool>(device, CL_DEVICE_AVAILABLE, CL_TRUE) == CL_FALSE ||
-                device_value<cl_bool>(device, CL_DEVICE_COMPILER_AVAILABLE, CL_TRUE) == CL_FALSE)
-                continue;
-            OpenCLDevice entry;
-            entry.platform = platforms[p];
-            entry.device = device;
-            entry.platform_version =
-                text_info(clGetPlatformInfo, platforms[p], CL_PLATFORM_VERSION);
-            entry.info.id = cat(p, ":", d);
-            entry.info.name = text_info(clGetDeviceInfo, device, CL_DEVICE_NAME);
-            entry.info.platform = text_info(clGetPlatformInfo, platforms[p], CL_PLATFORM_NAME);
-            entry.info.vendor = text_info(clGetDeviceInfo, device, CL_DEVICE_VENDOR);
-            entry.info.driver = text_info(clGetDeviceInfo, device, CL_DRIVER_VERSION);
-            entry.info.kind = kind_of(device_value<cl_device_type>(device, CL_DEVICE_TYPE));
-            entry.traits = traits_of(device, entry.info.kind, entry.info.platform,
-                                     text_info(clGetDeviceInfo, device, CL_DEVICE_EXTENSIONS));
-            found.push_back(std::move(entry));
-        }
-    }
+    for (std::size_t p = 0; p < platforms.size(); ++p) add_devices(found, p, platforms[p]);
+    for (const std::string& trouble : found.troubles) log(LogLevel::info, trouble);
     return found;
+}
+
+const Found& found() {
+    static const Found* once = new Found(enumerate());
+    return *once;
 }
 
 }  // namespace
 
 const std::vector<OpenCLDevice>& opencl_devices() {
-    static const std::vector<OpenCLDevice>* devices = new std::vector<OpenCLDevice>(enumerate());
-    return *devices;
+    return found().devices;
+}
+
+const std::vector<std::string>& opencl_troubles() {
+    return found().troubles;
 }
 
 }  // namespace dlprim

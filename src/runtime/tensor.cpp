@@ -103,7 +103,7 @@ Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uin
 
 Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype) {
     require(context.impl().is_host(),
-            "host memory can only be wrapped for the host, not for device ", context.info().id);
+            "host memory can only be wrapped for the host, not for device ", context.info().str());
     return Tensor(context, context.impl().wrap(data, byte_size(shape, dtype)), 0, shape, dtype);
 }
 

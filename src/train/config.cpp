@@ -6,8 +6,10 @@
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 namespace dlprim {
 
@@ -15,21 +17,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
-double number(const JsonView& object, std::string_view key, double otherwise, double minimum) {
+/// Which numbers make sense. None is larger than what a float holds: devices would take it for
+/// infinity.
+struct Range {
+    double least = 0, most = std::numeric_limits<float>::max();
+    bool above = false, below = false;  ///< `least` and `most` themselves do not belong to it
+
+    bool holds(double value) const {
+        return (above ? value > least : value >= least) && (below ? value < most : value <= most);
+    }
+    std::string text() const {
+        std::string text = cat(above ? "above " : "of at least ", least);
+        if (below)
+            text += cat(" and below ", most);
+        else if (most < std::numeric_limits<float>::max())
+            text += cat(" and at most ", most);
+        return text;
+    }
+};
+
+Range at_least(double least) {
+    return {least};
+}
+constexpr Range positive{0, std::numeric_limits<float>::max(), true, false};
+constexpr Range fraction{0, 1, false, true};  ///< what is multiplied by it again and again vanishes
+
+double number(const JsonView& object, std::string_view key, double otherwise, const Range& range) {
     const auto view = object.find(key);
     if (!view) return otherwise;
     const double value = view->number();
-    if (!(value >= minimum) || !std::isfinite(value))
-        view->fail(cat("must be a number of at least ", minimum));
+    if (!range.holds(value))
+        view->fail(
+            cat("is ", value, ", must be a number ", range.text(),
+                value > std::numeric_limits<float>::max() ? ", which a float can hold" : ""));
     return value;
 }
 
 int integer(const JsonView& object, std::string_view key, int otherwise, int minimum) {
+    constexpr std::int64_t most = 1'000'000'000;
     const auto view = object.find(key);
     if (!view) return otherwise;
     const std::int64_t value = view->integer();
-    if (value < minimum || value > 1'000'000'000)
-        view->fail(cat("must be an integer of at least ", minimum));
+    if (value < minimum || value > most)
+        view->fail(
+            cat("is ", value, ", must be an integer of at least ", minimum, " and at most ", most));
     return static_cast<int>(value);
 }
 
@@ -46,8 +77,9 @@ std::size_t choice(const JsonView& object, std::string_view key,
 
 class Reader {
   public:
-    Reader(const JsonDocument& document, const fs::path& folder)
-        : root_(document.root()), folder_(folder) {}
+    /// `epochs`: instead of the configuration's, when positive.
+    Reader(const JsonDocument& document, const fs::path& folder, int epochs)
+        : root_(document.root()), folder_(folder), given_epochs_(epochs) {}
 
     TrainConfig read() {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
@@ -57,6 +89,7 @@ class Reader {
         read_data(root_.at("data"));
         config_.batch = integer(root_, "batch", 64, 1);
         config_.epochs = integer(root_, "epochs", 10, 1);
+        if (given_epochs_ > 0) config_.epochs = given_epochs_;
         config_.seed = static_cast<std::uint64_t>(integer(root_, "seed", 1, 0));
         const std::vector<std::string> methods{"default", "he", "xavier"};
         config_.initialization = methods[choice(root_, "initialization", methods, 0)];
@@ -93,8 +126,9 @@ class Reader {
         choice(data, "type", {"idx"}, 0);
         config_.train = files(data.at("train"));
         if (const auto view = data.find("test")) config_.test = files(*view);
-        if (const auto view = data.find("mean")) config_.mean = view->number();
-        config_.std = number(data, "std", 1, 1e-12);
+        // Pixels are from 0 to 1: a mean beyond that is one of pixels from 0 to 255.
+        config_.mean = number(data, "mean", 0, {0, 1});
+        config_.std = number(data, "std", 1, at_least(1e-12));
     }
 
     void read_solver(const JsonView& view) {
@@ -104,42 +138,77 @@ class Reader {
         SolverOptions& o = config_.solver;
         o.kind =
             static_cast<SolverOptions::Kind>(choice(view, "type", {"sgd", "adam", "adamw"}, 1));
-        o.learning_rate = number(view, "learning_rate", o.learning_rate, 0);
-        o.momentum = number(view, "momentum", 0, 0);
+        o.learning_rate = number(view, "learning_rate", o.learning_rate, positive);
+        o.momentum = number(view, "momentum", 0, fraction);
         if (const auto nesterov = view.find("nesterov")) o.nesterov = nesterov->boolean();
-        o.beta1 = number(view, "beta1", o.beta1, 0);
-        o.beta2 = number(view, "beta2", o.beta2, 0);
-        o.epsilon = number(view, "epsilon", o.epsilon, 1e-300);
-        o.weight_decay = number(view, "weight_decay", 0, 0);
-        o.clip_norm = number(view, "clip_norm", 0, 0);
-        o.clip_value = number(view, "clip_value", 0, 0);
+        o.beta1 = number(view, "beta1", o.beta1, fraction);
+        o.beta2 = number(view, "beta2", o.beta2, fraction);
+        // Less is zero as a float: a parameter without a gradient would become 0 / 0.
+        o.epsilon = number(view, "epsilon", o.epsilon, at_least(std::numeric_limits<float>::min()));
+        o.weight_decay = number(view, "weight_decay", 0, at_least(0));
+        o.clip_norm = number(view, "clip_norm", 0, at_least(0));
+        o.clip_value = number(view, "clip_value", 0, at_least(0));
         o.accumulate = integer(view, "accumulate", 1, 1);
-        o.loss_scale = number(view, "loss_scale", o.loss_scale, 0);
+        o.loss_scale = number(view, "loss_scale", o.loss_scale, at_least(0));
         o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
     }
 
     void read_schedule(const JsonView& view) {
         view.object({"type", "warmup_epochs", "step_epochs", "gamma", "minimum", "patience"});
+        using Kind = ScheduleOptions::Kind;
         ScheduleOptions& o = config_.schedule;
-        o.kind = static_cast<ScheduleOptions::Kind>(
-            choice(view, "type", {"constant", "step", "cosine", "plateau"}, 0));
-        o.warmup_epochs = number(view, "warmup_epochs", 0, 0);
-        o.step_epochs = number(view, "step_epochs", o.step_epochs, 1e-9);
-        o.gamma = number(view, "gamma", o.gamma, 0);
-        o.minimum = number(view, "minimum", 0, 0);
+        o.kind =
+            static_cast<Kind>(choice(view, "type", {"constant", "step", "cosine", "plateau"}, 0));
+        o.warmup_epochs = number(view, "warmup_epochs", 0, at_least(0));
+        o.step_epochs = number(view, "step_epochs", o.step_epochs, positive);
+        // A plateau's rate falls; a step's may rise, to find out which rates a network bears.
+        o.gamma = number(view, "gamma", o.gamma,
+                         o.kind == Kind::plateau ? Range{0, 1, true, true} : positive);
+        o.minimum = number(view, "minimum", 0, at_least(0));
         o.patience = integer(view, "patience", o.patience, 0);
+        const std::string run = cat("the run has ", config_.epochs, " epochs",
+                                    given_epochs_ > 0 ? ", as the command says" : "");
+        if (o.warmup_epochs > config_.epochs)
+            view.at("warmup_epochs")
+                .fail(cat("is ", o.warmup_epochs, ", but ", run,
+                          ": the learning rate would never be reached"));
+        if (o.kind == Kind::cosine && o.minimum > config_.solver.learning_rate)
+            view.at("minimum").fail(cat("is ", o.minimum, ", more than the learning rate of ",
+                                        config_.solver.learning_rate,
+                                        ": the cosine leads down to it"));
+        // Of the file's own: a run cut short by the command may end before the first step.
+        if (given_epochs_ > 0) return;
+        if (o.kind == Kind::step && view.find("step_epochs") && o.step_epochs >= config_.epochs)
+            view.at("step_epochs")
+                .fail(cat("is ", o.step_epochs, ", but ", run, ": there would be no step"));
+        if (o.kind == Kind::plateau && view.find("patience") && o.patience >= config_.epochs)
+            view.at("patience")
+                .fail(cat("is ", o.patience, ", but ", run, ": the rate would never fall"));
     }
 
     JsonView root_;
     fs::path folder_;
+    int given_epochs_;
     TrainConfig config_;
 };
 
 }  // namespace
 
-TrainConfig read_train_config(const std::string& path) {
+TrainConfig read_train_config(const std::string& path, int epochs) {
     const JsonDocument document(read_file(path), path);
-    return Reader(document, fs::path(path).parent_path()).read();
+    return Reader(document, fs::path(path).parent_path(), epochs).read();
+}
+
+void check_images(const TrainConfig& config, const std::string& path, std::int64_t count,
+                  std::int64_t height, std::int64_t width) {
+    const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, path, ": ", what...); };
+    if (config.crop_pad >= std::min(height, width))
+        refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
+               width, ": shifts by so much would leave nothing of them");
+    const std::int64_t batches = count / config.batch * config.epochs;
+    if (config.solver.accumulate > batches)
+        refuse("solver.accumulate is ", config.solver.accumulate, ", but the run has ", batches,
+               " batches: parameters would never change");
 }
 
 }  // namespace dlprim

@@ -35,7 +35,13 @@ struct TrainConfig {
     bool continue_on_nan = false;
 };
 
-/// Throws Error(format) naming file, line and path of what is wrong.
-TrainConfig read_train_config(const std::string& path);
+/// `epochs`: instead of the configuration's, when positive. Throws Error(format) naming file, line
+/// and path of what is wrong.
+TrainConfig read_train_config(const std::string& path, int epochs = 0);
+
+/// Throws Error(format) where numbers of the configuration at `path` are beyond the images to train
+/// on: so many, of that size.
+void check_images(const TrainConfig& config, const std::string& path, std::int64_t count,
+                  std::int64_t height, std::int64_t width);
 
 }  // namespace dlprim

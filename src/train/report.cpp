@@ -87,7 +87,7 @@ std::vector<EpochMetrics> read_metrics(const std::string& folder) {
     return epochs;
 }
 
-void write_report(const std::string& folder, const std::string& title,
+void write_report(const std::string& folder, const std::string& title, const std::string& device,
                   const std::vector<EpochMetrics>& epochs) {
     std::vector<double> train_loss, test_loss, train_accuracy, test_accuracy;
     std::string rows;
@@ -107,8 +107,8 @@ void write_report(const std::string& folder, const std::string& title,
             "</title>\n<style>body{font-family:sans-serif;margin:2em}",
             "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em "
             ".6em;text-align:right}</style>\n<h1>",
-            escaped(title), "</h1>\n", chart("Loss", train_loss, test_loss),
-            chart("Accuracy", train_accuracy, test_accuracy),
+            escaped(title), "</h1>\n<p>device: ", escaped(device), "</p>\n",
+            chart("Loss", train_loss, test_loss), chart("Accuracy", train_accuracy, test_accuracy),
             "<table><tr><th>epoch</th><th>learning rate</th><th>training loss</th><th>training "
             "accuracy</th><th>test loss</th>",
             "<th>test accuracy</th><th>seconds</th></tr>\n", rows, "</table>\n");

@@ -14,9 +14,9 @@ struct EpochMetrics {
     double seconds = 0;
 };
 
-/// Both files are written whole or not at all. Throws Error(io).
+/// Both files are written whole or not at all. `device`: where it was trained. Throws Error(io).
 void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs);
-void write_report(const std::string& folder, const std::string& title,
+void write_report(const std::string& folder, const std::string& title, const std::string& device,
                   const std::vector<EpochMetrics>& epochs);
 
 /// The rows of an earlier metrics.csv, none where it is not there.

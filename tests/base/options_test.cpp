@@ -5,6 +5,10 @@
 #include "base/text.hpp"
 #include "support/catch.hpp"
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 using namespace dlprim;
 
 namespace {
@@ -81,4 +85,25 @@ TEST_CASE("hashes differ") {
     CHECK(hash_hex("").size() == 32);
     CHECK(hash64("a", 1) != hash64("a", 2));
     CHECK(hash_hex("abc") == hash_hex("abc"));
+}
+
+TEST_CASE("the nearest name is a misspelling, or a part, or short for it") {
+    const std::vector<std::string> names{"Concat",    "Convolution2D",  "BatchNorm", "Abs",
+                                         "Softmax",   "InnerProduct",   "fc.0",      "ab",
+                                         "Pooling2D", "SoftmaxWithLoss"};
+    const auto near = [&](std::string_view name) { return nearest(name, names); };
+    CHECK(near("Cnocat") == "Concat");
+    CHECK(near("softmax") == "Softmax");
+    CHECK(near("Convolution3D") == "Convolution2D");
+    CHECK(near("fc.1") == "fc.0");
+    // Concat differs in three of six letters, which says nothing.
+    CHECK(near("Conv2D") == "Convolution2D");
+    CHECK(near("conv") == "Convolution2D");
+    CHECK(near("BatchNormalization") == "BatchNorm");
+    CHECK(near("InnerProductLayer") == "InnerProduct");
+    CHECK(near("Pool2D") == "Pooling2D");
+    for (const char* nothing : {"Add", "Dense", "x", "", "abcdef", "Zzzzzzzzzzzz"})
+        CHECK(near(nothing).empty());
+    CHECK(near(std::string(100000, 'C')).empty());
+    CHECK(nearest("name", {}).empty());
 }

@@ -213,6 +213,64 @@ class Images(CommandTest):
         for text, words in (("", ["empty"]), ("{", ["train.json:1:"]), ("[]", ["must be an object"]), ("{}", ["lacks 'net'"])):
             self.refuse(words, "train", self.write("train.json", text), "-d", "cpu", "--out", self.folder / "out")
 
+    def test_numbers_beyond_sense(self):
+        """Of images of 4x4, 8 of them, batches of 4 and one epoch."""
+        def solver(**options):
+            return {"solver": options}
+
+        def schedule(epochs=10, **options):
+            return {"schedule": options, "epochs": epochs}
+
+        def data(**options):
+            return {"data": {"train": {"images": "i", "labels": "l"}} | options}
+
+        for words, more in (
+                (["train.json:", "crop_pad is 4", "4x4"], {"augmentation": {"crop_pad": 4}}),
+                (["crop_pad is 1000000"], {"augmentation": {"crop_pad": 1000000}}),
+                (["crop_pad", "at least 0"], {"augmentation": {"crop_pad": -1}}),
+                (["schedule.warmup_epochs is 2", "the run has 1 epoch"], schedule(1, warmup_epochs=2)),
+                (["schedule.warmup_epochs is 1e+09", "10 epochs"], schedule(type="cosine", warmup_epochs=1e9)),
+                (["schedule.warmup_epochs", "at least 0"], schedule(warmup_epochs=-1)),
+                (["schedule.step_epochs is 10", "no step"], schedule(type="step", step_epochs=10)),
+                (["schedule.step_epochs", "above 0"], schedule(type="step", step_epochs=0)),
+                (["schedule.patience is 10", "never fall"], schedule(type="plateau", patience=10)),
+                (["schedule.gamma", "above 0"], schedule(type="step", step_epochs=1, gamma=0)),
+                (["schedule.gamma", "below 1"], schedule(type="plateau", gamma=1)),
+                (["schedule.minimum is 1", "learning rate of 0.001"], schedule(type="cosine", minimum=1)),
+                (["solver.learning_rate", "above 0"], solver(learning_rate=0)),
+                (["solver.learning_rate is 1e+39", "a float can hold"], solver(learning_rate=1e39)),
+                (["solver.momentum is 1,", "below 1"], solver(type="sgd", momentum=1)),
+                (["solver.beta2 is 1,", "below 1"], solver(beta2=1)), (["solver.epsilon"], solver(epsilon=0)),
+                (["solver.epsilon"], solver(epsilon=1e-200)), (["solver.weight_decay"], solver(weight_decay=-1)),
+                (["solver.clip_norm"], solver(clip_norm=-1)), (["solver.clip_value"], solver(clip_value=-0.5)),
+                (["solver.accumulate is 3", "2 batches"], solver(accumulate=3)),
+                (["solver.accumulate", "at least 1"], solver(accumulate=0)),
+                (["solver.loss_scale"], solver(loss_scale=-1)), (["solver.loss_scale_steps"], solver(loss_scale_steps=0)),
+                (["data.mean is 33.3", "at most 1"], data(mean=33.3)), (["data.std"], data(std=-1)),
+                (["batch is 2000000000", "at most 1000000000"], {"batch": 2000000000}), (["seed is -1"], {"seed": -1}),
+                (["checkpoints.every_epochs"], {"checkpoints": {"every_epochs": 0}})):
+            with self.subTest(words):
+                self.train(words, **more)
+        for name in ("NaN", "Infinity", "1e999"):
+            text = json.dumps(self.config | solver(learning_rate=77)).replace("77", name)
+            self.refuse(["train.json:"], "train", self.write("train.json", text), "-d", "cpu", "--out", self.folder / "out")
+
+    def test_numbers_at_their_bounds(self):
+        for more in ({"augmentation": {"crop_pad": 3}}, {"schedule": {"warmup_epochs": 1}}, {"data": self.config["data"] | {"mean": 1}},
+                     {"solver": {"accumulate": 2}}, {"schedule": {"type": "plateau"}}, {"schedule": {"type": "step"}},
+                     {"checkpoints": {"every_epochs": 9, "keep": 9}}):
+            self.train(**more)
+
+    def test_epochs_of_the_command(self):
+        """They are the run's, also for what has to fit into it."""
+        config = self.write("train.json", self.config | {"epochs": 4, "schedule": {"warmup_epochs": 3}})
+        command = ("train", config, "-d", "cpu", "--out", self.folder / "out", "--epochs")
+        self.refuse(["warmup_epochs is 3", "the run has 2 epochs, as the command says"], *command, 2)
+        self.succeed(*command, 3)
+        # A run that the command cuts short may end before its rate changes.
+        self.write("train.json", self.config | {"epochs": 4, "schedule": {"type": "step", "step_epochs": 3}})
+        self.succeed(*command, 2)
+
     def test_networks_that_do_not_train(self):
         for words, net in (
                 (["two inputs"], network({"x": [4, 1, 4, 4]}, ["loss"], operator("InnerProduct", "loss", "x", outputs=1))),

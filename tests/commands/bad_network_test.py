@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Networks that are refused: what the file holds, and the words that the sentence about it must have."""
 import json
+import re
 import time
 
 from commands import CommandTest, main, network, operator
@@ -169,6 +170,39 @@ class BadNetwork(CommandTest):
 
     def test_shapes(self):
         self.check(SHAPES)
+
+    def test_operators_by_their_names_elsewhere(self):
+        """PyTorch's, Keras's, ONNX's and Caffe's."""
+        for offered, names in {
+                "'Convolution2D'?": "Conv2D Conv2d Conv conv_2d Convolution",
+                "'TransposedConvolution2D'?": "ConvTranspose2d Conv2DTranspose Deconvolution",
+                "'InnerProduct'?": "Linear Dense FullyConnected Gemm fc InnerProd",
+                "'Pooling2D' with \"mode\": \"max\"?": "MaxPool2d MaxPooling2D MaxPool",
+                "'Pooling2D' with \"mode\": \"avg\"?": "AvgPool2d AveragePooling2D AveragePool",
+                "'GlobalPooling' with \"mode\": \"avg\"?": "AdaptiveAvgPool2d GlobalAveragePool",
+                "'BatchNorm'?": "BatchNorm2d BatchNormalization batch_norm",
+                "'Activation' with \"activation\": \"relu\"?": "ReLU Relu relu",
+                "'Activation' with \"activation\": \"leaky_relu\"?": "LeakyReLU LeakyRelu",
+                "'Activation' with \"activation\": \"silu\"?": "SiLU Swish",
+                "'Elementwise' with \"operation\": \"sum\"?": "Add Sum Eltwise",
+                "'Elementwise' with \"operation\": \"prod\"?": "Mul Multiply",
+                "'Elementwise' with \"operation\": \"max\"?": "Max Maximum",
+                "'Concat'?": "Concatenate cat Concta", "'Interpolation'?": "Upsample Resize",
+                "'Softmax' with \"log\": true?": "LogSoftmax", "'SoftmaxWithLoss'?": "CrossEntropyLoss",
+                "'Reduction' with \"method\": \"mean\"?": "ReduceMean", "'Reshape'?": "View Unsqueeze"}.items():
+            for name in names.split():
+                with self.subTest(name):
+                    self.refuse([f"there is no operator type '{name}'; did you mean {offered}"], "flops",
+                                self.write("net.json", first(type=name)), "-d", "cpu")
+                # What is offered is there, with the option that is told.
+                type_, option = re.fullmatch(r"'(\w+)'(?: with (.*))?\?", offered).groups()
+                options = json.loads("{%s}" % (option or "")) | {"no_such_option": 1}
+                inputs = ["x"] * (2 if type_ in ("Elementwise", "SoftmaxWithLoss") else 1)
+                self.refuse([f"[{type_} 'conv']", "there is no option 'no_such_option'"], "flops",
+                            self.write("net.json", first(type=type_, inputs=inputs, options=options)), "-d", "cpu")
+        for name in ("Nonsense", "x", "C" * 400, "Z" * 65, "-"):
+            result = self.refuse(["there is no operator type"], "flops", self.write("net.json", first(type=name)), "-d", "cpu")
+            self.assertNotIn("did you mean", result.err)
 
     def test_every_command_says_the_same(self):
         path = self.write("net.json", TREE["a cycle"][0])

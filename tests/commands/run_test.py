@@ -300,10 +300,11 @@ class Training(CommandTest):
 
 class Usage(CommandTest):
     def test_help(self):
-        for command in ("run", "benchmark", "train", "flops"):
+        for command in ("run", "benchmark", "train", "flops", "tune"):
             for option in ("-h", "--help"):
                 result = self.succeed(command, option)
                 self.assertIn(f"Usage: dlprim_{command}", result.out)
+                self.assertIn("exit code: 0 success; 1 failure, with one line on stderr; 2 wrong usage", result.out)
                 self.assertEqual(result.err, "")
 
     def test_wrong_usage_is_2_and_at_most_three_lines(self):
@@ -317,7 +318,9 @@ class Usage(CommandTest):
                 (["-B"], "benchmark", "-B0", "cpu", "net.json"), (["-i"], "benchmark", "-ifew", "cpu", "net.json"),
                 (["extra"], "benchmark", "cpu", "net.json", "w.h5", "extra"),
                 (["CONFIG"], "train"), (["--epochs"], "train", "train.json", "--epochs", "-1"),
-                (["NET"], "flops"), (["--weights"], "flops", "net.json", "--weights", "w.h5")):
+                (["NET"], "flops"), (["--weights"], "flops", "net.json", "--weights", "w.h5"),
+                (["--device"], "tune", "net.json"), (["NET, --import or --export"], "tune", "-d", "cpu"),
+                (["--seconds"], "tune", "net.json", "-d", "cpu", "--seconds", "0")):
             with self.subTest(command=command, arguments=arguments):
                 result = self.refuse(words, command, *arguments, code=2)
                 self.assertEqual(result.out, "")

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import subprocess
+import unittest
 
 from commands import DEVICES, TOOLS, CommandTest, main, network, operator
 
@@ -101,6 +102,15 @@ class Tune(CommandTest):
         self.assertEqual(process.wait(), 0, text)
         self.assertRegex(text.decode(), r"\r\x1b\[K\[\d/8\] tuning conv\d, \d+ of \d+\r\x1b\[K")
         self.assertRegex(text.decode(), r"\r\x1b\[Ktuned \d problems?\r\n")
+
+    @unittest.skipUnless(DEVICES[1:], "the host has nothing to tune in so small a network")
+    def test_what_cannot_be_kept_is_said_once(self):
+        net = self.write("net.json", network({"x": [2, 6]}, ["z"], operator("InnerProduct", "y", "x", outputs=3),
+                                             operator("InnerProduct", "z", "y", outputs=2)))
+        result = self.succeed("tune", net, "-d", DEVICES[-1], "--seconds", "50", DLPRIM_TUNING=str(net / "t.json"))
+        self.assertRegex(result.out, "tuned [12] problems?")
+        self.assertEqual(len(result.err.splitlines()), 1, result.err)
+        self.assertTrue(result.err.startswith("dlprim_tune: warning: tuning database: cannot create "), result.err)
 
     def test_benchmark_tunes(self):
         net = self.write("net.json", NET)

@@ -32,20 +32,49 @@ foreach(program with_shared with_static)
     endif()
 endforeach()
 
+# Each public header serves alone, and gives the library's namespace its short name.
+file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/dlprim/*.hpp)
+list(LENGTH headers count)
+if(count LESS 10)
+    message(FATAL_ERROR "only these headers are installed: ${headers}")
+endif()
+foreach(header IN LISTS headers)
+    file(WRITE ${work}/header.cpp "#include <${header}>\nusing namespace dp;\nnamespace same = dp;\n")
+    step("compiling <${header}> alone" ${COMPILER} -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I${prefix}/include
+        ${work}/header.cpp)
+endforeach()
+
+# Builds the program as README.md says and runs it, for what pkg-config finds in a folder. No option names where the library
+# lies, and no variable does.
+function(build_by_pkg_config where)
+    set(ENV{PKG_CONFIG_PATH} ${where})
+    unset(ENV{LD_LIBRARY_PATH})
+    step("pkg-config ${ARGN}" ${pkg_config} --cflags --libs ${ARGN} dlprim)
+    separate_arguments(arguments UNIX_COMMAND "${output}")
+    if(ARGN)
+        list(REMOVE_ITEM arguments -ldlprim_core)
+        list(INSERT arguments 0 ${prefix}/${LIBDIR}/libdlprim_core.a)
+    endif()
+    separate_arguments(more UNIX_COMMAND "${flags}")
+    step("building with pkg-config ${ARGN}" ${COMPILER} ${more} -std=c++20 ${work}/program/main.cpp ${arguments} -o
+        ${work}/by_pkg_config)
+    step("running what pkg-config ${ARGN} built" ${work}/by_pkg_config)
+endfunction()
+
 find_program(pkg_config pkg-config)
 if(pkg_config)
-    set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
-    foreach(option "" "--static")
-        step("pkg-config" ${pkg_config} --cflags --libs ${option} dlprim)
-        separate_arguments(arguments UNIX_COMMAND "${output}")
-        if(option)
-            list(PREPEND arguments -Wl,-Bstatic -L${prefix}/${LIBDIR} -ldlprim_core -Wl,-Bdynamic)
-            list(REMOVE_ITEM arguments -ldlprim_core)
-            list(INSERT arguments 0 ${prefix}/${LIBDIR}/libdlprim_core.a)
-        endif()
-        separate_arguments(more UNIX_COMMAND "${flags}")
-        step("building with pkg-config ${option}" ${COMPILER} ${more} ${work}/program/main.cpp -o
-            ${work}/by_pkg_config ${arguments} -Wl,-rpath,${prefix}/${LIBDIR})
-        step("running what pkg-config ${option} built" ${work}/by_pkg_config)
-    endforeach()
+    build_by_pkg_config(${prefix}/${LIBDIR}/pkgconfig)
+    build_by_pkg_config(${prefix}/${LIBDIR}/pkgconfig --static)
+
+    # The same tree with Debian's folder of libraries, whose .pc file only a configuration makes.
+    set(multiarch lib/x86_64-linux-gnu)
+    step("configuring for ${multiarch}" ${CMAKE_COMMAND} -S ${ROOT} -B ${work}/configured -DCMAKE_INSTALL_LIBDIR=${multiarch}
+        -DCMAKE_CXX_COMPILER=${COMPILER} -DDLPRIM_BUILD_TESTS=OFF -DDLPRIM_BUILD_TOOLS=OFF -DDLPRIM_BUILD_EXAMPLES=OFF)
+    set(debian ${work}/debian)
+    file(COPY ${prefix}/include DESTINATION ${debian})
+    file(GLOB libraries ${prefix}/${LIBDIR}/libdlprim_core.so*)
+    file(COPY ${libraries} DESTINATION ${debian}/${multiarch})
+    file(COPY ${work}/configured/dlprim.pc DESTINATION ${debian}/${multiarch}/pkgconfig)
+    file(RENAME ${prefix} ${work}/out_of_reach)
+    build_by_pkg_config(${debian}/${multiarch}/pkgconfig)
 endif()

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
 
 using namespace dlprim;
@@ -57,6 +58,25 @@ TEST_CASE("devices are found by place, kind and name") {
         CHECK(traits.max_work_group >= 1);
         CHECK(traits.gflops > 0);
     }
+}
+
+TEST_CASE("devices are told apart and found without opening them") {
+    const Variable unset("DLPRIM_DEVICE", "");
+    std::set<std::string> texts;
+    for (const DeviceInfo& info : Context::devices()) {
+        CHECK(info.memory_mib > 0);
+        CHECK(info.str().find(info.id + " (" + info.name + ", ") == 0);
+        CHECK(texts.insert(info.str()).second);
+        CHECK(Context::find(info.id).str() == info.str());
+        CHECK(name_of(info.kind) ==
+              (info.id == "cpu" ? "host" : name_of(Context(info.id).info().kind)));
+        const Variable chosen("DLPRIM_DEVICE", info.id.c_str());
+        CHECK(Context::find().id == info.id);
+    }
+    CHECK(Context::find().id == Context().info().id);
+    CHECK(Context::find("cpu").str().find("the host)") != std::string::npos);
+    CHECK_THROWS_AS(Context::find("no such device"), Error);
+    CHECK(Context::troubles().empty());
 }
 
 TEST_CASE("a device that is not there gets the list of those that are") {
