@@ -6,7 +6,6 @@
 #include "engine/activations.hpp"
 
 #include <algorithm>
-#include <cctype>
 
 namespace dlprim {
 namespace {
@@ -112,8 +111,7 @@ constexpr Alias aliases[] = {
 std::string plain(std::string_view name) {
     std::string text;
     for (const char c : name)
-        if (std::isalnum(static_cast<unsigned char>(c)))
-            text += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (ascii::is_letter(c) || ascii::is_digit(c)) text += ascii::lower(c);
     return text;
 }
 
