@@ -50,18 +50,84 @@ class FileLock {
     int file_;
 };
 
+/// Untrusted text for a message: at most 200 bytes, without control characters.
+std::string shown(std::string_view text) {
+    std::string out(text.substr(0, 200));
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return out;
+}
+
+/// A parser's complaint without its name, which is no user's concern.
+std::string complaint(const json::exception& error) {
+    const std::string_view text = error.what();
+    const std::size_t name = text.find("] ");
+    return shown(name == std::string_view::npos ? text : text.substr(name + 2));
+}
+
+/// Refuses nesting far beyond a database's own, for which the parser would take memory without end.
+void check_nesting(std::string_view text) {
+    constexpr int most = 16;
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') quoted = !quoted;
+        if (c == '\\' && quoted) ++i;
+        if (quoted) continue;
+        if (c == '[' || c == '{') ++depth;
+        if (c == ']' || c == '}') --depth;
+        require(depth <= most, "it is nested deeper than ", most, " levels");
+    }
+}
+
+const json& member(const json& object, const char* name) {
+    require(object.is_object(), "it is no object");
+    const auto found = object.find(name);
+    require(found != object.end(), "it lacks '", name, "'");
+    return *found;
+}
+
+std::string text_of(const json& object, const char* name) {
+    const json& value = member(object, name);
+    require(value.is_string(), "'", name, "' is no string");
+    return value.get<std::string>();
+}
+
+std::int64_t integer_of(const std::string& name, const json& value) {
+    const bool fits = !value.is_number_unsigned() || value.get<std::uint64_t>() <= INT64_MAX;
+    require(value.is_number_integer() && fits, "'", shown(name), "' is no integer of 64 bits");
+    return value.get<std::int64_t>();
+}
+
 DatabaseRow parse_row(const json& item) {
     DatabaseRow row;
-    row.device = item.at("device").get<std::string>();
-    row.platform = item.at("platform").get<std::string>();
-    row.driver = item.at("driver").get<std::string>();
-    row.problem = item.at("problem").get<std::string>();
-    row.source = item.at("source").get<std::string>();
-    row.row.engine = item.at("engine").get<std::string>();
-    row.row.seconds = item.at("seconds").get<double>();
-    for (const auto& [name, value] : item.at("tuning").items())
-        row.row.tuning[name] = value.get<std::int64_t>();
+    row.device = text_of(item, "device");
+    row.platform = text_of(item, "platform");
+    row.driver = text_of(item, "driver");
+    row.problem = text_of(item, "problem");
+    row.source = text_of(item, "source");
+    row.row.engine = text_of(item, "engine");
+    const json& seconds = member(item, "seconds");
+    require(seconds.is_number() && seconds.get<double>() >= 0, "'seconds' is no time");
+    row.row.seconds = seconds.get<double>();
+    const json& tuning = member(item, "tuning");
+    require(tuning.is_object(), "'tuning' is no object");
+    for (const auto& [name, value] : tuning.items()) row.row.tuning[name] = integer_of(name, value);
     return row;
+}
+
+std::vector<DatabaseRow> parse_rows(const json& items) {
+    require(items.is_array(), "'rows' is no list");
+    std::vector<DatabaseRow> rows;
+    for (const json& item : items) {
+        try {
+            rows.push_back(parse_row(item));
+        } catch (const Error& error) {
+            fail(error.kind(), "row ", rows.size() + 1, ": ", error.what());
+        }
+    }
+    return rows;
 }
 
 std::optional<std::filesystem::path> user_path() {
@@ -204,16 +270,20 @@ void store_tunings(ContextImpl& context, const Problem& problem,
 }
 
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what) {
+    const auto refuse = [&](std::string_view why) {
+        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", why);
+    };
     try {
+        check_nesting(text);
         const json root = json::parse(text);
-        require(root.at("format").get<int>() == 1, what, ": format ", root.at("format").get<int>(),
-                ", not 1");
-        std::vector<DatabaseRow> rows;
-        for (const json& item : root.at("rows")) rows.push_back(parse_row(item));
-        return rows;
+        require(integer_of("format", member(root, "format")) == 1, "its format is not 1");
+        return parse_rows(member(root, "rows"));
     } catch (const json::exception& error) {
-        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", error.what());
+        refuse(complaint(error));
+    } catch (const Error& error) {
+        refuse(error.what());
     }
+    return {};
 }
 
 std::string print_database(const std::vector<DatabaseRow>& rows) {
@@ -235,9 +305,7 @@ std::vector<DatabaseRow> load_database(const std::filesystem::path& path) {
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return {};
     try {
-        require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(),
-                "' is too large");
-        return parse_database(read_file(path), cat("'", path.string(), "'"));
+        return parse_database(read_file(path, max_file_bytes), cat("'", path.string(), "'"));
     } catch (const Error& error) {
         log(LogLevel::warning, cat("tuning database: ", error.what(), "; it is ignored"));
         return {};
@@ -314,11 +382,8 @@ std::size_t import_tunings(const std::string& path) {
     if (!user)
         fail(ErrorKind::unsupported,
              "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
-    std::error_code code;
-    if (!std::filesystem::is_regular_file(path, code))
-        fail(ErrorKind::not_found, "there is no file '", path, "'");
-    require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path, "' is too large");
-    const std::vector<DatabaseRow> rows = parse_database(read_file(path), cat("'", path, "'"));
+    const std::vector<DatabaseRow> rows =
+        parse_database(read_file(path, max_file_bytes), cat("'", path, "'"));
     update_database(*user, rows);
     Knowledge::instance().add(rows);
     return rows.size();
