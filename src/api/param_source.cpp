@@ -22,7 +22,7 @@ WeightsFile::WeightsFile(const std::string& path, std::shared_ptr<ParamSource> m
 
 Hdf5Reader* WeightsFile::reader() {
     struct stat now {};
-    if (!reader_ && stat(file_->path().c_str(), &now) == 0 &&
+    if (!reader_ && ::stat(file_->path().c_str(), &now) == 0 &&
         now.st_dev == file_->status().st_dev && now.st_ino == file_->status().st_ino &&
         file_->is_unchanged())
         reader_.emplace(file_);

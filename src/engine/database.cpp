@@ -58,11 +58,13 @@ std::string shown(std::string_view text) {
     return out;
 }
 
-/// A parser's complaint without its name, which is no user's concern.
+/// The parser's complaint without its own name and without what it quotes of the text, which may be
+/// anything.
 std::string complaint(const json::exception& error) {
-    const std::string_view text = error.what();
+    std::string_view text = error.what();
     const std::size_t name = text.find("] ");
-    return shown(name == std::string_view::npos ? text : text.substr(name + 2));
+    if (name != std::string_view::npos) text.remove_prefix(name + 2);
+    return shown(text.substr(0, text.find("; last read")));
 }
 
 /// Refuses nesting far beyond a database's own, for which the parser would take memory without end.

@@ -6,8 +6,9 @@
 #include "formats/hdf5_listing.hpp"
 #include "formats/hdf5_storage.hpp"
 
-#include <unistd.h>
+#include <sys/stat.h>
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -38,12 +39,26 @@ bool has_signature(const InputFile& file) {
     fail(ErrorKind::format, "'", source.path(), "' is a damaged HDF5 file: ", why);
 }
 
-/// Opens the file that `source` has open: by its descriptor where the system has names for those,
-/// since another may stand at its path by now, which might keep HDF5 waiting.
+bool is_same(const InputFile& source, const struct stat& other) {
+    return other.st_dev == source.status().st_dev && other.st_ino == source.status().st_ino;
+}
+
+/// A name by which HDF5 opens the file that `source` has open: that of its descriptor where the
+/// system has such names, since another file may stand at its path by now, on which HDF5 might
+/// wait. HDF5 wants to know what such a name leads to, which the system cannot tell of all files.
+std::string name_for_hdf5(const InputFile& source) {
+    std::string name = cat("/proc/self/fd/", source.descriptor());
+    const std::unique_ptr<char, void (*)(void*)> target(::realpath(name.c_str(), nullptr),
+                                                        std::free);
+    struct stat status {};
+    if (target && ::stat(name.c_str(), &status) == 0 && is_same(source, status)) return name;
+    if (::stat(source.path().c_str(), &status) != 0 || !is_same(source, status))
+        fail(ErrorKind::io, "'", source.path(), "' was removed or replaced while it was opened");
+    return source.path();
+}
+
 Handle open_file(const InputFile& source) {
-    const std::string by_descriptor = cat("/proc/self/fd/", source.descriptor());
-    const bool named = ::access(by_descriptor.c_str(), R_OK) == 0;
-    const std::string& name = named ? by_descriptor : source.path();
+    const std::string name = name_for_hdf5(source);
     const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     H5Pset_fapl_sec2(access.id());
     Handle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
@@ -51,9 +66,8 @@ Handle open_file(const InputFile& source) {
     void* descriptor = nullptr;
     struct stat status {};
     if (H5Fget_vfd_handle(file.id(), access.id(), &descriptor) < 0 ||
-        ::fstat(*static_cast<int*>(descriptor), &status) != 0 ||
-        status.st_dev != source.status().st_dev || status.st_ino != source.status().st_ino)
-        fail(ErrorKind::io, "'", source.path(), "' was replaced while it was opened");
+        ::fstat(*static_cast<int*>(descriptor), &status) != 0 || !is_same(source, status))
+        fail(ErrorKind::io, "'", source.path(), "' was removed or replaced while it was opened");
     return file;
 }
 

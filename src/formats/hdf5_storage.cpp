@@ -76,10 +76,16 @@ std::uint64_t chunk_elements(hid_t how) {
     return elements;
 }
 
-/// nbit and scaleoffset make as many elements, of the size, as their settings in the file say.
+/// nbit and scaleoffset make as many elements, of the size, as their settings in the file say; nbit
+/// takes all that it says of the type for true, too.
 bool fits_chunk(const Filter& filter, std::uint64_t elements, std::size_t element) {
+    const std::vector<unsigned>& set = filter.values;
     if (filter.id != H5Z_FILTER_NBIT && filter.id != H5Z_FILTER_SCALEOFFSET) return true;
-    return filter.values.size() > 4 && filter.values[2] == elements && filter.values[4] == element;
+    if (set.size() <= 4 || set[2] != elements || set[4] != element) return false;
+    constexpr unsigned number = 1, unchanged = 4;  // nbit's kinds of types that numbers have
+    if (filter.id == H5Z_FILTER_SCALEOFFSET || set[3] == unchanged) return true;
+    return set[3] == number && set.size() >= 8 && set[6] >= 1 &&
+           std::uint64_t{set[6]} + set[7] <= 8 * element;  // precision and offset, bits
 }
 
 }  // namespace
@@ -114,7 +120,7 @@ std::string absurd_storage(hid_t dataset, std::uint64_t bytes) {
         if (std::find(seen.begin(), seen.end(), filter.id) != seen.end())
             return cat("is stored through filter ", built_in(filter.id), " twice");
         if (!fits_chunk(filter, elements, element))
-            return cat("has filter ", built_in(filter.id), " set up for chunks of another size");
+            return cat("has filter ", built_in(filter.id), " set up for other chunks than its own");
         seen.push_back(filter.id);
     }
     return {};

@@ -126,6 +126,9 @@ TEST_CASE("the file that was opened is read, whatever its path names by now", "[
     Made(path).dataset("other", 4);
     CHECK_FALSE(Hdf5Reader(path).has("x"));
     CHECK(Hdf5Reader(file).has("x"));
+    fs::remove(path + ".moved");  // HDF5 opens no file without a name
+    CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader(file); }),
+               ContainsSubstring("removed or replaced"));
 }
 
 TEST_CASE("values that stand in another file are not read", "[hdf5]") {
@@ -325,6 +328,7 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
                          const unsigned level = 9;
                          H5Pset_filter(how, H5Z_FILTER_DEFLATE, 0, 1, &level);
                      }));
+        file.dataset("nbit", 6152, chunks(6152, [](hid_t how) { H5Pset_nbit(how); }));
         // A chunk of 1 GiB for a value, which HDF5 would take whole.
         const hsize_t size = 4, most = H5S_UNLIMITED, chunk = 1 << 28;
         const hid_t space = H5Screate_simple(1, &size, &most), how = H5Pcreate(H5P_DATASET_CREATE);
@@ -342,16 +346,21 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
     }
     CHECK(Hdf5Reader(path).read("compact").size() == 16);
     CHECK(Hdf5Reader(path).read("scale").size() == 4 * 6151);
+    CHECK(Hdf5Reader(path).read("nbit").size() == 4 * 6152);
     CHECK_THAT(refused("twice"), ContainsSubstring("filter deflate twice"));
     CHECK_THAT(refused("chunk"), ContainsSubstring("chunks of 268435456 elements"));
-    // The filter's own count of a chunk's elements, behind its class and before its size.
-    std::string bytes = slurp(path);
-    const std::string count("\x07\x18\0\0\0\0\0\0\x04\0\0\0", 12);
-    const std::size_t at = bytes.find(count);
-    REQUIRE(at != std::string::npos);
-    bytes.replace(at, 4, "\xff\xff\xff\x7f");
-    spill(path, bytes);
-    CHECK_THAT(refused("scale"), ContainsSubstring("chunks of another size"));
+    // What the filters themselves say of a chunk's elements: how many, their kind, their size.
+    const auto patch = [&](const std::string& before, const std::string& after) {
+        std::string bytes = slurp(path);
+        const std::size_t at = bytes.find(before);
+        REQUIRE(at != std::string::npos);
+        spill(path, bytes.replace(at, after.size(), after));
+    };
+    patch(std::string("\x07\x18\0\0\0\0\0\0\x04\0\0\0", 12), "\xff\xff\xff\x7f");
+    CHECK_THAT(refused("scale"), ContainsSubstring("set up for other chunks"));
+    patch(std::string("\x08\x18\0\0\1\0\0\0\x04\0\0\0", 12),
+          std::string("\x08\x18\0\0\3\0\0\0", 8));  // a compound, whose members would follow
+    CHECK_THAT(refused("nbit"), ContainsSubstring("set up for other chunks"));
 }
 
 TEST_CASE("many datasets that were never written", "[hdf5]") {
