@@ -244,7 +244,9 @@ class Images(CommandTest):
                 (["checkpoints.keep"], {"checkpoints": {"keep": 0}}), (["net must be a string"], {"net": 7})):
             with self.subTest(words):
                 self.train(words, **more)
-        for text, words in (("", ["empty"]), ("{", ["train.json:1:"]), ("[]", ["must be an object"]), ("{}", ["lacks 'net'"])):
+        for text, words in (("", ["empty"]), ("{", ["train.json:1:"]), ("[]", ["must be an object"]), ("{}", ["lacks 'net'"]),
+                            ("[" * 100000, ["nested deeper"]), ('{"a":' * 100000, ["nested deeper"]),
+                            ('{"epochs": 1e999}', ["number overflow"]), (b'{"net": "\xff"}', ["UTF-8"])):
             self.refuse(words, "train", self.write("train.json", text), "-d", "cpu", "--out", self.folder / "out")
 
     def test_networks_that_do_not_train(self):
