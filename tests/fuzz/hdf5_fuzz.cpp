@@ -180,6 +180,7 @@ class Maker {
                 H5Pset_external(how, secret_.c_str(), 0, H5F_UNLIMITED);
                 return;
             case 2:
+                may_write_ = false;  // HDF5 recurses where its source is itself
                 H5Pset_virtual(how, extent, choose_.ConsumeBool() ? secret_.c_str() : ".", "x",
                                extent);
                 return;
