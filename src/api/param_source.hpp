@@ -7,7 +7,6 @@
 #include "graph/graph.hpp"
 #include "runtime/host_pool.hpp"
 
-#include <sys/stat.h>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -43,15 +42,12 @@ class InitialValues : public ParamSource {
 };
 
 /// A weights file. HDF5 has it open only until close(), for its locks keep others from writing; a
-/// descriptor stays, by which it is read when the file has been renamed, removed or replaced.
+/// descriptor stays, by which it is read when the file has been renamed, removed or replaced. HDF5
+/// opens it again by that descriptor, so that it is always the file that was checked.
 class WeightsFile : public ParamSource {
   public:
     /// `missing` (may be null) gives what the file lacks. Throws as Hdf5Reader.
     WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing);
-    ~WeightsFile() override;
-    WeightsFile(const WeightsFile&) = delete;
-    WeightsFile& operator=(const WeightsFile&) = delete;
-
     /// Throws Error naming the parameter: missing, of another shape or type.
     void check(const Value& parameter);
     /// After check(). Throws Error(io) where the file has been written to since.
@@ -62,10 +58,8 @@ class WeightsFile : public ParamSource {
     /// Open; nullptr where the file is not at its path any more.
     Hdf5Reader* reader();
 
-    std::string path_;
+    std::shared_ptr<const InputFile> file_;
     std::shared_ptr<ParamSource> missing_;
-    int descriptor_ = -1;
-    struct stat as_opened_ {};
     std::optional<Hdf5Reader> reader_;
     std::set<std::string> lacking_;                   ///< parameters that it has no values for
     std::map<std::string, std::uint64_t> positions_;  ///< of values in the file as in memory

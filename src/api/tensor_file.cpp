@@ -8,6 +8,7 @@ namespace dlprim {
 
 std::map<std::string, HostTensor> load_tensors(const std::string& path) {
     const Hdf5Reader file(path);
+    file.check_total();
     std::map<std::string, HostTensor> tensors;
     for (const Hdf5Dataset& dataset : file.datasets())
         tensors[dataset.name] = {dataset.shape, dataset.dtype, file.read(dataset.name)};

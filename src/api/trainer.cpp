@@ -18,6 +18,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -397,7 +398,12 @@ class Trainer {
             const auto found = extra.find(name);
             return found == extra.end() ? otherwise : found->second;
         };
-        first_epoch_ = static_cast<int>(value("epochs_done", 0));
+        const double epochs = value("epochs_done", 0);
+        if (!(epochs >= 0 && epochs <= std::numeric_limits<int>::max()) ||
+            epochs != std::floor(epochs))
+            fail(ErrorKind::format, "'", call_.resume, "' is damaged: it says that ", epochs,
+                 " epochs are done");
+        first_epoch_ = static_cast<int>(epochs);
         schedule_.factor = value("schedule_factor", 1);
         schedule_.best = value("schedule_best", 1e300);
         schedule_.epochs_without_improvement = value("schedule_waited", 0);

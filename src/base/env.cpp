@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 
 #include "base/file_size_signal.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
 #include <atomic>
@@ -11,7 +12,6 @@
 #include <cstring>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlprim {
@@ -62,6 +62,7 @@ std::optional<std::filesystem::path> cache_dir() {
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes) {
     static std::atomic<unsigned> serial{0};
     const NoFileSizeSignal quiet;
+    check_target(path.string());
     const std::string temporary =
         cat(path.string(), ".", ::getpid(), ".", serial.fetch_add(1), ".tmp");
     const auto give_up = [&](const char* what) {
@@ -76,24 +77,23 @@ void write_file_atomically(const std::filesystem::path& path, std::string_view b
     if (::rename(temporary.c_str(), path.c_str()) != 0) give_up("replace");
 }
 
-std::string read_file(const std::filesystem::path& path) {
-    const auto give_up = [&] {
-        fail(ErrorKind::io, "cannot read '", path.string(), "': ", std::strerror(errno));
+std::string read_file(const std::filesystem::path& path, std::uint64_t most) {
+    const InputFile file(path.string());
+    const auto check = [&](std::uint64_t bytes) {
+        if (bytes > most)
+            fail(ErrorKind::format, "'", path.string(), "' is longer than the ", most,
+                 " bytes that are read of such a file");
     };
-    File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.get() < 0) give_up();
+    check(file.size());
     std::string bytes;
-    struct stat status {};
-    if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode))
-        bytes.reserve(static_cast<std::size_t>(status.st_size) + 1);
+    bytes.reserve(static_cast<std::size_t>(file.size()) + 1);
+    // Some files of the system have no size, and any may grow meanwhile.
     char block[65536];
-    for (;;) {
-        const ssize_t got = ::read(file.get(), block, sizeof(block));
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) give_up();
-        if (got == 0) return bytes;
-        bytes.append(block, static_cast<std::size_t>(got));
+    while (const std::size_t got = file.read(bytes.size(), block, sizeof(block))) {
+        bytes.append(block, got);
+        check(bytes.size());
     }
+    return bytes;
 }
 
 }  // namespace dlprim

@@ -2,6 +2,7 @@
 // Environment variables and the folders that the library may write to.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -17,9 +18,10 @@ std::optional<std::filesystem::path> cache_dir();
 
 /// Writes `bytes` to `path` so that a reader sees the old file or the whole new one: a unique
 /// temporary beside it, flushed, then renamed. Throws Error(io) (and leaves no temporary) when the
-/// disk is full or the folder is not writable.
+/// disk is full, the folder is not writable, or `path` is a directory, FIFO, socket or device.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
-/// The file's bytes. Throws Error(io).
-std::string read_file(const std::filesystem::path& path);
+/// The file's bytes. Throws Error: not_found, io (unreadable, or no regular file: InputFile),
+/// format (longer than `most`).
+std::string read_file(const std::filesystem::path& path, std::uint64_t most = 256u << 20);
 
 }  // namespace dlprim

@@ -51,14 +51,60 @@ class FileLock {
     int file_;
 };
 
+/// Untrusted text for a message: at most 200 bytes, without control characters.
+std::string shown(std::string_view text) {
+    std::string out(text.substr(0, 200));
+    for (char& c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    return out;
+}
+
+/// The parser's complaint without its own name and without what it quotes of the text, which may be
+/// anything.
+std::string complaint(const json::exception& error) {
+    std::string_view text = error.what();
+    const std::size_t name = text.find("] ");
+    if (name != std::string_view::npos) text.remove_prefix(name + 2);
+    return shown(text.substr(0, text.find("; last read")));
+}
+
+/// Refuses nesting far beyond a database's own, for which the parser would take memory without end.
+void check_nesting(std::string_view text) {
+    constexpr int most = 16;
+    int depth = 0;
+    bool quoted = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (c == '"') quoted = !quoted;
+        if (c == '\\' && quoted) ++i;
+        if (quoted) continue;
+        if (c == '[' || c == '{') ++depth;
+        if (c == ']' || c == '}') --depth;
+        require(depth <= most, "it is nested deeper than ", most, " levels");
+    }
+}
+
+const json& member(const json& object, const char* name) {
+    require(object.is_object(), "it is no object");
+    const auto found = object.find(name);
+    require(found != object.end(), "it lacks '", name, "'");
+    return *found;
+}
+
+std::string text_of(const json& object, const char* name) {
+    const json& value = member(object, name);
+    require(value.is_string(), "'", name, "' is no string");
+    return value.get<std::string>();
+}
+
 DatabaseRow parse_row(const json& item) {
     DatabaseRow row;
-    row.device = item.at("device").get<std::string>();
-    row.platform = item.at("platform").get<std::string>();
-    row.driver = item.at("driver").get<std::string>();
-    row.problem = item.at("problem").get<std::string>();
-    row.source = item.at("source").get<std::string>();
-    row.row.engine = item.at("engine").get<std::string>();
+    row.device = text_of(item, "device");
+    row.platform = text_of(item, "platform");
+    row.driver = text_of(item, "driver");
+    row.problem = text_of(item, "problem");
+    row.source = text_of(item, "source");
+    row.row.engine = text_of(item, "engine");
     return row;
 }
 
@@ -69,8 +115,8 @@ bool is_int64(const json& value) {
 
 /// What a row says of its engine; false where that is no layout, tuning or time.
 bool parse_measured(const json& item, TuningRow& row) {
-    const json &layout = item.at("layout"), &tuning = item.at("tuning"),
-               &seconds = item.at("seconds");
+    const json &layout = member(item, "layout"), &tuning = member(item, "tuning"),
+               &seconds = member(item, "seconds");
     if (!layout.is_string() || !tuning.is_object() || !seconds.is_number()) return false;
     row.layout = layout.get<std::string>();
     row.seconds = seconds.get<double>();
@@ -81,11 +127,31 @@ bool parse_measured(const json& item, TuningRow& row) {
     return row.seconds > 0;
 }
 
-void check_format(int format, std::string_view what) {
-    require(format != 1, what,
-            " is of format 1, whose rows name tiles and layouts by numbers that no longer mean "
+/// The rows that count, and how many do not since what was measured is no layout, tuning or time.
+std::pair<std::vector<DatabaseRow>, std::size_t> parse_rows(const json& items) {
+    require(items.is_array(), "'rows' is no list");
+    std::vector<DatabaseRow> rows;
+    std::size_t left_out = 0;
+    for (const json& item : items) {
+        try {
+            DatabaseRow row = parse_row(item);
+            if (parse_measured(item, row.row))
+                rows.push_back(std::move(row));
+            else
+                ++left_out;
+        } catch (const Error& error) {
+            fail(error.kind(), "row ", rows.size() + left_out + 1, ": ", error.what());
+        }
+    }
+    return {std::move(rows), left_out};
+}
+
+void check_format(const json& root) {
+    const json& format = member(root, "format");
+    require(format != 1,
+            "it is of format 1, whose rows name tiles and layouts by numbers that no longer mean "
             "anything; tune again (dlprim_tune)");
-    require(format == 2, what, ": format ", format, ", not 2");
+    require(format == 2, "its format is not 2");
 }
 
 void complain(const std::string& what, std::vector<std::string>* ignored) {
@@ -245,28 +311,27 @@ void store_tunings(ContextImpl& context, const Problem& problem,
 
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what,
                                         std::vector<std::string>* ignored) {
+    const auto refuse = [&](std::string_view why) {
+        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", why);
+    };
     try {
+        check_nesting(text);
         const ClassicNumbers classic;
         const json root = json::parse(text);
-        check_format(root.at("format").get<int>(), what);
-        std::vector<DatabaseRow> rows;
-        std::size_t left_out = 0;
-        for (const json& item : root.at("rows")) {
-            DatabaseRow row = parse_row(item);
-            if (parse_measured(item, row.row))
-                rows.push_back(std::move(row));
-            else
-                ++left_out;
-        }
+        check_format(root);
+        auto [rows, left_out] = parse_rows(member(root, "rows"));
         if (left_out > 0)
             complain(cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
                          " left out: a layout is no text, a tuning is not of whole numbers, or a "
                          "time is not above 0"),
                      ignored);
-        return rows;
+        return std::move(rows);
     } catch (const json::exception& error) {
-        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", error.what());
+        refuse(complaint(error));
+    } catch (const Error& error) {
+        refuse(error.what());
     }
+    return {};
 }
 
 std::string print_database(const std::vector<DatabaseRow>& rows) {
@@ -290,9 +355,8 @@ std::vector<DatabaseRow> load_database(const std::filesystem::path& path,
     std::error_code code;
     if (!std::filesystem::exists(path, code)) return {};
     try {
-        require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path.string(),
-                "' is too large");
-        return parse_database(read_file(path), cat("'", path.string(), "'"), ignored);
+        return parse_database(read_file(path, max_file_bytes), cat("'", path.string(), "'"),
+                              ignored);
     } catch (const Error& error) {
         complain(cat(error.what(), "; it is ignored"), ignored);
         return {};
@@ -369,11 +433,8 @@ std::size_t import_tunings(const std::string& path) {
     if (!user)
         fail(ErrorKind::unsupported,
              "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
-    std::error_code code;
-    if (!std::filesystem::is_regular_file(path, code))
-        fail(ErrorKind::not_found, "there is no file '", path, "'");
-    require(std::filesystem::file_size(path, code) <= max_file_bytes, "'", path, "' is too large");
-    const std::vector<DatabaseRow> rows = parse_database(read_file(path), cat("'", path, "'"));
+    const std::vector<DatabaseRow> rows =
+        parse_database(read_file(path, max_file_bytes), cat("'", path, "'"));
     update_database(*user, rows);
     Knowledge::instance().add(rows);
     return rows.size();

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // HDF5 files: read with every size checked, written so that a reader sees the old file or the whole
-// new one.
+// new one, and the same bytes whenever the same is written.
+//
+// A file is read as if it were hostile. Only what stands in it is read: links to other files and
+// soft links are not followed, datasets that are virtual or keep their values in other files are
+// refused, as are those that need a filter that HDF5 would load from a plugin. Names have at most
+// 512 parts ("a/b" has two) and 4096 bytes.
 //
 // Datasets are named by their path without the leading slash ("layer1/conv.0"); a slash makes
 // groups. Element types: all of DType; float16 is HDF5's 16-bit IEEE float (h5py's), bfloat16 is
@@ -10,6 +15,7 @@
 #pragma once
 
 #include "base/attrs.hpp"
+#include "base/input_file.hpp"
 
 #include <dlprim/dtype.hpp>
 #include <dlprim/shape.hpp>
@@ -36,6 +42,8 @@ class Hdf5Reader {
   public:
     /// Throws Error: not_found (no such file), format (not HDF5, cut short, damaged), io.
     explicit Hdf5Reader(const std::string& path);
+    /// The file that was opened, whatever stands at its path by now.
+    explicit Hdf5Reader(std::shared_ptr<const InputFile> file);
     ~Hdf5Reader();
     Hdf5Reader(Hdf5Reader&&) noexcept;
     Hdf5Reader& operator=(Hdf5Reader&&) noexcept;
@@ -43,13 +51,19 @@ class Hdf5Reader {
     const std::string& path() const;
 
     /// All datasets of numbers, groups walked recursively, sorted by name. Datasets of other kinds
-    /// (strings, compounds) and of more than Shape::max_rank dimensions are left out.
+    /// (strings, compounds) and of more than Shape::max_rank dimensions are left out. Those that
+    /// info() refuses are in it, without their shape.
     const std::vector<Hdf5Dataset>& datasets() const;
+    /// Also for a link that is not followed, which info() refuses.
     bool has(const std::string& name) const;
-    /// Throws Error(not_found) offering the nearest name.
+    /// Throws Error: not_found, offering the nearest name; unsupported where the values are not
+    /// plainly in this file (links, virtual datasets, external storage, filters of plugins).
     const Hdf5Dataset& info(const std::string& name) const;
+    /// Throws Error(format) where all datasets together cannot be in a file so long.
+    void check_total() const;
 
-    /// The elements in their stored type, host byte order.
+    /// The elements in their stored type, host byte order. Throws as info(); Error(format) where
+    /// the file cannot hold them, Error(io) where it was written to meanwhile.
     std::vector<std::byte> read(const std::string& name) const;
     /// The elements converted to `dtype` (dlprim::convert); `bytes` must be the size that takes.
     void read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Hdf5Reader: opens, lists, reads. What the file says of its sizes is compared with how long it is
-// before memory is asked for.
+// before memory is asked for, and only what stands in the file itself is read.
 #include "formats/hdf5_file.hpp"
 #include "formats/hdf5_handle.hpp"
+#include "formats/hdf5_listing.hpp"
+#include "formats/hdf5_storage.hpp"
 
+#include <sys/stat.h>
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
 
 namespace dlprim {
 
@@ -14,16 +19,56 @@ namespace {
 
 using hdf5::Handle;
 
+constexpr std::size_t max_attribute_bytes = 1 << 20;  ///< HDF5 itself mostly stops at 64 KiB
+
 /// HDF5's signature stands at byte 0, 512, 1024, 2048, ... of the file.
-bool has_signature(std::ifstream& file, std::uint64_t size) {
+bool has_signature(const InputFile& file) {
     constexpr char signature[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char bytes[8];
-    for (std::uint64_t at = 0; at + 8 <= size; at = at == 0 ? 512 : at * 2) {
-        file.seekg(static_cast<std::streamoff>(at));
-        if (!file.read(bytes, 8)) return false;
+    for (std::uint64_t at = 0; at + 8 <= file.size(); at = at == 0 ? 512 : at * 2) {
+        if (file.read(at, bytes, 8) != 8) return false;
         if (std::equal(bytes, bytes + 8, signature)) return true;
     }
     return false;
+}
+
+[[noreturn]] void cannot_open(const InputFile& source, const std::string& why) {
+    if (why.find("truncated") != std::string::npos || source.size() < 96)
+        fail(ErrorKind::format, "'", source.path(), "' is cut short: it is ", source.size(),
+             " bytes long (HDF5: ", why, "); copy or write it again");
+    fail(ErrorKind::format, "'", source.path(), "' is a damaged HDF5 file: ", why);
+}
+
+bool is_same(const InputFile& source, const struct stat& other) {
+    return other.st_dev == source.status().st_dev && other.st_ino == source.status().st_ino;
+}
+
+/// A name by which HDF5 opens the file that `source` has open: that of its descriptor where the
+/// system has such names, since another file may stand at its path by now, on which HDF5 might
+/// wait. HDF5 wants to know what such a name leads to, which the system cannot tell of all files.
+std::string name_for_hdf5(const InputFile& source) {
+    std::string name = cat("/proc/self/fd/", source.descriptor());
+    const std::unique_ptr<char, void (*)(void*)> target(::realpath(name.c_str(), nullptr),
+                                                        std::free);
+    struct stat status {};
+    if (target && ::stat(name.c_str(), &status) == 0 && is_same(source, status)) return name;
+    if (::stat(source.path().c_str(), &status) != 0 || !is_same(source, status))
+        fail(ErrorKind::io, "'", source.path(), "' was removed or replaced while it was opened");
+    return source.path();
+}
+
+Handle open_file(const InputFile& source) {
+    const std::string name = name_for_hdf5(source);
+    const Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
+    H5Pset_fapl_sec2(access.id());
+    Handle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.id()), H5Fclose);
+    if (!file) cannot_open(source, hdf5::last_error());
+    void* descriptor = nullptr;
+    struct stat status {};
+    if (H5Fget_vfd_handle(file.id(), access.id(), &descriptor) < 0 ||
+        ::fstat(*static_cast<int*>(descriptor), &status) != 0 || !is_same(source, status))
+        fail(ErrorKind::io, "'", source.path(), "' was removed or replaced while it was opened");
+    return file;
 }
 
 std::optional<std::string> text_attribute(hid_t attribute, hid_t type) {
@@ -39,6 +84,7 @@ std::optional<std::string> text_attribute(hid_t attribute, hid_t type) {
         H5free_memory(text);
         return out;
     }
+    if (H5Tget_size(type) > max_attribute_bytes) return std::nullopt;
     std::string out(H5Tget_size(type), '\0');
     if (H5Aread(attribute, type, out.data()) < 0) return std::nullopt;
     out.resize(std::min(out.size(), out.find('\0')));
@@ -60,7 +106,8 @@ std::optional<Attr> read_attribute(hid_t object, const std::string& name) {
     Handle type(H5Aget_type(attribute.id()), H5Tclose);
     Handle space(H5Aget_space(attribute.id()), H5Sclose);
     const hssize_t count = H5Sget_simple_extent_npoints(space.id());
-    if (count < 0 || count > (1 << 20)) return std::nullopt;  // HDF5 itself stops at 64 KiB
+    if (count < 0 || count > static_cast<hssize_t>(max_attribute_bytes / sizeof(double)))
+        return std::nullopt;
     const bool list = H5Sget_simple_extent_ndims(space.id()) > 0;
     if (!list && count != 1) return std::nullopt;
     const auto size = static_cast<std::size_t>(count);
@@ -81,178 +128,220 @@ std::optional<Attr> read_attribute(hid_t object, const std::string& name) {
 }  // namespace
 
 struct Hdf5Reader::Impl {
-    std::string path;
-    std::uint64_t file_bytes = 0;
+    std::shared_ptr<const InputFile> source;
     Handle file;
+    hdf5::Listing listing;
     std::vector<Hdf5Dataset> datasets;
-    std::string problem;  ///< of a dataset met while listing
+    std::vector<hdf5::Place> places;             ///< of `datasets`, in the same order
+    std::map<std::string, std::string> refused;  ///< datasets that are not read, and why not
 
+    explicit Impl(std::shared_ptr<const InputFile> opened) : source(std::move(opened)) {}
     ~Impl() {
         const auto held = hdf5::lock();
         file.reset();
     }
+    Impl(const Impl&) = delete;
+    Impl& operator=(const Impl&) = delete;
 
-    void add(hid_t parent, const char* name);
-    void list();
-    /// Throws Error(format) where the file cannot hold so much.
-    void check_size(const Hdf5Dataset& dataset) const;
-    /// `data` has room for dataset.bytes().
-    void read(const Hdf5Dataset& dataset, void* data) const;
+    const std::string& path() const { return source->path(); }
+    void open_and_list();
+    void add(const std::string& name, const hdf5::Place& place);
+    std::optional<Hdf5Dataset> describe(const std::string& name, hid_t dataset);
+    /// The dataset, if it is still as it was listed and may be read.
+    Handle open(const Hdf5Dataset& dataset) const;
+    /// Throws Error(format) where the file cannot hold so much. Wants the lock.
+    void check_size(const Hdf5Dataset& dataset, hid_t opened) const;
+    /// `make_room` is asked for the memory when all is checked.
+    void read(const Hdf5Dataset& dataset, const std::function<void*()>& make_room) const;
     const Hdf5Dataset* find(const std::string& name) const {
         const auto it = std::lower_bound(
             datasets.begin(), datasets.end(), name,
             [](const Hdf5Dataset& dataset, const std::string& n) { return dataset.name < n; });
         return it != datasets.end() && it->name == name ? &*it : nullptr;
     }
+    /// What the name, or a group that it leads through, is in place of a hard link; or nullptr.
+    const std::pair<const std::string, std::string>* link_to(const std::string& name) const;
 };
 
-void Hdf5Reader::Impl::add(hid_t parent, const char* name) {
-    Handle dataset(H5Dopen2(parent, name, H5P_DEFAULT), H5Dclose);
-    if (!dataset) {
-        problem = cat("dataset '", name, "' cannot be opened: ", hdf5::last_error());
-        return;
+void Hdf5Reader::Impl::open_and_list() {
+    if (source->size() == 0) fail(ErrorKind::format, "'", path(), "' is empty, not an HDF5 file");
+    if (!has_signature(*source))
+        fail(ErrorKind::format, "'", path(), "' is not an HDF5 file: its signature is missing");
+    const auto held = hdf5::lock();
+    file = open_file(*source);
+    listing = hdf5::list_objects(file.id(), path(), source->size());
+    for (const auto& [name, place] : listing.datasets) add(name, place);
+}
+
+void Hdf5Reader::Impl::add(const std::string& name, const hdf5::Place& place) {
+    const Handle dataset = hdf5::open_at(file.id(), place);
+    if (!dataset)
+        fail(ErrorKind::format, "'", path(), "' is damaged: dataset '", name,
+             "' cannot be opened: ", hdf5::last_error());
+    try {
+        if (auto found = describe(name, dataset.id())) {
+            datasets.push_back(*std::move(found));
+            places.push_back(place);
+        }
+    } catch (const Error& error) {
+        fail(ErrorKind::format, "'", path(), "' is damaged: dataset '", name, "': ", error.what());
     }
-    Handle type(H5Dget_type(dataset.id()), H5Tclose);
-    Handle space(H5Dget_space(dataset.id()), H5Sclose);
+}
+
+std::optional<Hdf5Dataset> Hdf5Reader::Impl::describe(const std::string& name, hid_t dataset) {
+    const Handle type(H5Dget_type(dataset), H5Tclose);
     std::optional<DType> dtype = hdf5::dtype_of(type.id());
+    if (!dtype) return std::nullopt;
+    if (std::string why = hdf5::foreign_storage(dataset); !why.empty()) {
+        refused.emplace(name, std::move(why));
+        return Hdf5Dataset{name, Shape{}, *dtype};
+    }
+    const Handle space(H5Dget_space(dataset), H5Sclose);
     const int rank = H5Sget_simple_extent_ndims(space.id());
-    if (!dtype || rank < 0 || rank > Shape::max_rank ||
-        H5Sget_simple_extent_type(space.id()) == H5S_NULL)
-        return;
+    if (rank < 0 || rank > Shape::max_rank || H5Sget_simple_extent_type(space.id()) == H5S_NULL)
+        return std::nullopt;
     std::vector<hsize_t> sizes(static_cast<std::size_t>(rank));
     if (rank > 0) H5Sget_simple_extent_dims(space.id(), sizes.data(), nullptr);
     std::vector<std::int64_t> dims;
     for (const hsize_t size : sizes)
         dims.push_back(static_cast<std::int64_t>(std::min<hsize_t>(size, INT64_MAX)));
-    if (dtype == DType::u16) {
-        const auto tag = read_attribute(dataset.id(), "dtype");
-        if (tag && std::holds_alternative<std::string>(*tag) &&
-            std::get<std::string>(*tag) == "bfloat16")
-            dtype = DType::bf16;
-    }
-    try {
-        datasets.push_back({name, Shape(dims), *dtype});
-    } catch (const Error& error) {
-        problem = cat("dataset '", name, "': ", error.what());
+    if (dtype == DType::u16 && read_attribute(dataset, "dtype") == Attr(std::string("bfloat16")))
+        dtype = DType::bf16;
+    return Hdf5Dataset{name, Shape(dims), *dtype};
+}
+
+const std::pair<const std::string, std::string>* Hdf5Reader::Impl::link_to(
+    const std::string& name) const {
+    if (listing.links.empty()) return nullptr;
+    for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
+        const auto link = listing.links.find(name.substr(0, end));
+        if (link != listing.links.end()) return &*link;
+        if (end == std::string::npos) return nullptr;
     }
 }
 
-void Hdf5Reader::Impl::list() {
-    // H5Ovisit meets every object once, so cycles of hard links end.
-    const auto visit = [](hid_t root, const char* name, const H5O_info_t* object,
-                          void* self) -> herr_t {
-        auto& impl = *static_cast<Impl*>(self);
-        try {
-            if (object->type == H5O_TYPE_DATASET) impl.add(root, name);
-        } catch (const std::exception& error) {
-            impl.problem = error.what();
-        }
-        return impl.problem.empty() ? 0 : 1;
-    };
-#if H5_VERSION_GE(1, 12, 0)
-    const herr_t status =
-        H5Ovisit3(file.id(), H5_INDEX_NAME, H5_ITER_NATIVE, visit, this, H5O_INFO_BASIC);
-#else
-    const herr_t status =
-        H5Ovisit2(file.id(), H5_INDEX_NAME, H5_ITER_NATIVE, visit, this, H5O_INFO_BASIC);
-#endif
-    if (!problem.empty()) fail(ErrorKind::format, "'", path, "' is damaged: ", problem);
-    if (status < 0)
-        fail(ErrorKind::format, "'", path,
-             "' is damaged: HDF5 cannot list it: ", hdf5::last_error());
-    std::sort(datasets.begin(), datasets.end(),
-              [](const Hdf5Dataset& a, const Hdf5Dataset& b) { return a.name < b.name; });
+Hdf5Reader::Hdf5Reader(const std::string& path)
+    : Hdf5Reader(std::make_shared<const InputFile>(path)) {}
+Hdf5Reader::Hdf5Reader(std::shared_ptr<const InputFile> file)
+    : impl_(std::make_unique<Impl>(std::move(file))) {
+    impl_->open_and_list();
 }
-
-Hdf5Reader::Hdf5Reader(const std::string& path) : impl_(std::make_unique<Impl>()) {
-    impl_->path = path;
-    std::error_code code;
-    const auto status = std::filesystem::status(path, code);
-    if (status.type() == std::filesystem::file_type::not_found)
-        fail(ErrorKind::not_found, "there is no file '", path, "'");
-    if (status.type() != std::filesystem::file_type::regular)
-        fail(ErrorKind::io, "'", path, "' is not a file that can be read");
-    std::ifstream probe(path, std::ios::binary);
-    if (!probe) fail(ErrorKind::io, "'", path, "' cannot be opened: check its permissions");
-    impl_->file_bytes = std::filesystem::file_size(path, code);
-    if (impl_->file_bytes == 0) fail(ErrorKind::format, "'", path, "' is empty, not an HDF5 file");
-    if (!has_signature(probe, impl_->file_bytes))
-        fail(ErrorKind::format, "'", path, "' is not an HDF5 file: its signature is missing");
-    probe.close();
-
-    const auto held = hdf5::lock();
-    impl_->file = Handle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
-    if (!impl_->file) {
-        const std::string why = hdf5::last_error();
-        if (why.find("truncated") != std::string::npos || impl_->file_bytes < 96)
-            fail(ErrorKind::format, "'", path, "' is cut short: it is ", impl_->file_bytes,
-                 " bytes long (HDF5: ", why, "); copy or write it again");
-        fail(ErrorKind::format, "'", path, "' is a damaged HDF5 file: ", why);
-    }
-    impl_->list();
-}
-
 Hdf5Reader::~Hdf5Reader() = default;
 Hdf5Reader::Hdf5Reader(Hdf5Reader&&) noexcept = default;
 Hdf5Reader& Hdf5Reader::operator=(Hdf5Reader&&) noexcept = default;
 
 const std::string& Hdf5Reader::path() const {
-    return impl_->path;
+    return impl_->path();
 }
 const std::vector<Hdf5Dataset>& Hdf5Reader::datasets() const {
     return impl_->datasets;
 }
 bool Hdf5Reader::has(const std::string& name) const {
-    return impl_->find(name) != nullptr;
+    return impl_->find(name) != nullptr || impl_->link_to(name) != nullptr;
 }
 
 const Hdf5Dataset& Hdf5Reader::info(const std::string& name) const {
+    if (const auto why = impl_->refused.find(name); why != impl_->refused.end())
+        fail(ErrorKind::unsupported, "'", path(), "': dataset '", name, "' ", why->second);
     if (const Hdf5Dataset* dataset = impl_->find(name)) return *dataset;
+    if (const auto* link = impl_->link_to(name))
+        fail(ErrorKind::unsupported, "'", path(), "': '", link->first, "' is ", link->second,
+             ", which is not followed; write the values themselves");
     std::vector<std::string> names;
     for (const Hdf5Dataset& dataset : impl_->datasets) names.push_back(dataset.name);
-    fail(ErrorKind::not_found, "'", impl_->path, "' has no dataset '", name, "'",
+    fail(ErrorKind::not_found, "'", path(), "' has no dataset '", name, "'",
          did_you_mean(name, names));
 }
 
 std::vector<std::byte> Hdf5Reader::read(const std::string& name) const {
     const Hdf5Dataset& dataset = info(name);
-    impl_->check_size(dataset);
-    std::vector<std::byte> bytes(dataset.bytes());
-    impl_->read(dataset, bytes.data());
+    std::vector<std::byte> bytes;
+    impl_->read(dataset, [&] {
+        bytes.resize(dataset.bytes());
+        return bytes.data();
+    });
     return bytes;
 }
 
-void Hdf5Reader::Impl::check_size(const Hdf5Dataset& dataset) const {
-    // Deflate shrinks at most about a thousandfold; small datasets may be all fill value.
-    const std::uint64_t most = std::max<std::uint64_t>(file_bytes * 1100, 64u << 20);
-    if (dataset.bytes() > most)
-        fail(ErrorKind::format, "'", path, "' is damaged: dataset '", dataset.name, "' of shape ",
-             dataset.shape.str(), " cannot be in a file of ", file_bytes, " bytes");
+void Hdf5Reader::check_total() const {
+    std::uint64_t total = 0;
+    const Hdf5Dataset* largest = nullptr;
+    for (const Hdf5Dataset& dataset : impl_->datasets) {
+        total += std::min<std::uint64_t>(dataset.bytes(), INT64_MAX - total);
+        if (largest == nullptr || dataset.bytes() > largest->bytes()) largest = &dataset;
+    }
+    if (total > hdf5::most_values(impl_->source->size()))
+        fail(ErrorKind::format, "'", path(), "' is damaged: its datasets take ", total,
+             " bytes in all, '", largest->name, "' the most, which cannot be in a file of ",
+             impl_->source->size(), " bytes");
 }
 
-void Hdf5Reader::Impl::read(const Hdf5Dataset& dataset, void* data) const {
+void Hdf5Reader::Impl::check_size(const Hdf5Dataset& dataset, hid_t opened) const {
+    const std::uint64_t stored =
+        std::min<std::uint64_t>(H5Dget_storage_size(opened), source->size());
+    if (dataset.bytes() > hdf5::most_values(stored))
+        fail(ErrorKind::format, "'", path(), "' is damaged: dataset '", dataset.name, "' of shape ",
+             dataset.shape.str(), " cannot be in ", stored, " bytes of a file of ", source->size(),
+             " bytes");
+    if (const std::string why = hdf5::absurd_storage(opened, dataset.bytes()); !why.empty())
+        fail(ErrorKind::format, "'", path(), "' is damaged: dataset '", dataset.name, "' ", why);
+}
+
+Handle Hdf5Reader::Impl::open(const Hdf5Dataset& dataset) const {
+    const auto index = static_cast<std::size_t>(&dataset - datasets.data());
+    Handle opened = hdf5::open_at(file.id(), places[index]);
+    if (!opened || H5Iget_type(opened.id()) != H5I_DATASET)
+        fail(ErrorKind::format, "'", path(), "' is damaged or cut short: dataset '", dataset.name,
+             "' cannot be opened: ", hdf5::last_error());
+    // Looked at again, since the file may have been written to after it was listed.
+    const Handle type(H5Dget_type(opened.id()), H5Tclose);
+    const DType stored = dataset.dtype == DType::bf16 ? DType::u16 : dataset.dtype;
+    bool same = hdf5::dtype_of(type.id()) == stored && hdf5::foreign_storage(opened.id()).empty();
+    if (same) {
+        const Handle space(H5Dget_space(opened.id()), H5Sclose);
+        hsize_t sizes[H5S_MAX_RANK] = {};
+        const auto dims = dataset.shape.dims();
+        same = H5Sget_simple_extent_ndims(space.id()) == dataset.shape.rank() &&
+               H5Sget_simple_extent_dims(space.id(), sizes, nullptr) >= 0 &&
+               std::equal(dims.begin(), dims.end(), sizes,
+                          [](std::int64_t a, hsize_t b) { return static_cast<hsize_t>(a) == b; });
+    }
+    if (!same)
+        fail(ErrorKind::format, "'", path(), "': dataset '", dataset.name,
+             "' is not as it was when the file was opened");
+    return opened;
+}
+
+void Hdf5Reader::Impl::read(const Hdf5Dataset& dataset,
+                            const std::function<void*()>& make_room) const {
     if (dataset.bytes() == 0) return;
     const auto held = hdf5::lock();
-    Handle object(H5Dopen2(file.id(), dataset.name.c_str(), H5P_DEFAULT), H5Dclose);
+    const Handle object = open(dataset);
+    check_size(dataset, object.id());
     Handle memory = hdf5::memory_type(dataset.dtype);
-    Handle stored(object ? H5Dget_type(object.id()) : H5I_INVALID_HID, H5Tclose);
     // Enumerations convert by member name; other programs' booleans are read by value instead.
-    if (dataset.dtype == DType::boolean) memory = Handle(H5Tcopy(stored.id()), H5Tclose);
-    if (!object || H5Dread(object.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
-        fail(ErrorKind::format, "'", path, "' is damaged or cut short: dataset '", dataset.name,
+    if (dataset.dtype == DType::boolean) {
+        const Handle stored(H5Dget_type(object.id()), H5Tclose);
+        memory = Handle(H5Tcopy(stored.id()), H5Tclose);
+    }
+    void* const data = make_room();
+    // HDF5 leaves elements as they are that were not written and have no fill value.
+    if (H5Dget_offset(object.id()) == HADDR_UNDEF) std::memset(data, 0, dataset.bytes());
+    if (H5Dread(object.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+        fail(ErrorKind::format, "'", path(), "' is damaged or cut short: dataset '", dataset.name,
              "' cannot be read: ", hdf5::last_error());
+    if (!source->is_unchanged())
+        fail(ErrorKind::io, "'", path(), "' was written to while it was read");
 }
 
 void Hdf5Reader::read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const {
     const Hdf5Dataset& dataset = info(name);
     const auto count = static_cast<std::size_t>(dataset.shape.numel());
-    require(bytes == count * size_of(dtype), "'", impl_->path, "': dataset '", name, "' of shape ",
+    require(bytes == count * size_of(dtype), "'", path(), "': dataset '", name, "' of shape ",
             dataset.shape.str(), " takes ", count * size_of(dtype), " bytes as ", name_of(dtype),
             ", not ", bytes);
-    if (dtype == dataset.dtype) {  // no second copy of what may be large
-        impl_->check_size(dataset);
-        return impl_->read(dataset, data);
-    }
+    if (dtype == dataset.dtype)  // no second copy of what may be large
+        return impl_->read(dataset, [&] { return data; });
     const std::vector<std::byte> stored = read(name);
     if (count > 0) convert(stored.data(), dataset.dtype, data, dtype, count);
 }
@@ -260,32 +349,31 @@ void Hdf5Reader::read(const std::string& name, DType dtype, void* data, std::uin
 std::optional<std::uint64_t> Hdf5Reader::position(const std::string& name) const {
     const Hdf5Dataset& dataset = info(name);
     const auto held = hdf5::lock();
-    Handle object(H5Dopen2(impl_->file.id(), name.c_str(), H5P_DEFAULT), H5Dclose);
-    Handle stored(object ? H5Dget_type(object.id()) : H5I_INVALID_HID, H5Tclose);
-    Handle how(object ? H5Dget_create_plist(object.id()) : H5I_INVALID_HID, H5Pclose);
+    const Handle object = impl_->open(dataset);
+    const Handle stored(H5Dget_type(object.id()), H5Tclose);
+    const Handle how(H5Dget_create_plist(object.id()), H5Pclose);
     const Handle memory = hdf5::memory_type(dataset.dtype);
     if (!stored || !how || H5Pget_layout(how.id()) != H5D_CONTIGUOUS ||
-        H5Pget_external_count(how.id()) != 0 || H5Tequal(stored.id(), memory.id()) <= 0)
+        H5Tequal(stored.id(), memory.id()) <= 0)
         return std::nullopt;
     const haddr_t at = H5Dget_offset(object.id());
-    if (at == HADDR_UNDEF || at > impl_->file_bytes || dataset.bytes() > impl_->file_bytes - at)
-        return std::nullopt;
+    const std::uint64_t end = impl_->source->size();
+    if (at == HADDR_UNDEF || at > end || dataset.bytes() > end - at) return std::nullopt;
     return at;
 }
 
 std::optional<Attr> Hdf5Reader::attribute(const std::string& object,
                                           const std::string& name) const {
     const auto held = hdf5::lock();
-    const std::string path = "/" + object;
-    if (!object.empty()) {
-        // H5Lexists wants every part before the last to exist.
-        std::string part;
-        for (const std::string& piece : split(object, '/')) {
-            part += "/" + piece;
-            if (H5Lexists(impl_->file.id(), part.c_str(), H5P_DEFAULT) <= 0) return std::nullopt;
-        }
-    }
-    Handle opened(H5Oopen(impl_->file.id(), path.c_str(), H5P_DEFAULT), H5Oclose);
+    const auto group = impl_->listing.groups.find(object);
+    const Hdf5Dataset* dataset = impl_->find(object);
+    if (group == impl_->listing.groups.end() && dataset == nullptr) return std::nullopt;
+    const Handle opened =
+        dataset != nullptr
+            ? hdf5::open_at(
+                  impl_->file.id(),
+                  impl_->places[static_cast<std::size_t>(dataset - impl_->datasets.data())])
+            : hdf5::open_at(impl_->file.id(), group->second);
     if (!opened) return std::nullopt;
     return read_attribute(opened.id(), name);
 }

@@ -3,8 +3,10 @@
 // and may crash at exit. So room on the disk is reserved (posix_fallocate) before bytes are handed
 // to it: a full disk is met here, where it can be reported, and HDF5's own writes find their room.
 #include "base/file_size_signal.hpp"
+#include "base/input_file.hpp"
 #include "formats/hdf5_file.hpp"
 #include "formats/hdf5_handle.hpp"
+#include "formats/hdf5_listing.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -21,6 +23,15 @@ using hdf5::Handle;
 
 /// What HDF5 may add besides the data of one dataset: headers, group tables, free-space records.
 constexpr std::uint64_t margin = 256 * 1024;
+
+/// HDF5 would note in files, groups and datasets when they were made, and the same weights would
+/// never be the same bytes.
+Handle without_times(hid_t list) {
+    Handle how(H5Pcreate(list), H5Pclose);
+    if (H5Pset_obj_track_times(how.id(), false) < 0)
+        fail(ErrorKind::io, "HDF5 cannot leave out times: ", hdf5::last_error());
+    return how;
+}
 
 }  // namespace
 
@@ -50,6 +61,7 @@ Hdf5Writer::Impl::Impl(const std::string& target) : path(target) {
     const NoFileSizeSignal quiet;
     require(!path.empty(), "the name of the file to write is empty");
     if (std::filesystem::is_directory(path)) broken("it is a folder");
+    check_target(path);
     temporary = path + ".tmp-XXXXXX";
     descriptor = mkstemp(temporary.data());
     if (descriptor < 0) {
@@ -63,8 +75,8 @@ Hdf5Writer::Impl::Impl(const std::string& target) : path(target) {
     const auto held = hdf5::lock();
     try {
         reserve(0);
-        file =
-            Handle(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
+        const Handle how = without_times(H5P_FILE_CREATE);
+        file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, how.id(), H5P_DEFAULT), H5Fclose);
         if (!file) broken(cat("HDF5 cannot create it: ", hdf5::last_error()));
         reserve(0);  // creating truncated it
     } catch (...) {
@@ -88,14 +100,18 @@ void Hdf5Writer::Impl::reserve(std::uint64_t bytes) {
 void Hdf5Writer::Impl::make_groups(const std::string& name, bool last_too) {
     std::vector<std::string> parts = split(name, '/');
     for (const std::string& part : parts)
-        require(!part.empty() && part != ".", "'", name,
-                "' cannot name a dataset or group: a part of it is empty or '.'");
+        require(!part.empty() && part != "." && part.find('\0') == std::string::npos, "'", name,
+                "' cannot name a dataset or group: a part of it is empty or '.', or holds a zero");
+    require(parts.size() <= hdf5::max_parts && name.size() <= hdf5::max_name, "'",
+            hdf5::shown(name), "' cannot name a dataset or group: it has more than ",
+            hdf5::max_parts, " parts or ", hdf5::max_name, " bytes");
+    const Handle how = without_times(H5P_GROUP_CREATE);
     if (!last_too) parts.pop_back();
     std::string group;
     for (const std::string& part : parts) {
         group += "/" + part;
         if (H5Lexists(file.id(), group.c_str(), H5P_DEFAULT) > 0) continue;
-        Handle made(H5Gcreate2(file.id(), group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+        Handle made(H5Gcreate2(file.id(), group.c_str(), H5P_DEFAULT, how.id(), H5P_DEFAULT),
                     H5Gclose);
         if (!made)
             fail(ErrorKind::invalid_argument, "'", path, "': group '", group,
@@ -179,8 +195,9 @@ void Hdf5Writer::write(const std::string& name, const Shape& shape, DType dtype,
                                : H5Screate_simple(shape.rank(), sizes.data(), nullptr),
                  H5Sclose);
     Handle type = hdf5::file_type(dtype);
+    const Handle how = without_times(H5P_DATASET_CREATE);
     Handle dataset(H5Dcreate2(impl_->file.id(), name.c_str(), type.id(), space.id(), H5P_DEFAULT,
-                              H5P_DEFAULT, H5P_DEFAULT),
+                              how.id(), H5P_DEFAULT),
                    H5Dclose);
     if (!dataset) impl_->broken(cat("dataset '", name, "': ", hdf5::last_error()));
     if (dtype == DType::bf16) impl_->set_attribute(dataset.id(), "dtype", std::string("bfloat16"));

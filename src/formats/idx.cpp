@@ -3,15 +3,15 @@
 #include "formats/idx.hpp"
 
 #include "base/env.hpp"
+#include "base/input_file.hpp"
 #include "base/text.hpp"
 
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
 
@@ -38,8 +38,10 @@ void swap_bytes(std::byte* data, std::size_t bytes, std::size_t element) {
         std::reverse(data + at, data + at + element);
 }
 
-/// `most`: no more bytes than this can come out of the file.
-IdxArray parse(const Source& source, const std::string& path, std::uint64_t most) {
+/// `most`: no more bytes than this can come out of the file. `sure`: memory for so many is asked
+/// for at once, for more as they arrive.
+IdxArray parse(const Source& source, const std::string& path, std::uint64_t most,
+               std::uint64_t sure) {
     const auto damaged = [&path](const auto&... what) {
         fail(ErrorKind::format, "'", path, "' ", what...);
     };
@@ -71,8 +73,11 @@ IdxArray parse(const Source& source, const std::string& path, std::uint64_t most
     if (bytes > most)
         damaged("is cut short or damaged: its shape ", array.shape.str(), " takes ", bytes,
                 " bytes, more than it can hold");
-    array.data.resize(bytes);
-    const std::size_t got = source(array.data.data(), bytes);
+    std::size_t got = 0;
+    while (got < bytes && array.data.size() == got) {
+        array.data.resize(std::min<std::uint64_t>(bytes, std::max<std::uint64_t>(2 * got, sure)));
+        got += source(array.data.data() + got, array.data.size() - got);
+    }
     if (got != bytes)
         damaged("is cut short: its shape ", array.shape.str(), " takes ", bytes, " bytes, it has ",
                 got);
@@ -84,15 +89,21 @@ IdxArray parse(const Source& source, const std::string& path, std::uint64_t most
 }
 
 #if DLPRIM_WITH_ZLIB
-IdxArray read_compressed(const std::string& path, std::uint64_t file_bytes) {
-    const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), gzclose_r);
-    if (!file) fail(ErrorKind::io, "'", path, "' cannot be opened");
+IdxArray read_compressed(const InputFile& plain) {
+    const std::string& path = plain.path();
+    const int descriptor = ::dup(plain.descriptor());
+    const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(
+        descriptor < 0 ? nullptr : gzdopen(descriptor, "rb"), gzclose_r);
+    if (!file) {
+        if (descriptor >= 0) ::close(descriptor);
+        fail(ErrorKind::io, "'", path, "' cannot be opened");
+    }
     gzbuffer(file.get(), 1 << 17);
     const Source source = [&](void* data, std::size_t bytes) {
         std::size_t done = 0;
         while (done < bytes) {
-            const auto piece = static_cast<unsigned>(std::min<std::size_t>(bytes - done, 1u << 30));
-            const int got = gzread(file.get(), static_cast<char*>(data) + done, piece);
+            const auto most = static_cast<unsigned>(std::min<std::size_t>(bytes - done, 1u << 30));
+            const int got = gzread(file.get(), static_cast<char*>(data) + done, most);
             int code = Z_OK;
             const char* what = gzerror(file.get(), &code);
             if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
@@ -103,39 +114,32 @@ IdxArray read_compressed(const std::string& path, std::uint64_t file_bytes) {
         }
         return done;
     };
-    return parse(source, path, file_bytes * 1032);  // deflate's best ratio
+    constexpr std::uint64_t ratio = 1032;  // deflate's best; a small file may only claim it
+    return parse(source, path, plain.size() * ratio,
+                 std::max<std::uint64_t>(plain.size(), 64u << 20));
 }
 #endif
 
 }  // namespace
 
 IdxArray read_idx(const std::string& path) {
-    std::error_code code;
-    const auto status = std::filesystem::status(path, code);
-    if (status.type() == std::filesystem::file_type::not_found)
-        fail(ErrorKind::not_found, "there is no file '", path, "'");
-    if (status.type() != std::filesystem::file_type::regular)
-        fail(ErrorKind::io, "'", path, "' is not a file that can be read");
-    std::ifstream file(path, std::ios::binary);
-    if (!file) fail(ErrorKind::io, "'", path, "' cannot be opened: check its permissions");
-    const std::uint64_t file_bytes = std::filesystem::file_size(path, code);
-
-    if (file.get() == 0x1f && file.get() == 0x8b) {
+    const InputFile file(path);
+    unsigned char first[2] = {};
+    if (file.read(0, first, 2) == 2 && first[0] == 0x1f && first[1] == 0x8b) {
 #if DLPRIM_WITH_ZLIB
-        file.close();
-        return read_compressed(path, file_bytes);
+        return read_compressed(file);
 #else
         fail(ErrorKind::unsupported, "'", path,
              "' is compressed and this build has no zlib: decompress it with gunzip first");
 #endif
     }
-    file.clear();
-    file.seekg(0);
+    std::uint64_t position = 0;
     const Source source = [&](void* data, std::size_t bytes) {
-        file.read(static_cast<char*>(data), static_cast<std::streamsize>(bytes));
-        return static_cast<std::size_t>(file.gcount());
+        const std::size_t got = file.read(position, data, bytes);
+        position += got;
+        return got;
     };
-    return parse(source, path, file_bytes);
+    return parse(source, path, file.size(), file.size());
 }
 
 void write_idx(const std::string& path, const Shape& shape, DType dtype, const void* data) {

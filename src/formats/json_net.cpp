@@ -122,7 +122,7 @@ std::string line_of(const Json& value) {
     if (value.is_object()) {
         std::vector<std::string> parts;
         for (const auto& [key, member] : value.items())
-            parts.push_back(cat(Json(key).dump(), ": ", line_of(member)));
+            parts.push_back(cat(line_of(Json(key)), ": ", line_of(member)));
         return cat("{", join(parts, ", "), "}");
     }
     if (value.is_array()) {

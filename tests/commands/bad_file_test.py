@@ -3,7 +3,9 @@
 """Weights, tensors, images and configurations that are refused, each with the words that its sentence must have."""
 import gzip
 import json
+import os
 import struct
+import time
 
 import h5py
 import numpy as np
@@ -42,7 +44,9 @@ class Weights(CommandTest):
                 path = self.write("w.h5", content)
                 self.refuse(["w.h5", *words], *self.run_net(path))
                 self.refuse(["w.h5", *words], "benchmark", "-i1", "-w1", "cpu", self.net, path)
+        os.mkfifo(self.folder / "fifo")
         for path, words in ((self.folder, ["not a file"]), (self.folder / "none.h5", ["no file", "none.h5"]),
+                            (self.folder / "fifo", ["not a file", "a FIFO"]),
                             ("/dev/null", ["not a file"])):
             self.refuse(words, *self.run_net(path))
 
@@ -58,6 +62,36 @@ class Weights(CommandTest):
                 (["no parameter"], {})):
             with self.subTest(words):
                 self.refuse(words, *self.run_net(self.write_tensors("w.h5", **tensors)))
+
+    def test_values_that_are_in_another_file(self):
+        """What a user may read is not for a file of weights to choose."""
+        secret = self.write("secret", b"a secret of the user's, which no output may hold, and some more bytes of it")
+        with h5py.File(self.folder / "w.h5", "w") as file:
+            file.create_dataset("fc.0", (3, 6), np.float32, external=[(str(secret), 0, 72)])
+            file["fc.1"] = B
+        self.refuse(["'fc.0'", "another file"], *self.run_net(self.folder / "w.h5"))
+        with h5py.File(self.folder / "w.h5", "w") as file:
+            layout = h5py.VirtualLayout((3, 6), np.float32)
+            layout[:] = h5py.VirtualSource(str(self.folder / "good.h5"), "fc.0", (3, 6))
+            file.create_virtual_dataset("fc.0", layout)
+            file["fc.1"] = B
+        self.refuse(["'fc.0'", "is virtual"], *self.run_net(self.folder / "w.h5"))
+        with h5py.File(self.folder / "w.h5", "w") as file:
+            file["fc.0"] = h5py.ExternalLink(str(self.folder / "good.h5"), "fc.0")
+            file["fc.1"] = B
+        self.refuse(["'fc.0'", "link to another file"], *self.run_net(self.folder / "w.h5"))
+        with h5py.File(self.folder / "w.h5", "w") as file:
+            file.create_dataset("fc.0", data=W, compression="lzf")
+            file["fc.1"] = B
+        self.refuse(["'fc.0'", "filter 32000", "lzf"], *self.run_net(self.folder / "w.h5"))
+        self.assertFalse((self.folder / "out.h5").exists())
+
+    def test_the_same_outputs_are_the_same_bytes(self):
+        self.succeed(*self.run_net(self.folder / "good.h5"))
+        first = (self.folder / "out.h5").read_bytes()
+        time.sleep(1.1)  # HDF5 counts seconds
+        self.succeed(*self.run_net(self.folder / "good.h5"))
+        self.assertEqual(first, (self.folder / "out.h5").read_bytes())
 
     def test_a_dataset_larger_than_its_file(self):
         with h5py.File(self.folder / "w.h5", "w") as file:
@@ -191,7 +225,7 @@ class Images(CommandTest):
     def test_files_that_are_not_there(self):
         self.train(["no file", "none"], data={"train": {"images": "none", "labels": "l"}})
         self.train(["not a file"], data={"train": {"images": "i", "labels": "."}})
-        self.train(["none.json", "No such file"], net="none.json")
+        self.train(["none.json", "no file"], net="none.json")
         self.train(["none.h5"], weights="none.h5")
         self.refuse(["none.json"], "train", self.folder / "none.json", "-d", "cpu")
 
@@ -210,7 +244,9 @@ class Images(CommandTest):
                 (["checkpoints.keep"], {"checkpoints": {"keep": 0}}), (["net must be a string"], {"net": 7})):
             with self.subTest(words):
                 self.train(words, **more)
-        for text, words in (("", ["empty"]), ("{", ["train.json:1:"]), ("[]", ["must be an object"]), ("{}", ["lacks 'net'"])):
+        for text, words in (("", ["empty"]), ("{", ["train.json:1:"]), ("[]", ["must be an object"]), ("{}", ["lacks 'net'"]),
+                            ("[" * 100000, ["nested deeper"]), ('{"a":' * 100000, ["nested deeper"]),
+                            ('{"epochs": 1e999}', ["number overflow"]), (b'{"net": "\xff"}', ["UTF-8"])):
             self.refuse(words, "train", self.write("train.json", text), "-d", "cpu", "--out", self.folder / "out")
 
     def test_numbers_beyond_sense(self):

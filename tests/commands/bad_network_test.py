@@ -233,8 +233,8 @@ class BadNetwork(CommandTest):
 
     def test_what_is_no_file(self):
         (self.folder / "folder").mkdir()
-        for path, words in ((self.folder / "none.json", ["none.json", "No such file"]), (self.folder / "folder", ["folder", "directory"]),
-                            ("", ["''"]), ("/dev/null", ["/dev/null", "empty"]), (self.folder / ("n" * 300), ["too long"])):
+        for path, words in ((self.folder / "none.json", ["none.json", "no file"]), (self.folder / "folder", ["folder", "directory"]),
+                            ("", ["''"]), ("/dev/null", ["/dev/null", "not a file"]), (self.folder / ("n" * 300), ["too long"])):
             self.refuse(words, "flops", path, "-d", "cpu")
         self.refuse(["model.onnx", "JSON"], "flops", self.write("model.onnx", b"\x08\x07"), "-d", "cpu")
 

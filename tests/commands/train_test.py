@@ -8,6 +8,7 @@ import gzip
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -183,6 +184,19 @@ class Train(CommandTest):
                 self.assert_same_run("whole", "elsewhere")
                 self.train("parts", "-d", device, "--resume", self.folder / "parts/checkpoint_2.h5", **how)
                 self.assert_same_run("whole", "parts")
+
+    def test_resume_from_a_checkpoint_of_nonsense(self):
+        self.train("run", "-d", "cpu", epochs=1)
+        good = self.folder / "run/checkpoint_1.h5"
+        for name, value, words in (("extra_epochs_done", np.nan, "epochs are done"), ("extra_epochs_done", 1e300, "epochs are done"),
+                                   ("extra_epochs_done", -1.0, "epochs are done"), ("extra_epochs_done", 0.5, "epochs are done"),
+                                   ("solver_updates", "many", "solver_updates"), ("random_step", -1, "random_step"),
+                                   ("precision", "fp7", "fp7")):
+            bad = self.folder / "bad.h5"
+            shutil.copy(good, bad)
+            with h5py.File(bad, "r+") as file:
+                file.attrs[name] = value
+            self.refuse(["bad.h5", words], "train", self.config(epochs=2), "-d", "cpu", "--out", self.folder / "no", "--resume", bad)
 
     def test_resume_after_it_was_killed(self):
         how = dict(schedule={"type": "cosine", "warmup_epochs": 1}, checkpoints={"every_epochs": 1, "keep": 9})

@@ -124,7 +124,13 @@ class Tune(CommandTest):
         net = self.write("net.json", NET)
         self.refuse(["--precision"], "tune", net, "-d", "cpu", "--precision", "fp8", code=2, **place)
         self.refuse(["missing.json"], "tune", "-d", "cpu", "--import", self.folder / "missing.json", **place)
-        self.refuse(["no tuning database"], "tune", "-d", "cpu", "--import", self.write("bad.json", "[1"), **place)
+        for text, words in (("[1", ["unexpected end of input"]), ("[" * 100000, ["nested deeper"]), ("{}", ["lacks 'format'"]),
+                            (b"\x89HDF\r\n\x1a\n", ["invalid literal"]), ('{"format": 1e999}', ["number overflow"]),
+                            ('{"format": 2, "rows": [{}]}', ["row 1", "lacks 'device'"])):
+            result = self.refuse(["bad.json", "no tuning database", *words], "tune", "-d", "cpu", "--import",
+                                 self.write("bad.json", text), **place)
+            self.assertNotIn("json.exception", result.err)
+        self.refuse(["not a file"], "tune", "-d", "cpu", "--import", self.folder, **place)
         self.refuse(["nothing is known"], "tune", "-d", "cpu", "--export", self.folder / "out.json", **place)
         self.assertFalse((self.folder / "out.json").exists())
 

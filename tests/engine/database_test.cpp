@@ -6,9 +6,12 @@
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
+#include <dlprim/tuning.hpp>
+
 #include <cstdlib>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 using namespace dlprim;
@@ -183,4 +186,77 @@ TEST_CASE("Rows shipped with the library are of today's sources") {
     CHECK(stale_rows({stale}).size() == 1);
     stale.row.engine = "none.such";
     CHECK(stale_rows({stale}).size() == 1);
+}
+
+TEST_CASE("A file that is no database is refused with a sentence of ours") {
+    const std::string row =
+        R"("device": "d", "platform": "p", "driver": "v", "problem": "k", "source": "s", )";
+    const auto with = [&](const std::string& rest) {
+        return "{\"format\": 2, \"rows\": [{" + row + rest + "}]}";
+    };
+    const std::string good =
+        R"("engine": "e", "layout": "nchw", "seconds": 1, "tuning": {"a": -3})";
+    REQUIRE(parse_database(with(good), "text").size() == 1);
+    const std::string open(100000, '['), deep_objects = [] {
+        std::string text;
+        for (int i = 0; i < 100000; ++i) text += "{\"a\":";
+        return text;
+    }();
+    // In strings brackets are text.
+    CHECK(parse_database(
+              with(R"("engine": "\"[[[[[[[[[[[[[[[[[[", "layout": "", "seconds": 1, "tuning": {})"),
+              "text")
+              .size() == 1);
+    struct {
+        std::string text, words;
+    } const bad[] = {
+        {"", "unexpected end of input"},
+        {"[1", "unexpected end of input"},
+        {"\x89HDF\r\n", "invalid literal"},
+        {"{\"\xff\": 1}", "UTF-8"},
+        {"\"" + std::string(1 << 20, 'x'), "missing closing quote"},
+        {"1e999", "number overflow"},
+        {open, "nested deeper than 16 levels"},
+        {open + std::string(100000, ']'), "nested deeper"},
+        {deep_objects, "nested deeper"},
+        {"null", "it is no object"},
+        {"[]", "it is no object"},
+        {"{}", "it lacks 'format'"},
+        {R"({"format": "1", "rows": []})", "its format is not 2"},
+        {R"({"format": 1.5, "rows": []})", "its format is not 2"},
+        {R"({"format": 4294967297, "rows": []})", "its format is not 2"},
+        {R"({"format": 18446744073709551615, "rows": []})", "its format is not 2"},
+        {R"({"format": 2})", "it lacks 'rows'"},
+        {R"({"format": 2, "rows": {}})", "'rows' is no list"},
+        {R"({"format": 2, "rows": "x"})", "'rows' is no list"},
+        {R"({"format": 2, "rows": [7]})", "row 1: it is no object"},
+        {R"({"format": 2, "rows": [{"device": 3}]})", "row 1: 'device' is no string"},
+        {R"({"format": 2, "rows": [{"device": null}]})", "row 1: 'device' is no string"},
+        {with(R"("engine": "e", "layout": "", "seconds": 1)"), "it lacks 'tuning'"},
+        {with(R"("engine": "e", "seconds": 1, "tuning": {})"), "it lacks 'layout'"},
+        {with(R"("engine": ["e"], "seconds": 1, "tuning": {})"), "'engine' is no string"},
+        {with(R"("engine": "e", "layout": "", "seconds": 1e400, "tuning": {})"), "number overflow"},
+    };
+    for (const auto& [text, words] : bad) {
+        INFO(text.substr(0, 200));
+        std::string what = "no error";
+        try {
+            parse_database(text, "'f.json'");
+        } catch (const Error& error) {
+            what = error.what();
+        }
+        CHECK_THAT(what, ContainsSubstring("'f.json' is no tuning database: ") &&
+                             ContainsSubstring(words) && !ContainsSubstring("json.exception"));
+        CHECK(what.size() < 300);
+        CHECK(what.find('\n') == std::string::npos);
+    }
+}
+
+TEST_CASE("A database that is no file is ignored, or refused where it was asked for") {
+    const auto path = fresh_file("fifo.json");
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    ::alarm(60);
+    CHECK(load_database(path).empty());
+    CHECK_THROWS_AS(import_tunings(path.string()), Error);
+    ::alarm(0);
 }

@@ -1,53 +1,15 @@
 // SPDX-License-Identifier: MIT
 // HDF5: what is written is read back; what is damaged, cut short or has no room is said so.
-#include "formats/hdf5_file.hpp"
-#include "support/catch.hpp"
-
-#include <dlprim/error.hpp>
+#include "formats/support.hpp"
 
 #include <hdf5.h>
 #include <sys/resource.h>
-#include <unistd.h>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 using namespace dlprim;
-namespace fs = std::filesystem;
 
 namespace {
-
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("dlprim-hdf5-test-" + std::to_string(getpid()));
-    Folder() { fs::create_directories(path); }
-    ~Folder() { fs::remove_all(path); }
-    std::string file(const std::string& name) const { return (path / name).string(); }
-    std::size_t count() const {
-        return static_cast<std::size_t>(
-            std::distance(fs::directory_iterator(path), fs::directory_iterator()));
-    }
-};
-
-template <typename Action>
-std::string message(ErrorKind kind, Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        CHECK(error.kind() == kind);
-        return error.what();
-    }
-    return "no error";
-}
-
-std::string slurp(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void spill(const std::string& path, const std::string& bytes) {
-    std::ofstream(path, std::ios::binary) << bytes;
-}
 
 void write_sample(const std::string& path) {
     const float weights[6] = {1, -2, 3.5f, 0, 1e-8f, 1e30f};

@@ -5,6 +5,7 @@
 
 #include <dlprim/error.hpp>
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <cstring>
 #include <filesystem>
@@ -56,6 +57,14 @@ TEST_CASE("IDX is read and written", "[idx]") {
     CHECK(floats.dtype == DType::f32);
     REQUIRE(floats.data.size() == sizeof values);
     CHECK(std::memcmp(floats.data.data(), values, sizeof values) == 0);
+}
+
+TEST_CASE("IDX is not read from what is no file", "[idx]") {
+    const File file;
+    REQUIRE(mkfifo(file.path.c_str(), 0600) == 0);
+    alarm(60);  // it shall not be waited for
+    CHECK_THAT(message(file), ContainsSubstring("a FIFO"));
+    alarm(0);
 }
 
 TEST_CASE("IDX that is damaged says how", "[idx]") {

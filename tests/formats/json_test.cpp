@@ -197,3 +197,9 @@ TEST_CASE("a text too long is not read", "[json]") {
     limits.bytes = 10;
     CHECK_THROWS_AS(JsonDocument("[1, 2, 3, 4]", "x", limits), Error);
 }
+
+TEST_CASE("names that are no UTF-8 are written with a mark in their place", "[json]") {
+    Attrs attrs;
+    attrs.set("a\xff", std::string("b\xff"));
+    CHECK(write_options_json(attrs) == "{\"a\xef\xbf\xbd\": \"b\xef\xbf\xbd\"}");
+}

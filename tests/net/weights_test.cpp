@@ -2,7 +2,9 @@
 // Weights files: the same bits after saving and loading; what fails leaves file and net whole.
 #include "net/support.hpp"
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <sys/resource.h>
 
@@ -124,6 +126,26 @@ TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
             CHECK((contents(path) != before));
             CHECK(files_in(folder) == 1);
         }
+    }
+}
+
+TEST_CASE("the same state is saved as the same bytes", "[weights]") {
+    const Folder folder;
+    Net net = Net::from_json(Context("cpu"), small_network, training());
+    Solver solver(net, {});
+    feed_small_network(net, 0);
+    solver.step();
+    const auto save = [&](const std::string& name) {
+        net.save_weights(folder.file(name + ".h5"));
+        solver.save_checkpoint(folder.file(name + ".checkpoint.h5"), {{"epoch", 1}});
+    };
+    save("first");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 counts seconds
+    save("second");
+    for (const char* of : {".h5", ".checkpoint.h5"}) {
+        INFO(of);
+        CHECK((contents(folder.file(std::string("first") + of)) ==
+               contents(folder.file(std::string("second") + of))));
     }
 }
 
