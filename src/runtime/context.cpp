@@ -101,11 +101,11 @@ std::shared_ptr<ContextImpl> open(std::string_view wanted, std::string_view orig
 
 Context::Context(std::string_view device) {
     if (!device.empty()) {
-        impl_ = open(device, {});
+        impl_ = ContextImpl::for_users(open(device, {}));
     } else if (const auto chosen = env("DLPRIM_DEVICE")) {
-        impl_ = open(*chosen, " (from DLPRIM_DEVICE)");
+        impl_ = ContextImpl::for_users(open(*chosen, " (from DLPRIM_DEVICE)"));
     } else {
-        impl_ = open_default();
+        impl_ = ContextImpl::for_users(open_default());
     }
 }
 
@@ -134,6 +134,19 @@ Counters Context::counters() const {
     copy.flushes = counted(live.flushes);
     copy.allocated_bytes = counted(live.allocated_bytes);
     return copy;
+}
+
+ContextImpl::Attachment& ContextImpl::attachment(std::unique_ptr<Attachment> (*make)()) {
+    const std::lock_guard lock(attachment_mutex_);
+    if (!attachment_) attachment_ = make();
+    return *attachment_;
+}
+
+std::shared_ptr<ContextImpl> ContextImpl::for_users(std::shared_ptr<ContextImpl> impl) {
+    // What the attachment holds refers to the context that holds it: the last user's handle parts
+    // the two. Nobody is left then who could ask for it again.
+    ContextImpl* const opened = impl.get();
+    return {opened, [owner = std::move(impl)](ContextImpl*) { owner->attachment_.reset(); }};
 }
 
 void Context::finish() const {
