@@ -48,8 +48,9 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
         if (a != given.end())
             throw Error(ErrorKind::invalid_argument,
                         "'" + name + "' holds " + std::to_string(*a) + " at position " +
-                            std::to_string(a - given.begin()) + " in the file, which " +
-                            std::string(name_of(dtype)) + ", the network's type, does not hold");
+                            std::to_string(a - given.begin()) +
+                            " in the file, which does not fit into " + std::string(name_of(dtype)) +
+                            ", the network's type");
     }
     return data;
 }
