@@ -45,6 +45,7 @@ int main(int argc, char** argv) try {
     options.fuse = false;
     options.without_losses = true;
     dp::Net net = dp::Net::from_json_file(context, argv[2], options);
+    net.initialize();
     net.prepare();
 
     std::ifstream file(argv[2]);

@@ -81,6 +81,7 @@ class Benchmark {
             if (options_.sgd) solver.momentum = 0.9;
             solver_ = std::make_unique<Solver>(net_, solver);
         }
+        if (options_.weights.empty()) net_.initialize();
         net_.prepare();
         inputs_ = make_inputs(net_);
         for (const auto& [name, data] : inputs_) net_.set_input(name, data.data(), data.size());

@@ -37,8 +37,21 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
                     "'" + name + "' is " + std::string(name_of(from.dtype)) +
                         " in the file, the network wants " + std::string(name_of(dtype)));
     std::vector<std::byte> data(static_cast<std::size_t>(shape.numel()) * size_of(dtype));
-    convert(from.data.data(), from.dtype, data.data(), dtype,
-            static_cast<std::size_t>(shape.numel()));
+    const auto count = static_cast<std::size_t>(shape.numel());
+    convert(from.data.data(), from.dtype, data.data(), dtype, count);
+    if (is_integer(from.dtype) && is_integer(dtype)) {
+        // An integer that the network's type does not hold would become another.
+        std::vector<std::int64_t> given(count), kept(count);
+        convert(from.data.data(), from.dtype, given.data(), DType::i64, count);
+        convert(data.data(), dtype, kept.data(), DType::i64, count);
+        const auto [a, b] = std::mismatch(given.begin(), given.end(), kept.begin());
+        if (a != given.end())
+            throw Error(ErrorKind::invalid_argument,
+                        "'" + name + "' holds " + std::to_string(*a) + " at position " +
+                            std::to_string(a - given.begin()) +
+                            " in the file, which does not fit into " + std::string(name_of(dtype)) +
+                            ", the network's type");
+    }
     return data;
 }
 

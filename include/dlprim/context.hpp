@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Context: an opened device, with its queue, allocator and compiled kernels.
 //
-// A Context is a cheap handle; copies share the device. One thread at a time may enqueue through
-// it. Work is asynchronous on OpenCL devices and done when a call returns on the host.
+// A Context is a cheap handle; copies share the device, and so do the tensors and nets made on it.
+// The device is closed, and what eager calls keep on it is freed, when the last of them is gone.
+//
+// Threads: several threads may make eager calls (dlprim/ops.hpp) and tensors' copies on one context
+// at the same time. A Net and its Solver are for one thread at a time, and no other thread may
+// enqueue on their context while it uses them. Different contexts share nothing.
+//
+// Work is asynchronous on OpenCL devices and done when a call returns on the host.
 #pragma once
 
 #include <dlprim/error.hpp>
@@ -12,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -113,6 +120,8 @@ class Context {
     ContextImpl& impl() const { return *impl_; }
 
   private:
+    friend class ContextImpl;
+    explicit Context(std::shared_ptr<ContextImpl> impl) : impl_(std::move(impl)) {}
     std::shared_ptr<ContextImpl> impl_;
 };
 

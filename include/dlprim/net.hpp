@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Net: a network on one device: built from JSON, runs forward and backward, loads and saves
 // weights.
+//
+// A Net owns its parameters, its plans and their memory. Tensors that it has given out, and a
+// Solver that was made on it, keep what they need of it when it is gone. A Net can be moved: its
+// Solver then works on the Net that it was moved to, and every call on the one that it was moved
+// from throws Error(invalid_argument). A Net is for one thread at a time (dlprim/context.hpp).
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -51,6 +56,12 @@ struct NetOptions {
     /// plan for other shapes): from the weights file, which must not have been changed (another may
     /// have taken its place), or initialised as before. What param() has given out stays.
     bool keep_parameters = false;
+    /// How many plans a Net keeps, at least 1. A plan serves one set of input shapes and has memory
+    /// of its own for what stands between operators. When reshape() leads to more sets of shapes
+    /// than this, the plan that was used least recently is dropped, which may wait for its inputs'
+    /// copies. Parameters and solver state belong to no plan. Going back to shapes whose plan was
+    /// dropped plans them anew: inputs hold zeros again, and backward() needs a forward() first.
+    int max_plans = 8;
     std::uint64_t seed = 1;  ///< initialisation and dropout
     /// Over 0: planning first measures the engines on problems that no database knows, for about so
     /// many seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
@@ -105,8 +116,9 @@ class Net {
     Shape param_shape(const std::string& name) const;
 
     /// The network's own tensors; they stay valid and in place until reshape(). Inputs hold zeros
-    /// until they are set. Written and read with Tensor's copies. Throws Error(not_found) offering
-    /// the nearest name.
+    /// until they are set, and so do parameters. Written and read with Tensor's copies. Throws
+    /// Error(not_found) offering the nearest name. A parameter that param() has given out counts as
+    /// set (see forward()): whoever has its tensor may write it at any time.
     Tensor input(const std::string& name);
     Tensor output(const std::string& name);
     Tensor param(const std::string& name);
@@ -120,16 +132,18 @@ class Net {
     std::vector<std::string> changed_by_forward();
 
     /// Copies host data (row-major, of the input's dtype) into an input; checks labels against the
-    /// number of classes, on every device. Throws Error(invalid_argument). The data may change as
-    /// soon as this returns. Work enqueued before still sees what it was to see; what is enqueued
-    /// later sees the new data. From an input's second time on the host does not wait, unless it is
-    /// two batches ahead of the device: the bytes travel on a second queue beside the running
-    /// batch, for which the input takes as much device memory once more.
+    /// number of classes, on every device. Throws Error(invalid_argument), also where `data` is
+    /// null and `bytes` is not 0. The data may change as soon as this returns. Work enqueued before
+    /// still sees what it was to see; what is enqueued later sees the new data. From an input's
+    /// second time on the host does not wait, unless it is two batches ahead of the device: the
+    /// bytes travel on a second queue beside the running batch, for which the input takes as much
+    /// device memory once more.
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     /// Every parameter from a weights file. `missing_ok`: parameters the file lacks are
     /// initialised. Throws Error naming the parameter on a missing one, a wrong shape or type.
     void load_weights(const std::string& path, bool missing_ok = false);
+    /// Throws Error(invalid_argument) where parameters have no values (see forward()).
     void save_weights(const std::string& path);
     /// Initialises all parameters: "default" (the field's default for each type), "he", "xavier".
     void initialize(std::string_view method = "default");
@@ -138,12 +152,16 @@ class Net {
     void params_changed();
 
     void prepare();  ///< plans, compiles, allocates; forward() does it where it has not been done
-    void forward();  ///< enqueues; asynchronous
+    /// Enqueues; asynchronous. Every parameter must have been set before: by initialize(), by
+    /// load_weights(), by Solver::load_checkpoint(), or by hand, for which it counts that param()
+    /// was called for it. Otherwise throws Error(invalid_argument) that names a parameter without
+    /// values. A network without parameters just runs.
+    void forward();
     /// Enqueues; evaluation and training modes. Throws Error(invalid_argument) where there was no
     /// forward() of these shapes.
     void backward();
     /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans
-    /// are cached by shapes, parameters stay.
+    /// are kept by shapes, NetOptions::max_plans of them; parameters stay.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 
@@ -156,7 +174,13 @@ class Net {
     std::vector<NodeReport> nodes();
     /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed:
     /// each node by launches of its own, even where batches run several nodes in one launch. There,
-    /// which is in inference on CPUs, another batch runs first, untimed.
+    /// which is in inference on CPUs, another batch runs first, untimed. Parameters must have been
+    /// set, as for forward(). Waits.
+    ///
+    /// Afterwards everything that outlasts a run holds the bits that it held before: parameters,
+    /// solver state, running statistics, random state, step counts and gradients. Until
+    /// then host memory holds a copy of them. What a forward() has left for backward() is gone:
+    /// backward() needs a forward() again. Outputs hold what this batch has made.
     std::vector<NodeReport> profile(bool whole_step);
     std::vector<std::string>
     notes();  ///< remarks of the planner, and on a checkpoint that was loaded
@@ -167,11 +191,13 @@ class Net {
     /// memory.
     std::string first_nan();
 
-    NetImpl& impl() { return *impl_; }
+    /// The library's own view. Throws Error(invalid_argument) where this Net was moved from.
+    NetImpl& impl() const;
 
   private:
-    explicit Net(std::unique_ptr<NetImpl> impl);
-    std::unique_ptr<NetImpl> impl_;
+    friend class Solver;
+    explicit Net(std::shared_ptr<NetImpl> impl);
+    std::shared_ptr<NetImpl> impl_;  ///< shared with the Solver; null when moved from
 };
 
 }  // namespace dlprim

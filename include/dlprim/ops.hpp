@@ -7,6 +7,17 @@
 // A result may stay in the layout that its kernel wrote until its memory is asked for
 // (dlprim/tensor.hpp says who notices); the next call takes it as it lies. So chains of calls are
 // converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
+//
+// What calls keep (launches, packed weights, scratch) belongs to the tensors' context and is freed
+// with its last user, a Context, a tensor or a net. It is bounded: a context keeps 4096 calls, and
+// the one that was used least recently goes first; work under way keeps its memory. The texts of
+// options, once parsed, are kept for all contexts, 4096 of them.
+//
+// Threads: calls may come from several threads at the same time, on one context or on several.
+// Calls on one context run one after the other, each as a whole, so a result can be handed to
+// another thread as soon as its call has returned. The library does not order the threads
+// themselves: a tensor of CallOptions::out, or a running statistic, that one thread's call writes
+// must not be used by another's before that call has returned.
 #pragma once
 
 #include <dlprim/namespace.hpp>

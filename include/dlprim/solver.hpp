@@ -20,8 +20,9 @@ namespace dlprim {
 
 class Solver {
   public:
-    /// Attaches to a net in training mode; the net plans anew. One solver a net, which must outlive
-    /// it.
+    /// Attaches to a net in training mode; the net plans anew. One solver per net. The solver
+    /// shares the network with the Net: it goes on with it when the Net is moved, and keeps it when
+    /// the Net is gone.
     Solver(Net& net, const SolverOptions& options);
     ~Solver();
     Solver(const Solver&) = delete;
@@ -35,7 +36,8 @@ class Solver {
     /// nothing is of fp16. Waits for the device.
     double loss_scale();
 
-    /// Enqueues forward, backward and, at every accumulate-th call, the update.
+    /// Enqueues forward, backward and, at every accumulate-th call, the update. Throws as
+    /// Net::forward().
     void step();
     /// The same, asking `proceed` after forward has been enqueued (it may read the loss, which
     /// waits): where it returns false, parameters and solver state stay as they are. Returns what
@@ -49,7 +51,8 @@ class Solver {
 
     /// Weights, solver state, step and seed, precisions and the engines chosen in one HDF5 file
     /// that load_weights() reads too. Written whole or not at all. `extra` numbers are kept beside
-    /// and given back by load_checkpoint().
+    /// and given back by load_checkpoint(). Throws Error(invalid_argument) where parameters have no
+    /// values (see Net::forward()).
     void save_checkpoint(const std::string& path, const std::map<std::string, double>& extra = {});
     /// Throws Error(invalid_argument) that names both where the net computes in another precision
     /// than the checkpoint's did. Where engines are others, which may change the last bits,
@@ -57,7 +60,7 @@ class Solver {
     std::map<std::string, double> load_checkpoint(const std::string& path);
 
   private:
-    Net& net_;
+    std::shared_ptr<NetImpl> net_;
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };

@@ -3,14 +3,20 @@
 // shares.
 //
 // Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows
-// nothing of gradients. An empty Tensor (default-made) has no memory.
+// nothing of gradients. An empty Tensor (default-made) has no memory and no context: what needs
+// them throws Error(invalid_argument).
 //
 // What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with
 // channels in blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major.
 // buffer() and the copies then allocate that memory (from the context's pool) and enqueue one
-// conversion, once for all tensors on the memory, without a wait. So they count as enqueuing: by
-// one thread at a time for a context. Views can be made, and tensors copied and destroyed, at any
-// time.
+// conversion, once for all tensors on the memory, without a wait.
+//
+// Threads: different Tensor objects may be used by different threads at the same time, also where
+// they share memory or a context; dlprim/context.hpp says what else may run then. The library does
+// not order threads: who reads memory that another thread writes must see to the order itself.
+//
+// A host pointer that is given with a size over 0 must not be null: that is an
+// Error(invalid_argument), and nothing has changed.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -52,7 +58,7 @@ class Tensor {
                             DType dtype = DType::f32);
 
     bool defined() const noexcept { return buffer_ != nullptr || deferred_ != nullptr; }
-    const Context& context() const { return *context_; }
+    const Context& context() const;
     const Shape& shape() const noexcept { return shape_; }
     const std::vector<std::int64_t>& strides() const noexcept { return strides_; }  ///< in elements
     DType dtype() const noexcept { return dtype_; }
@@ -68,6 +74,11 @@ class Tensor {
     Tensor reshape(const Shape& shape) const;  ///< same element count; contiguous() tensors only
     Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
     Tensor transpose(int dim0, int dim1) const;
+
+    /// This tensor where it is contiguous(), else new row-major memory of its own with a copy of
+    /// its elements. What takes no strided views, as eager calls do, takes this. The copy goes
+    /// through the host and waits.
+    Tensor to_contiguous() const;
 
     // Copies between host and device; they wait for the queue. The host side is row-major.
     void copy_from_host(const void* data, std::uint64_t bytes);

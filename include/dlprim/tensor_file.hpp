@@ -23,7 +23,8 @@ struct HostTensor {
 /// Every dataset of numbers in the file, by name ("group/name"). Throws Error: not_found, format,
 /// io.
 std::map<std::string, HostTensor> load_tensors(const std::string& path);
-/// Writes the file whole or not at all. Throws Error(io).
+/// Writes the file whole or not at all. Throws Error(io); Error(invalid_argument) where a tensor's
+/// data has not as many bytes as its shape and type want.
 void save_tensors(const std::string& path, const std::map<std::string, HostTensor>& tensors);
 /// Writes several files, by path: all of them or none.
 void save_tensors(const std::map<std::string, std::map<std::string, HostTensor>>& files);

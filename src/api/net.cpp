@@ -31,16 +31,26 @@ Tensor find_tensor(const Map& map, const std::string& name, const char* what) {
 /// Class numbers must be whole and below the number of classes; kernels do not check.
 void check_labels(const std::string& name, DType dtype, const void* data, std::int64_t count,
                   std::int64_t classes) {
-    std::vector<double> labels(static_cast<std::size_t>(count));
-    convert(data, dtype, labels.data(), DType::f64, static_cast<std::size_t>(count));
-    for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto size = static_cast<std::size_t>(count);
+    const auto refuse = [&](const auto& label, std::size_t i) {
+        fail(ErrorKind::invalid_argument, "input '", name, "' holds label ", label, " at position ",
+             i, "; labels are whole numbers from 0 to ", classes - 1);
+    };
+    if (!is_float(dtype)) {  // 64 bits hold every integer type exactly, double does not
+        std::vector<std::int64_t> labels(size);
+        convert(data, dtype, labels.data(), DType::i64, size);
+        for (std::size_t i = 0; i < size; ++i)
+            if (labels[i] < 0 || labels[i] >= classes) refuse(labels[i], i);
+        return;
+    }
+    std::vector<double> labels(size);
+    convert(data, dtype, labels.data(), DType::f64, size);
+    for (std::size_t i = 0; i < size; ++i) {
         const double label = labels[i];
-        require(label >= 0 && label < static_cast<double>(classes) && label == std::floor(label),
-                "input '", name, "' holds label ",
-                std::abs(label) < 1e18 && label == std::floor(label)
-                    ? cat(static_cast<std::int64_t>(label))
-                    : cat(label),
-                " at position ", i, "; labels are whole numbers from 0 to ", classes - 1);
+        const bool whole = label == std::floor(label);
+        if (label >= 0 && label < static_cast<double>(classes) && whole) continue;
+        if (std::abs(label) < 1e18 && whole) refuse(static_cast<std::int64_t>(label), i);
+        refuse(label, i);
     }
 }
 
@@ -65,56 +75,62 @@ void count_params(const Graph& graph, std::vector<NodeReport>& reports) {
 
 }  // namespace
 
-Net::Net(std::unique_ptr<NetImpl> impl) : impl_(std::move(impl)) {}
+Net::Net(std::shared_ptr<NetImpl> impl) : impl_(std::move(impl)) {}
 Net::~Net() = default;
 Net::Net(Net&&) noexcept = default;
 Net& Net::operator=(Net&&) noexcept = default;
 
 Net Net::from_json_file(const Context& context, const std::string& path,
                         const NetOptions& options) {
-    return Net(std::make_unique<NetImpl>(context, parse_net_json(read_file(path), path), options));
+    return Net(std::make_shared<NetImpl>(context, parse_net_json(read_file(path), path), options));
 }
 
 Net Net::from_json(const Context& context, std::string_view text, const NetOptions& options) {
-    return Net(std::make_unique<NetImpl>(context, parse_net_json(text, "network"), options));
+    return Net(std::make_shared<NetImpl>(context, parse_net_json(text, "network"), options));
+}
+
+NetImpl& Net::impl() const {
+    require(impl_ != nullptr,
+            "this Net was moved from and has no network: use the one that it was moved to");
+    return *impl_;
 }
 
 const Context& Net::context() const {
-    return impl_->context();
+    return impl().context();
 }
 
 std::vector<std::string> Net::input_names() const {
     std::vector<std::string> names;
-    for (ValueId id : impl_->base_graph().inputs)
-        names.push_back(impl_->base_graph().value(id).name);
+    for (ValueId id : impl().base_graph().inputs)
+        names.push_back(impl().base_graph().value(id).name);
     return names;
 }
 
 std::vector<std::string> Net::output_names() const {
     std::vector<std::string> names;
-    for (const auto& output : impl_->base_graph().outputs) names.push_back(output.second);
+    for (const auto& output : impl().base_graph().outputs) names.push_back(output.second);
     return names;
 }
 
 std::vector<std::string> Net::loss_names() const {
     std::vector<std::string> names;
-    for (const auto& output : impl_->base_graph().outputs)
-        if (impl_->base_graph().losses.count(output.first)) names.push_back(output.second);
+    for (const auto& output : impl().base_graph().outputs)
+        if (impl().base_graph().losses.count(output.first)) names.push_back(output.second);
     return names;
 }
 
 std::vector<std::string> Net::param_names() const {
-    return impl_->param_names();
+    return impl().param_names();
 }
 
 bool Net::is_trainable(const std::string& param) const {
-    const auto found = impl_->params().find(param);
-    return found != impl_->params().end() && found->second.value.trainable;
+    const auto found = impl().params().find(param);
+    return found != impl().params().end() && found->second.value.trainable;
 }
 
 std::map<std::string, double> Net::loss_weights() const {
     std::map<std::string, double> weights;
-    const Graph& graph = impl_->base_graph();
+    const Graph& graph = impl().base_graph();
     for (const auto& output : graph.outputs)
         if (const auto loss = graph.losses.find(output.first); loss != graph.losses.end())
             weights[output.second] = loss->second;
@@ -123,19 +139,19 @@ std::map<std::string, double> Net::loss_weights() const {
 
 std::vector<std::string> Net::gradient_names() {
     std::vector<std::string> names;
-    for (const auto& item : impl_->built().gradients) names.push_back(item.first);
+    for (const auto& item : impl().built().gradients) names.push_back(item.first);
     return names;
 }
 
 std::vector<std::string> Net::output_gradient_names() {
     std::vector<std::string> names;
-    for (const auto& item : impl_->built().output_gradients) names.push_back(item.first);
+    for (const auto& item : impl().built().output_gradients) names.push_back(item.first);
     return names;
 }
 
 std::vector<std::string> Net::changed_by_forward() {
     std::vector<std::string> names;
-    const Graph& graph = impl_->built().executor->plan().graph;
+    const Graph& graph = impl().built().executor->plan().graph;
     for (const Assignment& assignment : graph.assignments)
         if (graph.value(assignment.target).role == Role::parameter)
             names.push_back(graph.value(assignment.target).name);
@@ -143,94 +159,97 @@ std::vector<std::string> Net::changed_by_forward() {
 }
 
 bool Net::has_loss() const {
-    return !impl_->base_graph().losses.empty();
+    return !impl().base_graph().losses.empty();
 }
 
 std::int64_t Net::label_classes(const std::string& input) {
-    const auto& classes = impl_->built().classes;
+    const auto& classes = impl().built().classes;
     const auto found = classes.find(input);
     return found == classes.end() ? 0 : found->second;
 }
 
 Shape Net::input_shape(const std::string& name) const {
-    return impl_->input_spec(name).shape;
+    return impl().input_spec(name).shape;
 }
 DType Net::input_dtype(const std::string& name) const {
-    return impl_->input_spec(name).dtype;
+    return impl().input_spec(name).dtype;
 }
 
 Shape Net::param_shape(const std::string& name) const {
-    const auto found = impl_->params().find(name);
-    if (found == impl_->params().end())
+    const auto found = impl().params().find(name);
+    if (found == impl().params().end())
         fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
              did_you_mean(name, param_names()));
     return found->second.value.spec.shape;
 }
 
 Tensor Net::input(const std::string& name) {
-    return find_tensor(impl_->built().inputs, name, "input");
+    return find_tensor(impl().built().inputs, name, "input");
 }
 Tensor Net::output(const std::string& name) {
-    return find_tensor(impl_->built().outputs, name, "output");
+    return find_tensor(impl().built().outputs, name, "output");
 }
 Tensor Net::param(const std::string& name) {
-    return impl_->param(name);
+    return impl().param(name);
 }
 Tensor Net::gradient(const std::string& name) {
-    return find_tensor(impl_->built().gradients, name, "gradient of");
+    return find_tensor(impl().built().gradients, name, "gradient of");
 }
 Tensor Net::output_gradient(const std::string& name) {
-    return find_tensor(impl_->built().output_gradients, name, "output gradient of");
+    return find_tensor(impl().built().output_gradients, name, "output gradient of");
 }
 
 void Net::set_input(const std::string& name, const void* data, std::uint64_t bytes) {
-    Tensor tensor = input(name);
+    const Tensor tensor = input(name);
     require(bytes == tensor.bytes(), "input '", name, "' of shape ", tensor.shape().str(),
             " takes ", tensor.bytes(), " bytes, got ", bytes);
-    const auto& classes = impl_->built().classes;
+    if (bytes == 0) return;
+    require(data != nullptr, "the data for input '", name, "' of shape ", tensor.shape().str(),
+            " must not be null");
+    const auto& classes = impl().built().classes;
     if (const auto found = classes.find(name); found != classes.end())
         check_labels(name, tensor.dtype(), data, tensor.shape().numel(), found->second);
-    impl_->feed(name, data);
+    impl().feed(name, data);
 }
 
 void Net::initialize(std::string_view method) {
-    impl_->initialize(method);
+    impl().initialize(method);
 }
 void Net::params_changed() {
-    impl_->params_changed();
+    impl().params_changed();
 }
 void Net::prepare() {
-    impl_->built();
+    impl().built();
 }
 void Net::forward() {
-    impl_->forward();
+    impl().forward();
     context().impl().queue().flush();
 }
 void Net::backward() {
-    impl_->backward();
+    impl().backward();
     context().impl().queue().flush();
 }
 void Net::reshape(std::int64_t batch) {
     require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");
-    impl_->reshape(batch, {});
+    impl().reshape(batch, {});
 }
 void Net::reshape(const std::map<std::string, Shape>& input_shapes) {
-    impl_->reshape(0, input_shapes);
+    impl().reshape(0, input_shapes);
 }
 
 std::uint64_t Net::planned_peak_bytes() {
-    return impl_->built().executor->plan().peak_bytes + impl_->feed_bytes();
+    return impl().built().executor->plan().peak_bytes + impl().feed_bytes();
 }
 std::uint64_t Net::planned_setup_peak_bytes() {
-    return impl_->built().executor->plan().setup_peak_bytes;
+    return impl().built().executor->plan().setup_peak_bytes;
 }
 std::string Net::memory_report() {
-    return impl_->built().executor->plan().memory;
+    return impl().built().executor->plan().memory;
 }
 std::vector<std::string> Net::notes() {
-    const std::vector<std::string>& planned = impl_->built().executor->plan().notes;
-    std::vector<std::string> all = impl_->remarks;
-    const std::vector<std::string>& loaded = impl_->checkpoint_remarks;
+    const std::vector<std::string>& planned = impl().built().executor->plan().notes;
+    std::vector<std::string> all = impl().remarks;
+    const std::vector<std::string>& loaded = impl().checkpoint_remarks;
     all.insert(all.end(), loaded.begin(), loaded.end());
     all.insert(all.end(), planned.begin(), planned.end());
     return all;
@@ -238,7 +257,7 @@ std::vector<std::string> Net::notes() {
 
 std::vector<NodeReport> Net::nodes() {
     std::vector<NodeReport> reports;
-    for (const Step& step : impl_->built().executor->plan().steps) {
+    for (const Step& step : impl().built().executor->plan().steps) {
         NodeReport report;
         report.name = step.name;
         report.type = step.type;
@@ -252,17 +271,12 @@ std::vector<NodeReport> Net::nodes() {
         report.bound_ms = step.bound_seconds * 1e3;
         reports.push_back(std::move(report));
     }
-    count_params(impl_->base_graph(), reports);
+    count_params(impl().base_graph(), reports);
     return reports;
 }
 
 std::vector<NodeReport> Net::profile(bool whole_step) {
-    Executor& executor = *impl_->built().executor;
-    std::vector<Executor::Timing> timings;
-    executor.run_profiled(Part::forward, timings);
-    if (whole_step)
-        for (Part part : {Part::backward, Part::accumulate, Part::update})
-            executor.run_profiled(part, timings);
+    const std::vector<Executor::Timing> timings = impl().profile(whole_step);
     std::vector<NodeReport> reports = nodes();
     std::uint64_t first = ~std::uint64_t{0};
     for (const auto& timing : timings)
@@ -276,7 +290,7 @@ std::vector<NodeReport> Net::profile(bool whole_step) {
 }
 
 std::string Net::first_nan() {
-    return impl_->first_nan();
+    return impl().first_nan();
 }
 
 }  // namespace dlprim

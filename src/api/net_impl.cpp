@@ -6,10 +6,12 @@
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "runtime/context_impl.hpp"
+#include "train/initialize.hpp"
 #include "train/update.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace dlprim {
@@ -19,23 +21,56 @@ namespace {
 /// Bytes from which on a parameter is worth memory of its own, to be let go.
 constexpr std::uint64_t large_param = 64 << 10;
 
-/// Inputs that hold class numbers, followed through operators that change the shape alone.
+/// How many numbers from 0 on an integer type holds.
+std::int64_t count_of(DType dtype) {
+    switch (dtype) {
+        case DType::i8:
+            return std::int64_t{1} << 7;
+        case DType::u8:
+            return std::int64_t{1} << 8;
+        case DType::i16:
+            return std::int64_t{1} << 15;
+        case DType::u16:
+            return std::int64_t{1} << 16;
+        case DType::i32:
+            return std::int64_t{1} << 31;
+        case DType::u32:
+            return std::int64_t{1} << 32;
+        default:
+            return std::numeric_limits<std::int64_t>::max();
+    }
+}
+
+/// Whether the node keeps class numbers as they are: it changes the shape alone, or casts integers,
+/// which are in range there as they are here if they are below `classes`, which may become fewer.
+bool keeps_labels(const Graph& graph, const Node& node, std::int64_t& classes) {
+    if (node.op->is_view()) return true;
+    if (node.op->type() != "Cast" || !is_integer(graph.spec(node.inputs[0]).dtype) ||
+        !is_integer(graph.spec(node.outputs[0]).dtype))
+        return false;
+    classes = std::min(classes, count_of(graph.spec(node.outputs[0]).dtype));
+    return true;
+}
+
+/// Inputs that hold class numbers, followed through operators that keep these.
 std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
     std::map<std::string, std::int64_t> classes;
     for (const Node& node : graph.nodes) {
         std::vector<TensorSpec> specs;
         for (ValueId id : node.inputs) specs.push_back(graph.spec(id));
-        const auto [input, count] = node.op->label_input(node.attrs, specs);
+        auto [input, count] = node.op->label_input(node.attrs, specs);
         if (input < 0) continue;
         ValueId value = node.inputs.at(static_cast<std::size_t>(input));
         while (graph.value(value).producer >= 0) {
             const Node& producer =
                 graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
-            if (!producer.op->is_view()) break;
+            if (!keeps_labels(graph, producer, count)) break;
             value = producer.inputs[0];
         }
         const Value& label = graph.value(value);
-        if (label.role == Role::input) classes.emplace(label.name, count);
+        if (label.role != Role::input) continue;
+        std::int64_t& known = classes.emplace(label.name, count).first->second;
+        known = std::min(known, count);
     }
     return classes;
 }
@@ -79,6 +114,8 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
     : context_(context), description_(std::move(description)), options_(options) {
     require(options.batch >= 0, "a batch of ", options.batch,
             " cannot be: it is at least 1, or 0 for what the network declares");
+    require(options.max_plans >= 1, "max_plans is ", options.max_plans,
+            ": a net keeps at least the plan that it runs");
     for (const std::string& name : options.extra_outputs) {
         const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
         if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
@@ -206,12 +243,27 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
 
 NetImpl::Built& NetImpl::built() {
     if (current_ == nullptr) {
-        std::unique_ptr<Built>& slot = plans_[plan_key()];
-        if (!slot) slot = make_built();
-        current_ = slot.get();
+        const std::string key = plan_key();
+        auto found = plans_.find(key);
+        if (found == plans_.end()) {
+            drop_plans();
+            found = plans_.emplace(key, make_built()).first;
+        }
+        current_ = found->second.get();
+        current_->last_use = ++uses_;
     }
-    if (!source_) initialize("default");
+    if (fill_later_) {
+        fill_all();
+        fill_later_ = false;
+    }
     return *current_;
+}
+
+void NetImpl::drop_plans() {
+    while (plans_.size() >= static_cast<std::size_t>(options_.max_plans))
+        plans_.erase(std::min_element(
+            plans_.begin(), plans_.end(),
+            [](const auto& a, const auto& b) { return a.second->last_use < b.second->last_use; }));
 }
 
 void NetImpl::attach_solver(const SolverOptions& solver) {
@@ -277,14 +329,40 @@ Tensor NetImpl::param(const std::string& name) {
              did_you_mean(name, param_names()));
     }
     const Built& plan = built();
-    if (Tensor tensor = plan.executor->tensor(plan.params.at(name)); tensor.defined())
-        return tensor;
-    if (const auto found = held_.find(name); found != held_.end()) return found->second;
-    const TensorSpec& spec = params_.at(name).value.spec;
-    Tensor tensor(context_, spec.shape, spec.dtype);
-    fill(name, tensor);
-    source_->close();
-    return held_[name] = tensor;
+    Tensor tensor = plan.executor->tensor(plan.params.at(name));
+    if (!tensor.defined()) {
+        if (const auto found = held_.find(name); found != held_.end()) {
+            tensor = found->second;
+        } else {
+            const TensorSpec& spec = params_.at(name).value.spec;
+            tensor = Tensor(context_, spec.shape, spec.dtype);
+            if (source_)
+                fill(name, tensor);
+            else
+                tensor.fill(0);
+            done();
+            held_[name] = tensor;
+        }
+    }
+    given_out_.insert(name);
+    return tensor;
+}
+
+void NetImpl::require_params(std::string_view action) const {
+    if (source_) return;
+    std::string first;
+    std::size_t others = 0;
+    for (const std::string& name : param_names()) {
+        if (given_out_.count(name)) continue;
+        if (first.empty())
+            first = name;
+        else
+            ++others;
+    }
+    require(first.empty(), action, " needs values of all parameters, and '", first, "'",
+            others > 0 ? cat(" and ", others, others == 1 ? " other" : " others", " have") : " has",
+            " none: call initialize() or load_weights() before, or write each of them through "
+            "param()");
 }
 
 void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) {
@@ -317,21 +395,27 @@ bool NetImpl::lets_go() const {
 
 void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
     const std::shared_ptr<ParamSource> before = std::exchange(source_, std::move(source));
+    const bool filled_later = std::exchange(fill_later_, false);
     try {
-        Built& plan = built();
-        for (const auto& [name, param] : params_) {
-            Tensor tensor = plan.executor->tensor(plan.params.at(name));
-            if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
-            if (tensor.defined()) fill(name, tensor);
-        }
-        params_changed();
+        built();
+        fill_all();
         if (pack_now && lets_go()) pack();
         source_->close();
     } catch (...) {
         source_ = before;
+        fill_later_ = filled_later;
         params_changed();
         throw;
     }
+}
+
+void NetImpl::fill_all() {
+    for (const auto& [name, param] : params_) {
+        Tensor tensor = current_->executor->tensor(current_->params.at(name));
+        if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
+        if (tensor.defined()) fill(name, tensor);
+    }
+    params_changed();
 }
 
 void NetImpl::params_changed() {
@@ -346,11 +430,16 @@ void NetImpl::set_seed(std::uint64_t seed) {
 }
 
 void NetImpl::initialize(std::string_view method) {
-    fill_from(std::make_shared<InitialValues>(method, options_.seed, context_.impl().pool()),
-              false);
+    check_initialization(method);
+    auto values = std::make_shared<InitialValues>(method, options_.seed, context_.impl().pool());
+    if (current_ != nullptr) return fill_from(std::move(values), false);
+    // A solver that is attached before the first run would have all planned twice.
+    source_ = std::move(values);
+    fill_later_ = true;
 }
 
 void NetImpl::forward() {
+    require_params("forward()");
     Built& plan = built();
     if (options_.mode == Mode::training) plan.executor->set_integer("@step", step_count++);
     run(Part::forward);
@@ -383,6 +472,7 @@ void NetImpl::plan_anew() {
     std::unique_ptr<Built> made = make_built(slot.get());
     made->executor->take_over(*slot->executor);
     made->ran_forward = slot->ran_forward;
+    made->last_use = slot->last_use;
     made->feeds = std::move(slot->feeds);
     slot = std::move(made);
     current_ = slot.get();
@@ -401,7 +491,21 @@ std::string NetImpl::described(const std::string& node) const {
     }
 }
 
+std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
+    require_params("profile()");
+    for (;;) {
+        Built& plan = built();
+        plan.ran_forward = false;
+        try {
+            return plan.executor->profile(whole_step);
+        } catch (const EngineFailure&) {
+            plan_anew();
+        }
+    }
+}
+
 std::string NetImpl::first_nan() {
+    require_params("first_nan()");
     const Step* const step = first_nan_step(*built().executor);
     if (step == nullptr) return {};
     const std::string name = described(step->name);

@@ -14,7 +14,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,7 @@ class NetImpl : private ParamSupply {
         std::map<std::string, std::int64_t> classes;  ///< label inputs and their number of classes
         std::vector<std::pair<std::string, double>> losses;
         bool ran_forward = false;
+        std::uint64_t last_use = 0;  ///< which of the net's plans became current before which
         std::map<std::string, std::unique_ptr<InputFeed>> feeds;  ///< of inputs that were set
     };
 
@@ -48,8 +51,8 @@ class NetImpl : private ParamSupply {
     /// Throws Error(not_found) offering the nearest name.
     const TensorSpec& input_spec(const std::string& name) const;
 
-    /// The current plan, made now if it has not been; parameters are initialised if nothing else
-    /// has filled them.
+    /// The current plan, made now if it has not been, for which another may be dropped
+    /// (NetOptions::max_plans).
     Built& built();
     bool is_built() const { return current_ != nullptr; }
     /// Plans anew with a solver's update.
@@ -61,7 +64,11 @@ class NetImpl : private ParamSupply {
     /// Device memory that feeding the current plan's inputs takes, beyond the plan's.
     std::uint64_t feed_bytes();
 
+    /// Counts as setting the parameter.
     Tensor param(const std::string& name);
+    /// Throws Error(invalid_argument) where some parameter has never been set (Net::forward()):
+    /// what `action` needs.
+    void require_params(std::string_view action) const;
     /// A parameter's values on the host, without memory on the device for one that has none.
     void read_param(const std::string& name, std::vector<std::byte>& data);
     void params_changed();
@@ -81,6 +88,9 @@ class NetImpl : private ParamSupply {
     /// The step of the last forward's plan, run again on the same inputs, whose result is the first
     /// that is not finite: the name of an operator of the description; empty where all are finite.
     std::string first_nan();
+    /// Timings of one run of the current plan's forward, or of all its parts, by step. Changes
+    /// nothing that outlasts a run but that backward() needs another forward().
+    std::vector<Executor::Timing> profile(bool whole_step);
 
     /// What each operator's products are computed in: its own precision, or the net's.
     std::map<std::string, Precision> precisions() const;
@@ -101,12 +111,18 @@ class NetImpl : private ParamSupply {
     void plan_anew();
     void pack();
     std::string plan_key() const;
+    /// Leaves room for one more plan.
+    void drop_plans();
     /// Whether large parameters are let go when they have been packed.
     bool lets_go() const;
     Tensor fetch(const External& parameter) override;
-    void done() override { source_->close(); }
+    void done() override {
+        if (source_) source_->close();
+    }
     /// The source's values, in the parameter's memory.
     void fill(const std::string& name, Tensor tensor);
+    /// The same for all parameters that have memory.
+    void fill_all();
 
     Context context_;
     NetDescription description_;
@@ -117,7 +133,11 @@ class NetImpl : private ParamSupply {
     BlockStore store_;
     std::map<std::string, std::unique_ptr<Built>> plans_;
     Built* current_ = nullptr;
-    std::shared_ptr<ParamSource> source_;  ///< of the parameters' values; null until they have any
+    std::uint64_t uses_ = 0;  ///< times that another plan became current
+    /// Of the parameters' values; null until initialize() or load_weights().
+    std::shared_ptr<ParamSource> source_;
+    bool fill_later_ = false;  ///< the source's values go into parameters with the next plan
+    std::set<std::string> given_out_;  ///< parameters that param() was asked for
     /// Of the parameters that no block holds, those that steps read as they are, and those that
     /// someone has asked for and may have changed.
     std::map<std::string, Tensor> held_;

@@ -68,13 +68,13 @@ std::optional<Tensor> scale_of(NetImpl& net) {
 
 }  // namespace
 
-Solver::Solver(Net& net, const SolverOptions& options)
-    : net_(net), impl_(std::make_unique<Impl>()) {
+Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<Impl>()) {
     check(options);
     impl_->options = options;
     impl_->rate = options.learning_rate;
     net.impl().attach_solver(options);
-    if (std::optional<Tensor> scale = scale_of(net.impl()))
+    net_ = net.impl_;
+    if (std::optional<Tensor> scale = scale_of(*net_))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
 
@@ -97,7 +97,7 @@ std::uint64_t Solver::steps() const {
 }
 
 double Solver::loss_scale() {
-    const std::optional<Tensor> scale = scale_of(net_.impl());
+    const std::optional<Tensor> scale = scale_of(*net_);
     if (!scale) return 1;
     float value = 0;
     scale->copy_to_host(&value, sizeof(value));
@@ -109,7 +109,7 @@ void Solver::step() {
 }
 
 bool Solver::step_if(const std::function<bool()>& proceed) {
-    NetImpl& net = net_.impl();
+    NetImpl& net = *net_;
     Executor& executor = *net.built().executor;
     const auto t = static_cast<double>(impl_->updates + 1);
     executor.set_scalar("@lr", impl_->rate);
@@ -144,7 +144,7 @@ void Solver::call_off(int back) {
             "call_off() takes back one or two steps that were made, not ", back);
     impl_->guarded -= steps;
     const Impl::Before& before = impl_->before[impl_->guarded % impl_->before.size()];
-    NetImpl& net = net_.impl();
+    NetImpl& net = *net_;
     Executor& executor = *net.built().executor;
     executor.restore_states(impl_->slot());
     if (const ValueId guard = executor.plan().graph.find(loss_guard_name); guard != no_value)
@@ -158,7 +158,8 @@ void Solver::call_off(int back) {
 }
 
 void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {
-    NetImpl& net = net_.impl();
+    NetImpl& net = *net_;
+    net.require_params("save_checkpoint()");
     const Executor& executor = *net.built().executor;
     Hdf5Writer file(path);
     std::vector<std::byte> data;
@@ -194,7 +195,7 @@ void Solver::save_checkpoint(const std::string& path, const std::map<std::string
 }
 
 std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
-    NetImpl& net = net_.impl();
+    NetImpl& net = *net_;
     const Hdf5Reader file(path);
     const auto integer = [&](const char* name) {
         const auto value = file.attribute("", name);
@@ -233,7 +234,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
                  "', this solver wants ", tensor.shape().str());
         states.emplace_back(name, tensor);
     }
-    net_.load_weights(path);
+    Net(net_).load_weights(path);
     std::vector<std::byte> data;
     for (auto& [name, tensor] : states) {
         data.resize(tensor.bytes());

@@ -2,6 +2,7 @@
 // load_tensors, save_tensors.
 #include <dlprim/tensor_file.hpp>
 
+#include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
 
 namespace dlprim {
@@ -23,8 +24,14 @@ void save_tensors(const std::map<std::string, std::map<std::string, HostTensor>>
     std::vector<Hdf5Writer> writers;
     for (const auto& [path, tensors] : files) {
         Hdf5Writer& file = writers.emplace_back(path);
-        for (const auto& [name, tensor] : tensors)
+        for (const auto& [name, tensor] : tensors) {
+            const std::uint64_t wanted =
+                static_cast<std::uint64_t>(tensor.shape.numel()) * size_of(tensor.dtype);
+            require(tensor.data.size() == wanted, "tensor '", name, "' of shape ",
+                    tensor.shape.str(), " takes ", wanted, " bytes, its data has ",
+                    tensor.data.size());
             file.write(name, tensor.shape, tensor.dtype, tensor.data.data());
+        }
     }
     for (Hdf5Writer& file : writers) file.commit();
 }

@@ -200,7 +200,20 @@ class Trainer {
         }
         std::vector<std::byte> converted(count * size_of(want));
         convert(data, dtype, converted.data(), want, count);
+        if (dtype == DType::i32) check_kept(name, data, converted, want, count);
         net.set_input(name, converted.data(), converted.size());
+    }
+
+    /// A label that the network's type does not hold would become another.
+    static void check_kept(const std::string& name, const void* labels,
+                           const std::vector<std::byte>& converted, DType want, std::size_t count) {
+        std::vector<std::int32_t> given(count), kept(count);
+        std::memcpy(given.data(), labels, count * sizeof(std::int32_t));
+        convert(converted.data(), want, kept.data(), DType::i32, count);
+        const auto [a, b] = std::mismatch(given.begin(), given.end(), kept.begin());
+        if (a != given.end())
+            fail(ErrorKind::invalid_argument, "label ", *a, " does not fit into input '", name,
+                 "', which is ", name_of(want), "; int holds every label");
     }
 
     static std::int64_t count_right(const std::vector<float>& scores,

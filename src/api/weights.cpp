@@ -8,20 +8,21 @@ namespace dlprim {
 void Net::load_weights(const std::string& path, bool missing_ok) {
     std::shared_ptr<ParamSource> missing;
     if (missing_ok)
-        missing = std::make_shared<InitialValues>("default", impl_->options().seed,
+        missing = std::make_shared<InitialValues>("default", impl().options().seed,
                                                   context().impl().pool());
     auto file = std::make_shared<WeightsFile>(path, std::move(missing));
     // Everything is checked before anything is written: a bad file changes nothing.
-    for (const auto& [name, param] : impl_->params()) file->check(param.value);
-    impl_->fill_from(std::move(file), true);
+    for (const auto& [name, param] : impl().params()) file->check(param.value);
+    impl().fill_from(std::move(file), true);
 }
 
 void Net::save_weights(const std::string& path) {
+    impl().require_params("save_weights()");
     Hdf5Writer file(path);
     std::vector<std::byte> data;
-    for (const std::string& name : impl_->param_names()) {
-        impl_->read_param(name, data);
-        const TensorSpec& spec = impl_->params().at(name).value.spec;
+    for (const std::string& name : impl().param_names()) {
+        impl().read_param(name, data);
+        const TensorSpec& spec = impl().params().at(name).value.spec;
         file.write(name, spec.shape, spec.dtype, data.data());
     }
     file.commit();

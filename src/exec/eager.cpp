@@ -3,6 +3,7 @@
 // enqueues.
 #include "exec/eager.hpp"
 
+#include "base/lru_map.hpp"
 #include "base/text.hpp"
 #include "exec/eager_entry.hpp"
 #include "runtime/context_impl.hpp"
@@ -19,26 +20,27 @@ namespace {
 
 constexpr std::size_t most_kept = 4096;
 
-/// Calls of one context. Scratch is shared: the queue is in order.
-struct ContextCache {
+/// Calls of one context. Scratch is shared: the queue is in order, and calls of several threads are
+/// enqueued one after the other, each as a whole. Executors have inner() handles of the context,
+/// which owns this.
+struct ContextCache : ContextImpl::Attachment {
+    /// Held by whoever uses what follows, or an executor of it. Whoever holds it asks no Deferred
+    /// for its memory, which may ask for a conversion, and so for this.
+    std::mutex mutex;
     /// By problem. One whose plan keeps something derived from its parameters (packed weights)
     /// belongs to those parameters, so that layers of one shape do not undo each other's work: it
-    /// is found in `owned`, by problem and parameters, and leaves nothing here but that it is so.
-    std::unordered_map<std::string, std::shared_ptr<EagerEntry>> problems, owned;
-    std::unordered_map<std::string, std::shared_ptr<Executor>>
-        conversions;  ///< of results to plain
+    /// is found by problem and parameters, and leaves nothing by its problem but that it is so.
+    LruMap<std::shared_ptr<EagerEntry>> entries{most_kept};
+    LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< of results to plain
     BlockStore store;
     std::string key;  ///< made here, call by call
 };
 
 ContextCache& cache_of(const Context& context) {
-    // Entries hold their context: one that was used for eager calls lives as long as the process.
-    static std::mutex mutex;
-    static auto* caches = new std::unordered_map<ContextImpl*, std::unique_ptr<ContextCache>>;
-    const std::lock_guard lock(mutex);
-    auto& slot = (*caches)[&context.impl()];
-    if (!slot) slot = std::make_unique<ContextCache>();
-    return *slot;
+    const auto make = []() -> std::unique_ptr<ContextImpl::Attachment> {
+        return std::make_unique<ContextCache>();
+    };
+    return static_cast<ContextCache&>(context.impl().attachment(make));
 }
 
 /// Keys are bytes: what has no fixed size stands behind its size.
@@ -90,36 +92,40 @@ void add_params(std::string& key, const EagerCall& call, std::span<const EagerOp
     }
 }
 
-std::shared_ptr<EagerEntry> find_entry(const Context& context, const EagerCall& call,
+/// `cache.mutex` is held.
+std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& context,
+                                       const EagerCall& call,
                                        std::span<const EagerOperand> operands) {
-    ContextCache& cache = cache_of(context);
     std::string& key = cache.key;
     make_key(key, call, operands);
-    if (const auto found = cache.problems.find(key); found != cache.problems.end()) {
-        if (found->second) return found->second;
-        std::string own = key;
-        add_params(own, call, operands);
-        if (const auto owned = cache.owned.find(own); owned != cache.owned.end())
-            return owned->second;
+    const std::size_t problem = key.size();
+    if (const auto* found = cache.entries.find(key)) {
+        if (*found) return *found;
+        add_params(key, call, operands);
+        if (const auto* owned = cache.entries.find(key)) return *owned;
+        key.resize(problem);
     }
-    if (cache.problems.size() + cache.owned.size() >= most_kept) {
-        cache.problems.clear();
-        cache.owned.clear();
-    }
-    std::shared_ptr<EagerEntry> made = make_eager_entry(context, call, operands, cache.store);
-    if (made->executor->plan().setup.empty()) return cache.problems[key] = made;
-    cache.problems[key] = nullptr;
+    std::shared_ptr<EagerEntry> made =
+        make_eager_entry(context.impl().inner(), call, operands, cache.store);
+    if (made->executor->plan().setup.empty()) return cache.entries.insert(key, made);
+    cache.entries.insert(key, nullptr);
     add_params(key, call, operands);
-    return cache.owned[key] = made;
+    return cache.entries.insert(key, made);
 }
 
 void forget_entry(const Context& context, const EagerCall& call,
                   std::span<const EagerOperand> operands) {
     ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    const auto forget = [&] {
+        if (const auto* found = cache.entries.find(cache.key); found && *found)
+            (*found)->forgotten = true;  // another thread may be about to run it
+        cache.entries.erase(cache.key);
+    };
     make_key(cache.key, call, operands);
-    cache.problems.erase(cache.key);
+    forget();
     add_params(cache.key, call, operands);
-    cache.owned.erase(cache.key);
+    forget();
 }
 
 /// The plan of a value that comes in one layout and goes out plain.
@@ -134,23 +140,26 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     graph.outputs.emplace_back(id, "result");
     PlanOptions options;
     options.input_layouts[id] = from.layout();
-    return std::make_shared<Executor>(
-        from.context(), make_plan(from.context(), std::move(graph), options), store, true);
+    const Context context = from.context().impl().inner();
+    return std::make_shared<Executor>(context, make_plan(context, std::move(graph), options), store,
+                                      true);
 }
 
 /// How results of eager calls become plain.
 void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& contents,
                     const std::shared_ptr<Buffer>& plain) {
     ContextCache& cache = cache_of(from.context());
+    const std::lock_guard lock(cache.mutex);
     std::string& key = cache.key;
+    key.clear();
+    append_shape(key, from.shape(), from.dtype());
+    append_layout(key, &from.layout());
     for (;;) {
-        key.clear();
-        append_shape(key, from.shape(), from.dtype());
-        append_layout(key, &from.layout());
-        if (cache.conversions.size() >= most_kept) cache.conversions.clear();
-        std::shared_ptr<Executor>& executor = cache.conversions[key];
+        const auto* const found = cache.conversions.find(key);
+        const std::shared_ptr<Executor> executor =
+            found != nullptr ? *found
+                             : cache.conversions.insert(key, make_conversion(from, cache.store));
         try {
-            if (!executor) executor = make_conversion(from, cache.store);
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
             executor->run(Part::forward);
@@ -158,7 +167,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
             executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
-            executor.reset();  // planned anew without the engine that failed
+            cache.conversions.erase(key);  // planned anew without the engine that failed
         }
     }
 }
@@ -191,7 +200,8 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
     const auto add = [&](const Tensor& tensor, bool as_it_lies) {
         if (!tensor.contiguous())
             fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ",
-                 tensor.shape().str(), "; copy it into a tensor of its own first");
+                 tensor.shape().str(),
+                 "; Tensor::to_contiguous() copies it into a tensor of its own");
         if (const Deferred* deferred = tensor.deferred().get();
             deferred && as_it_lies && is_whole(tensor, *deferred))
             if (std::shared_ptr<Buffer> contents = deferred->contents()) {
@@ -229,32 +239,44 @@ Tensor make_result(const Context& context, const EagerEntry::Result& result) {
                                              dtype, convert_result));
 }
 
+/// Memory of a call's results, by index: `out` tensors where there are any, else new ones.
+std::vector<EagerOperand> results_of(const Context& context, const EagerCall& call,
+                                     const EagerEntry& entry, std::vector<Tensor>& results) {
+    std::vector<EagerOperand> places(results.size());
+    for (const auto& [is_result, index] : entry.bindings) {
+        if (!is_result) continue;
+        Tensor& result = results[index];
+        const bool given = index < call.how.out.size() && call.how.out[index].defined();
+        result = given ? call.how.out[index] : make_result(context, entry.results[index]);
+        Deferred* const deferred = result.deferred().get();
+        if (given && deferred && is_whole(result, *deferred)) deferred->overwrite();
+        places[index] = {!given && deferred ? deferred->contents() : result.buffer(),
+                         result.byte_offset(), nullptr};
+    }
+    return places;
+}
+
 std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
                              std::span<const EagerOperand> operands) {
-    const std::shared_ptr<EagerEntry> entry = find_entry(context, call, operands);
-    Executor& executor = *entry->executor;
+    ContextCache& cache = cache_of(context);
+    std::unique_lock lock(cache.mutex);
+    const std::shared_ptr<EagerEntry> entry = find_entry(cache, context, call, operands);
+    lock.unlock();
     check_gradients(call, entry->gradients);
     check_out(call, *entry);
-
     std::vector<Tensor> results(entry->results.size());
+    const std::vector<EagerOperand> places = results_of(context, call, *entry, results);
+
+    lock.lock();
+    if (entry->forgotten) {
+        lock.unlock();
+        return run_once(context, call, operands);
+    }
+    Executor& executor = *entry->executor;
     for (std::size_t i = 0; i < entry->bindings.size(); ++i) {
         const auto [is_result, index] = entry->bindings[i];
-        const int external = static_cast<int>(i);
-        if (!is_result) {
-            executor.bind(external, operands[index].buffer, operands[index].byte_offset);
-            continue;
-        }
-        Tensor& result = results[index];
-        if (index < call.how.out.size() && call.how.out[index].defined()) {
-            result = call.how.out[index];
-            Deferred* deferred = result.deferred().get();
-            if (deferred && is_whole(result, *deferred)) deferred->overwrite();
-            executor.bind(external, result);
-            continue;
-        }
-        result = make_result(context, entry->results[index]);
-        executor.bind(external, result.deferred() ? result.deferred()->contents() : result.buffer(),
-                      0);
+        const EagerOperand& operand = is_result ? places[index] : operands[index];
+        executor.bind(static_cast<int>(i), operand.buffer, operand.byte_offset);
     }
     if (entry->uses_scalars) {
         executor.set_integer("@seed", call.how.seed);
@@ -316,7 +338,10 @@ const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<co
     const EagerCall wanted{
         type, *known, inputs, params, output_gradients, call, !output_gradients.empty()};
     const Context& context = context_of(wanted);
-    return find_entry(context, wanted, operands_of(wanted))->executor->plan();
+    const std::vector<EagerOperand> operands = operands_of(wanted);
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    return find_entry(cache, context, wanted, operands)->executor->plan();
 }
 
 }  // namespace dlprim

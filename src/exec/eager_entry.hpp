@@ -38,6 +38,7 @@ struct EagerEntry {
     std::vector<Result> results;
     std::vector<TensorSpec> gradients;  ///< of outputs: what the call must bring
     bool uses_scalars = false;
+    bool forgotten = false;  ///< one of its engines has failed, and calls are planned without it
 };
 
 /// Whether some result goes to a tensor of the caller.

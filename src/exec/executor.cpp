@@ -336,23 +336,91 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     throw EngineFailure(named, part, part == Part::backward);
 }
 
+std::vector<Executor::Timing> Executor::profile(bool whole_step) {
+    const std::vector<Saved> saved = save_lasting(whole_step);
+    std::vector<Timing> timings(plan_->steps.size());
+    try {
+        run_profiled(Part::forward, timings);
+        if (whole_step)
+            for (const Part part : {Part::backward, Part::accumulate, Part::update})
+                run_profiled(part, timings);
+    } catch (...) {
+        write_back(saved);
+        throw;
+    }
+    write_back(saved);
+    return timings;
+}
+
+std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
+    std::vector<Saved> saved;
+    const auto save = [&](const BufferRef& place, std::uint64_t bytes) {
+        if (bytes == 0) return;
+        std::vector<std::byte> held(bytes);
+        context_.impl().queue().read(place, held.data(), bytes, true);
+        saved.push_back({place, std::move(held)});
+    };
+    // A forward without assignments, which is inference's, writes to no block but its own.
+    if (whole_step || !plan_->graph.assignments.empty())
+        for (std::size_t i = 0; i < blocks_.size(); ++i)
+            if (plan_->blocks[i].name != "constants")
+                save({blocks_[i].get(), 0}, plan_->blocks[i].bytes);
+    for (std::size_t i = 0; i < bound_.size(); ++i) {
+        const External& external = plan_->externals[i];
+        if (external.kind != External::Kind::gradient) continue;
+        const TensorSpec& spec = plan_->graph.spec(external.value);
+        save({bound_[i].buffer.get(), bound_[i].byte_offset},
+             storage_bytes(spec.shape, spec.dtype, external.layout));
+    }
+    return saved;
+}
+
+void Executor::write_back(const std::vector<Saved>& saved) {
+    for (const auto& [place, bytes] : saved)
+        context_.impl().queue().write(place, bytes.data(), bytes.size(), true);
+    scalars_dirty_ = true;  // those that were set since are in their host copy alone again
+}
+
+void Executor::enqueue_labelled(Part part) {
+    for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
+        if (plan_->steps[i].part != part) continue;
+        context_.impl().queue().set_label(static_cast<int>(i));
+        running_ = &plan_->steps[i];
+        enqueue(plan_->steps[i], step_bound_[i]);
+    }
+    running_ = nullptr;
+}
+
 void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
-    Queue& queue = context_.impl().queue();
-    prepare_run();
-    const auto enqueue_all = [&] {
-        for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
-            if (plan_->steps[i].part != part) continue;
-            queue.set_label(static_cast<int>(i));
-            enqueue(plan_->steps[i], step_bound_[i]);
+    struct Profiling {
+        Queue& queue;
+        ~Profiling() {
+            queue.set_label(-1);
+            try {
+                queue.take_profile();  // nothing is left of one that failed
+                queue.set_profiling(false);
+            } catch (const Error&) {
+                // Something has failed before, which is what the caller hears of.
+            }
         }
     };
-    // What batches launch in chains has not been launched step by step, and drivers may compile at
-    // a first launch. Chains are inference's, which may run twice.
-    if (!chains_.empty()) enqueue_all();
-    queue.finish();
-    queue.set_profiling(true);
-    enqueue_all();
-    timings.resize(plan_->steps.size());
+    Queue& queue = context_.impl().queue();
+    const Profiling ends{queue};
+    running_ = nullptr;
+    try {
+        prepare_run();
+        running_ = nullptr;
+        // What batches launch in chains has not been launched step by step, and drivers may compile
+        // at a first launch. Chains are inference's, which may run twice.
+        if (!chains_.empty()) enqueue_labelled(part);
+        queue.finish();
+        queue.set_profiling(true);
+        enqueue_labelled(part);
+    } catch (const Error& error) {
+        if (running_ != nullptr && running_->engine != nullptr)
+            launch_failed(*running_, part, error);
+        throw;
+    }
     for (const ProfileRecord& record : queue.take_profile()) {
         if (record.label < 0) continue;
         Timing& timing = timings.at(static_cast<std::size_t>(record.label));
@@ -360,8 +428,6 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
         timing.end_ns = std::max(timing.end_ns, record.end_ns);
         timing.busy_ns += record.end_ns - record.start_ns;
     }
-    queue.set_profiling(false);
-    queue.set_label(-1);
 }
 
 void Executor::run_stepwise(Part part, const std::function<bool(const Step&)>& visit) {

@@ -96,8 +96,11 @@ class Executor {
         std::uint64_t start_ns = 0, end_ns = 0;
         std::uint64_t busy_ns = 0;  ///< sum over its launches
     };
-    /// run() with every launch timed; `timings` is by index into plan().steps.
-    void run_profiled(Part part, std::vector<Timing>& timings);
+    /// Runs forward, or with `whole_step` every part, with each launch timed; by index into
+    /// plan().steps. Waits. What outlasts a run (blocks and bound gradients) is copied to
+    /// the host before and written back after, whatever happens in between; scratch is not, so that
+    /// backward must not go on from what a forward before has left. Throws EngineFailure.
+    std::vector<Timing> profile(bool whole_step);
     /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops
     /// when it returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
@@ -119,6 +122,15 @@ class Executor {
     void run_setup();
     void fetch(int external);
     void run_steps(Part part);
+    /// Memory that outlasts a run and what it held.
+    struct Saved {
+        BufferRef place;
+        std::vector<std::byte> bytes;
+    };
+    std::vector<Saved> save_lasting(bool whole_step) const;
+    void write_back(const std::vector<Saved>& saved);
+    void run_profiled(Part part, std::vector<Timing>& timings);
+    void enqueue_labelled(Part part);
     [[noreturn]] void launch_failed(const Step& step, Part part, const Error& error);
     void find_states();
     std::byte* slot(const std::string& name);

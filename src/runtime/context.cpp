@@ -141,10 +141,10 @@ std::string_view name_of(DeviceKind kind) {
 Context::Context(std::string_view device) {
     const Choice choice(device);
     if (choice.text.empty()) {
-        impl_ = open_default();
+        impl_ = ContextImpl::for_users(open_default());
     } else {
         const OpenCLDevice* found = chosen(choice.text, choice.origin);
-        impl_ = found == nullptr ? make_host_context() : opened(*found);
+        impl_ = ContextImpl::for_users(found == nullptr ? make_host_context() : opened(*found));
     }
 }
 
@@ -192,6 +192,19 @@ Counters Context::counters() const {
     copy.flushes = counted(live.flushes);
     copy.allocated_bytes = counted(live.allocated_bytes);
     return copy;
+}
+
+ContextImpl::Attachment& ContextImpl::attachment(std::unique_ptr<Attachment> (*make)()) {
+    const std::lock_guard lock(attachment_mutex_);
+    if (!attachment_) attachment_ = make();
+    return *attachment_;
+}
+
+std::shared_ptr<ContextImpl> ContextImpl::for_users(std::shared_ptr<ContextImpl> impl) {
+    // What the attachment holds refers to the context that holds it: the last user's handle parts
+    // the two. Nobody is left then who could ask for it again.
+    ContextImpl* const opened = impl.get();
+    return {opened, [owner = std::move(impl)](ContextImpl*) { owner->attachment_.reset(); }};
 }
 
 void Context::finish() const {

@@ -34,6 +34,22 @@ class ContextImpl {
     };
     Failures& failures() noexcept { return failures_; }
 
+    /// What a room below keeps for this device: the plans of eager calls.
+    class Attachment {
+      public:
+        virtual ~Attachment() = default;
+    };
+    /// The context's attachment, made by `make` at the first call; from any thread. It goes with
+    /// the last Context that a user holds, directly or in a tensor or net, and may itself hold
+    /// memory of this context and inner() handles, which do not count as users.
+    Attachment& attachment(std::unique_ptr<Attachment> (*make)());
+    /// A handle that does not keep the attachment: for what lies in it.
+    Context inner() { return Context(self()); }
+    /// What a user's Context holds: `impl`, whose attachment goes with its last copy.
+    static std::shared_ptr<ContextImpl> for_users(std::shared_ptr<ContextImpl> impl);
+    /// The owner of this object.
+    virtual std::shared_ptr<ContextImpl> self() = 0;
+
     /// New device memory, aligned to traits().base_align_bytes; a request of 0 bytes gets a minimal
     /// buffer. Throws Error(out_of_memory) with bytes asked for, the largest single allocation and
     /// the device's memory.
@@ -76,6 +92,8 @@ class ContextImpl {
 
   private:
     Failures failures_;
+    std::mutex attachment_mutex_;
+    std::unique_ptr<Attachment> attachment_;
 };
 
 }  // namespace dlprim

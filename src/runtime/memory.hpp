@@ -15,6 +15,7 @@ class PooledContext : public ContextImpl, public std::enable_shared_from_this<Po
     std::shared_ptr<Buffer> allocate_cached(std::uint64_t bytes) override;
     void trim() override;
     HostPool& pool() override;
+    std::shared_ptr<ContextImpl> self() override { return shared_from_this(); }
 
   protected:
     /// A buffer of `bytes` > 0, or nothing where memory does not suffice.

@@ -7,6 +7,8 @@
 
 #include <dlprim/context.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <utility>
 
 namespace dlprim {
@@ -47,8 +49,8 @@ class OpenCLQueue : public Queue {
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is first asked for
     cl_command_queue current_ = nullptr;
-    cl_command_queue transfers_ = nullptr;  ///< made when it is first asked for
-    std::uint64_t handed_over_ = 0;
+    cl_command_queue transfers_ = nullptr;       ///< made when it is first asked for
+    std::atomic<std::uint64_t> handed_over_{0};  ///< by threads that make eager calls, too
     std::vector<std::pair<int, cl_event>> pending_;
     std::vector<ProfileRecord> records_;
 };

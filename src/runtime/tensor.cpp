@@ -41,6 +41,12 @@ void each_element(const Shape& shape, const std::vector<std::int64_t>& strides, 
     }
 }
 
+void check_pointer(const void* data, const Shape& shape) {
+    if (data == nullptr)
+        fail(ErrorKind::invalid_argument, "the host memory to copy a tensor of shape ", shape.str(),
+             " from or to must not be null");
+}
+
 }  // namespace
 
 Tensor::Tensor(const Context& context, const Shape& shape, DType dtype)
@@ -76,11 +82,17 @@ Tensor::Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t by
 }
 
 Tensor::Tensor(std::shared_ptr<Deferred> deferred)
-    : context_(deferred->context()),
+    : context_((require(deferred != nullptr, "deferred contents must not be null"),
+                deferred->context())),
       deferred_(std::move(deferred)),
       shape_(deferred_->shape()),
       strides_(shape_.strides()),
       dtype_(deferred_->dtype()) {}
+
+const Context& Tensor::context() const {
+    require(defined(), "an undefined tensor has no context");
+    return *context_;
+}
 
 const std::shared_ptr<Buffer>& Tensor::plain() const {
     return deferred_->plain();
@@ -104,6 +116,8 @@ Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uin
 Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype) {
     require(context.impl().is_host(),
             "host memory can only be wrapped for the host, not for device ", context.info().str());
+    require(data != nullptr || shape.empty(), "host memory to wrap as a tensor of shape ",
+            shape.str(), " must not be null");
     return Tensor(context, context.impl().wrap(data, byte_size(shape, dtype)), 0, shape, dtype);
 }
 
@@ -162,11 +176,22 @@ Tensor Tensor::transpose(int dim0, int dim1) const {
     return view;
 }
 
+Tensor Tensor::to_contiguous() const {
+    require(defined(), "an undefined tensor holds no elements");
+    if (contiguous()) return *this;
+    std::vector<std::byte> elements(bytes());
+    copy_to_host(elements.data(), elements.size());
+    Tensor copy(*context_, shape_, dtype_);
+    copy.copy_from_host(elements.data(), elements.size());
+    return copy;
+}
+
 void Tensor::copy_from_host(const void* data, std::uint64_t size) {
     require(defined(), "an undefined tensor holds no elements");
     require(size == bytes(), "a tensor of shape ", shape_.str(), " takes ", bytes(), " bytes, not ",
             size);
     if (size == 0) return;
+    check_pointer(data, shape_);
     Queue& queue = context_->impl().queue();
     const BufferRef place{overwritten().get(), byte_offset_};
     if (contiguous()) {
@@ -189,6 +214,7 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
     require(size == bytes(), "a tensor of shape ", shape_.str(), " holds ", bytes(), " bytes, not ",
             size);
     if (size == 0) return;
+    check_pointer(data, shape_);
     Queue& queue = context_->impl().queue();
     const BufferRef place{buffer().get(), byte_offset_};
     if (contiguous()) {

@@ -15,8 +15,7 @@ namespace {
 
 Init chosen_init(const Value& parameter, std::string_view method) {
     Init init = parameter.init;
-    require(method == "default" || method == "he" || method == "xavier",
-            "there is no initialisation '", method, "'; there are default, he and xavier");
+    check_initialization(method);
     if (method == "default" || init.fan_in <= 0 || init.kind == Init::Kind::constant) return init;
     if (method == "he") {
         init.kind = Init::Kind::normal;
@@ -31,6 +30,11 @@ Init chosen_init(const Value& parameter, std::string_view method) {
 }
 
 }  // namespace
+
+void check_initialization(std::string_view method) {
+    require(method == "default" || method == "he" || method == "xavier",
+            "there is no initialisation '", method, "'; there are default, he and xavier");
+}
 
 std::vector<float> initial_values(const Value& parameter, std::string_view method,
                                   std::uint64_t seed, HostPool& pool) {

@@ -11,6 +11,9 @@
 
 namespace dlprim {
 
+/// Throws Error(invalid_argument) on a method that initial_values() does not know.
+void check_initialization(std::string_view method);
+
 /// `method`: "default" (each operator's own), "he" (normal, std sqrt(2 / fan_in); He et al., 2015)
 /// or "xavier" (uniform, bound sqrt(6 / (fan_in + fan_out)); Glorot and Bengio, 2010); the latter
 /// two for parameters with fans, the default for the others. Throws Error(invalid_argument) on

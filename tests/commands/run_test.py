@@ -238,6 +238,15 @@ class Gradients(CommandTest):
         for dtype in (np.int64, np.uint8):
             self.check(self.run_net("cpu", "loss", label_dtype=("int", dtype))[1], 1)
 
+    def test_a_label_that_the_type_does_not_hold_is_refused(self):
+        # As int32 it would be the label 1.
+        net = network({"x": [2, 3], "label": ([2], "int")}, ["loss"], operator("SoftmaxWithLoss", "l", "x label", "loss"))
+        labels = np.array([2, 2**32 + 1])
+        for device in DEVICES:
+            self.refuse(["'label'", "4294967297", "position 1", "int32"], "run", self.write("net.json", net), "-d", device,
+                        "--inputs", self.write_tensors("in.h5", x=normal(2, 3), label=labels),
+                        "--outputs", self.folder / "out.h5")
+
     def test_a_frozen_operator_has_none(self):
         _, gradients = self.run_net("cpu", "loss", frozen=True)
         self.assertEqual(list(gradients), ["x"])

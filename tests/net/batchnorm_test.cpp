@@ -77,7 +77,7 @@ std::vector<double> normalized(Net& net, const std::vector<float>& data, const S
 
 TEST_CASE("running statistics follow the batches, and evaluation uses them", "[batchnorm]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, network, training());
+        Net net = make_net(device, network, training());
         CHECK(net.changed_by_forward() == std::vector<std::string>{"bn.0", "bn.1"});
         SolverOptions sgd;
         sgd.kind = SolverOptions::Kind::sgd;
@@ -102,7 +102,7 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
 
         for (const Mode mode : {Mode::inference, Mode::evaluation}) {
             INFO("mode " << static_cast<int>(mode));
-            Net other = Net::from_json(device, network, with_mode(mode));
+            Net other = make_net(device, network, with_mode(mode));
             copy_params(net, other);
             const auto before = all_bits(other);
             feed(other, 77);
@@ -118,7 +118,7 @@ TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[b
     std::string json = network;
     json.insert(json.find("\"momentum\""), "\"use_global_stats\": true, ");
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, json, training());
+        Net net = make_net(device, json, training());
         Solver solver(net, {});
         const Statistics given{{1, 2, 3}, {4, 5, 6}};
         net.param("bn.0").copy_from({1, 2, 3});
@@ -157,7 +157,7 @@ TEST_CASE("a BatchNorm leaves nothing along its input to the scale before it", "
     for (std::size_t i = 0; i < count; ++i)
         squares[i / plane % maps] += static_cast<double>(slope[i]) * static_cast<double>(slope[i]);
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, two_norms, training());
+        Net net = make_net(device, two_norms, training());
         set_floats(net, "data", random_floats(count, 3));
         set_floats(net, "slope", slope);
         net.forward();

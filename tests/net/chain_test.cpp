@@ -44,7 +44,7 @@ void feed(Net& net, unsigned number) {
 
 TEST_CASE("steps that run as one launch compute what they compute alone", "[chain]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
         for (unsigned number = 0; number < 3; ++number) {
             feed(net, number);
             // Profiling launches step by step.
@@ -58,7 +58,7 @@ TEST_CASE("steps that run as one launch compute what they compute alone", "[chai
         feed(net, 7);
         net.forward();
         const Bytes before = bits(net.output("scores"));
-        Net other = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        Net other = make_net(device, many_small_layers, with_mode(Mode::inference));
         copy_params(net, other);
         feed(other, 7);
         other.forward();
@@ -73,7 +73,7 @@ TEST_CASE("a chain takes fewer launches than there are layers", "[chain]") {
     ON_EVERY_DEVICE(device) {
         const Traits& traits = device.traits();
         if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
-        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
         feed(net, 1);
         net.forward();
         device.finish();
@@ -94,7 +94,7 @@ TEST_CASE("a chain's kernels are not compiled alone until they run alone", "[cha
         const auto programs = [&] {
             return device.counters().compiles + device.counters().cache_hits;
         };
-        Net net = Net::from_json(device, many_small_layers, with_mode(Mode::inference));
+        Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
         net.prepare();
         feed(net, 1);
         net.forward();

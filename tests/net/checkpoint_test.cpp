@@ -84,7 +84,7 @@ Net with_precision(const Context& device, Precision precision,
     NetOptions options = training();
     options.precision = precision;
     options.precisions = std::move(operators);
-    return Net::from_json(device, small_network, options);
+    return make_net(device, small_network, options);
 }
 
 /// The text of a checkpoint's dataset of bytes; empty where there is none.
@@ -129,13 +129,13 @@ TEST_CASE("a resumed solver has the bits of one that went on", "[checkpoint]") {
             const Folder folder;
             const std::string path = folder.file("c.h5");
             // 5 batches: an update is half accumulated. Dropout's state and the rate are kept, too.
-            Net net = Net::from_json(device, small_network, training(7));
+            Net net = make_net(device, small_network, training(7));
             Solver solver(net, options_of(kind));
             run(net, solver, 0, 5);
             solver.save_checkpoint(path, {{"epoch", 3}, {"best", 0.125}});
             run(net, solver, 5, 9);
 
-            Net resumed = Net::from_json(device, small_network, training(8));
+            Net resumed = make_net(device, small_network, training(8));
             Solver resumed_solver(resumed, options_of(kind));
             run(resumed, resumed_solver, 0, 1);  // what it did before does not matter
             CHECK(resumed_solver.load_checkpoint(path) ==
@@ -148,7 +148,7 @@ TEST_CASE("a resumed solver has the bits of one that went on", "[checkpoint]") {
             CHECK((bits(resumed.output("loss")) == bits(net.output("loss"))));
 
             // It also serves as weights.
-            Net tester = Net::from_json(device, small_network);
+            Net tester = make_net(device, small_network);
             tester.load_weights(path);
             CHECK((bits(tester.param("conv.0")) != bits(net.param("conv.0"))));
         }
@@ -160,14 +160,14 @@ TEST_CASE("a checkpoint that does not fit changes nothing", "[checkpoint]") {
     wider.replace(wider.find("\"outputs\": 20"), 13, "\"outputs\": 30");
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver adam(net, {});
         run(net, adam, 0, 3);
         net.save_weights(folder.file("weights.h5"));
-        Net wide = Net::from_json(device, wider, training());
+        Net wide = make_net(device, wider, training());
         Solver wide_solver(wide, {});
         wide_solver.save_checkpoint(folder.file("wide.h5"));
-        Net plain = Net::from_json(device, small_network, training());
+        Net plain = make_net(device, small_network, training());
         SolverOptions sgd;
         sgd.kind = SolverOptions::Kind::sgd;
         Solver plain_solver(plain, sgd);
@@ -307,11 +307,11 @@ TEST_CASE("a run that other engines go on with says so", "[checkpoint]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         const std::string path = folder.file("c.h5");
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         solver.save_checkpoint(path);
         const auto told = [&](const NetOptions& options) {
-            Net other = Net::from_json(device, small_network, options);
+            Net other = make_net(device, small_network, options);
             Solver resumed(other, {});
             resumed.load_checkpoint(path);
             std::vector<std::string> notes = other.notes();
@@ -338,12 +338,12 @@ TEST_CASE("checkpoints of versions that recorded less load", "[checkpoint]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         const std::string path = folder.file("c.h5"), old = folder.file("old.h5");
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         run(net, solver, 0, 2);
         solver.save_checkpoint(path);
         copy_without_record(path, old);
-        Net other = Net::from_json(device, small_network, training());
+        Net other = make_net(device, small_network, training());
         Solver resumed(other, {});
         resumed.load_checkpoint(old);
         CHECK(resumed.steps() == 2);
@@ -361,7 +361,7 @@ TEST_CASE("a record that is none is refused", "[checkpoint]") {
     const Context device("cpu");
     const Folder folder;
     const std::string path = folder.file("c.h5"), bad = folder.file("bad.h5");
-    Net net = Net::from_json(device, small_network, training());
+    Net net = make_net(device, small_network, training());
     Solver solver(net, {});
     solver.save_checkpoint(path);
     const auto refused = [&](const std::string& precision, const std::string& dataset,

@@ -60,7 +60,7 @@ Net narrow_network(const Context& device, Precision precision, bool heavy) {
     const std::string loss = "\"loss\"]";
     if (heavy)
         text.replace(text.find(loss), loss.size(), R"({"name": "loss", "loss_weight": 1000}])");
-    return Net::from_json(device, text, options);
+    return make_net(device, text, options);
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ TEST_CASE("a batch of inference is launches alone", "[counters]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::inference, Mode::evaluation, Mode::training}) {
             INFO("mode " << static_cast<int>(mode));
-            Net net = Net::from_json(device, small_network, with_mode(mode));
+            Net net = make_net(device, small_network, with_mode(mode));
             feed_small_network(net, 0);
             net.forward();
             check_step(cost(device, [&] { net.forward(); }));
@@ -83,7 +83,7 @@ TEST_CASE("a batch of inference is launches alone", "[counters]") {
 TEST_CASE("a training step is launches alone", "[counters]") {
     ON_EVERY_DEVICE(device) {
         for (const int accumulate : {1, 2}) {
-            Net net = Net::from_json(device, small_network, training());
+            Net net = make_net(device, small_network, training());
             SolverOptions options;
             options.clip_norm = 1;
             options.accumulate = accumulate;
@@ -156,7 +156,7 @@ TEST_CASE("a training step in 16 bits is launches alone, its loss scale included
 
 TEST_CASE("going back to a shape plans nothing anew", "[counters]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         const auto step_at = [&](std::int64_t batch) {
             net.reshape(batch);

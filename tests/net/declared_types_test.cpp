@@ -59,8 +59,8 @@ void check_beside_float(const Context& device, DType dtype, Mode mode) {
     NetOptions options;
     options.mode = mode;
     options.input_gradients = true;
-    Net narrow = Net::from_json(device, network(std::string(name_of(dtype))), options);
-    Net wide = Net::from_json(device, network("float"), options);
+    Net narrow = make_net(device, network(std::string(name_of(dtype))), options);
+    Net wide = make_net(device, network("float"), options);
 
     // The same numbers in both: such as 16 bits hold.
     const std::vector<float> random = random_floats(6 * 4 * 9 * 8, 3);
@@ -120,7 +120,7 @@ TEST_CASE("networks of declared half and bfloat16", "[declared_types]") {
 TEST_CASE("double where an operator computes in float", "[declared_types]") {
     ON_EVERY_DEVICE(device) {
         try {
-            Net::from_json(device, network("double")).prepare();
+            make_net(device, network("double")).prepare();
             FAIL_CHECK("nothing was thrown");
         } catch (const Error& error) {
             const std::string what = error.what();

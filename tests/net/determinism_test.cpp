@@ -53,7 +53,7 @@ TEST_CASE("processes with cold and warm caches train the same bits", "[determini
 TEST_CASE("two nets of one process train the same bits, another seed others", "[determinism]") {
     ON_EVERY_DEVICE(device) {
         const auto trained = [&](std::uint64_t seed) {
-            Net net = Net::from_json(device, small_network, training(seed));
+            Net net = make_net(device, small_network, training(seed));
             Solver solver(net, {});
             for (unsigned step = 0; step < 5; ++step) {
                 feed_small_network(net, step);

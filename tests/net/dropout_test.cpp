@@ -48,8 +48,8 @@ TEST_CASE("a mask is that of its seed and step on every device", "[dropout]") {
     std::vector<std::vector<float>> first;
     for (const Context& device : test_devices()) {
         INFO("on " << device.info().name);
-        Net net = Net::from_json(device, network("drop"), options_of(5));
-        Net twin = Net::from_json(device, network("drop"), options_of(5));
+        Net net = make_net(device, network("drop"), options_of(5));
+        Net twin = make_net(device, network("drop"), options_of(5));
         std::vector<std::vector<float>> masks;
         for (int step = 0; step < 3; ++step) {
             masks.push_back(mask(net));
@@ -73,17 +73,17 @@ TEST_CASE("a mask is that of its seed and step on every device", "[dropout]") {
 
 TEST_CASE("seeds and names make masks of their own", "[dropout]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, network("drop"), options_of(5));
-        Net other_name = Net::from_json(device, network("other"), options_of(5));
-        Net other_seed = Net::from_json(device, network("drop"), options_of(6));
+        Net net = make_net(device, network("drop"), options_of(5));
+        Net other_name = make_net(device, network("other"), options_of(5));
+        Net other_seed = make_net(device, network("drop"), options_of(6));
         const auto made = mask(net);
         CHECK((mask(other_name) != made));
         CHECK((mask(other_seed) != made));
         // Every bit of a seed counts.
         constexpr std::uint64_t large = std::uint64_t{1} << 60;
-        Net one = Net::from_json(device, network("drop"), options_of(large));
-        Net two = Net::from_json(device, network("drop"), options_of(large + 1));
-        Net largest = Net::from_json(device, network("drop"), options_of(~std::uint64_t{0}));
+        Net one = make_net(device, network("drop"), options_of(large));
+        Net two = make_net(device, network("drop"), options_of(large + 1));
+        Net largest = make_net(device, network("drop"), options_of(~std::uint64_t{0}));
         const auto of_one = mask(one);
         CHECK((mask(two) != of_one));
         CHECK(share_of_zeros(mask(largest)) == Approx(0.3).margin(0.02));
@@ -92,7 +92,7 @@ TEST_CASE("seeds and names make masks of their own", "[dropout]") {
 
 TEST_CASE("backward drops what forward dropped", "[dropout]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, network("drop"), options_of(9));
+        Net net = make_net(device, network("drop"), options_of(9));
         for (int step = 0; step < 2; ++step) {
             const auto y = mask(net);
             net.backward();
@@ -107,7 +107,7 @@ TEST_CASE("backward drops what forward dropped", "[dropout]") {
 TEST_CASE("outside training dropout changes nothing", "[dropout]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::inference, Mode::evaluation}) {
-            Net net = Net::from_json(device, network("drop"), with_mode(mode));
+            Net net = make_net(device, network("drop"), with_mode(mode));
             const auto data = random_floats(count, 3);
             set_floats(net, "data", data);
             net.forward();

@@ -36,7 +36,7 @@ struct Chain {
           weight_b(device, Shape{24, 20, 1, 1}, random_floats(24 * 20, 3)) {
         NetOptions options;
         options.fuse = false;
-        Net net = Net::from_json(device, chain_net, options);
+        Net net = make_net(device, chain_net, options);
         net.prepare();
         net.input("x").copy_from(x.to_floats());
         net.param("a.0").copy_from(weight_a.to_floats());
@@ -208,7 +208,7 @@ TEST_CASE("a network takes a result as input", "[eager_layout]") {
                          "options": {"channels_out": 24, "kernel": 1, "bias": false}},
                         {"name": "p", "type": "Pooling2D", "inputs": ["w"], "outputs": ["pooled"],
                          "options": {"mode": "max", "kernel": 2, "stride": 2}}]})";
-        Net net = Net::from_json(device, net_json);
+        Net net = make_net(device, net_json);
         net.prepare();
         net.param("b.0").copy_from(chain.weight_b.to_floats());
         net.params_changed();

@@ -16,7 +16,7 @@ constexpr auto invalid = ErrorKind::invalid_argument;
 
 TEST_CASE("a net refuses names that it does not have", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         const auto missing = ErrorKind::not_found;
         check_error(missing, {"input", "'dat'", "'data'"}, [&] { net.input("dat"); });
         check_error(missing, {"output", "'score'", "'scores'"}, [&] { net.output("score"); });
@@ -39,7 +39,7 @@ TEST_CASE("a net refuses names that it does not have", "[errors]") {
 
 TEST_CASE("inputs are checked for size and labels for range", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network);
+        Net net = make_net(device, small_network);
         feed_small_network(net, 0);
         net.forward();
         const auto before = bits(net.output("loss"));
@@ -57,7 +57,7 @@ TEST_CASE("inputs are checked for size and labels for range", "[errors]") {
 
 TEST_CASE("what a mode does not offer is refused", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network);
+        Net net = make_net(device, small_network);
         check_error(invalid, {"backward", "evaluation or training"}, [&] { net.backward(); });
         check_error(invalid, {"solver", "training"}, [&] { const Solver solver(net, {}); });
         feed_small_network(net, 0);
@@ -67,15 +67,14 @@ TEST_CASE("what a mode does not offer is refused", "[errors]") {
         CHECK(net.output("scores").to_floats().size() == 20);
         NetOptions negative;
         negative.batch = -2;
-        check_error(invalid, {"batch", "-2"},
-                    [&] { Net::from_json(device, small_network, negative); });
+        check_error(invalid, {"batch", "-2"}, [&] { make_net(device, small_network, negative); });
     }
 }
 
 TEST_CASE("a net is usable in any order of calls", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        // Nothing has been prepared, fed or initialised: inputs hold zeros.
-        Net net = Net::from_json(device, small_network, training());
+        // Nothing has been prepared or fed: inputs hold zeros.
+        Net net = make_net(device, small_network, training());
         check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
         CHECK(net.input("data").to_floats() == std::vector<float>(4 * 3 * 8 * 8, 0));
         CHECK(net.gradient("conv.0").to_floats() == std::vector<float>(8 * 3 * 9, 0));
@@ -99,7 +98,7 @@ TEST_CASE("a net is usable in any order of calls", "[errors]") {
 
 TEST_CASE("a solver refuses constants that make no sense", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         const auto refused = [&](const char* word, auto&& change) {
             SolverOptions options;
             change(options);
@@ -119,13 +118,13 @@ TEST_CASE("a solver refuses constants that make no sense", "[errors]") {
         refused("clip", [](SolverOptions& o) { o.clip_norm = nan; });
         refused("clip", [](SolverOptions& o) { o.clip_value = -1; });
         // Parameters that no solver trains are refused rather than left as they are.
-        Net mixed = Net::from_json(device, R"({
+        Net mixed = make_net(device, R"({
           "inputs": [{"name": "data", "shape": [2, 3]}], "outputs": ["p", "loss"],
           "operators": [
             {"name": "p", "type": "Parameter", "inputs": [], "outputs": ["p"],
              "options": {"shape": [3], "dtype": "half"}},
             {"name": "sum", "type": "Reduction", "inputs": ["data"], "outputs": ["loss"]}]})",
-                                   training());
+                             training());
         check_error(ErrorKind::unsupported, {"'p.0'", "half"},
                     [&] { const Solver none(mixed, {}); });
 
@@ -240,7 +239,7 @@ TEST_CASE("networks that cannot be say why", "[errors]") {
     };
     ON_EVERY_DEVICE(device) {
         const auto refused = [&](const std::string& json, const std::vector<std::string>& words) {
-            check_error(invalid, words, [&] { Net::from_json(device, json); });
+            check_error(invalid, words, [&] { make_net(device, json); });
         };
         refused(with("\"inputs\": [\"conv\"]", "\"inputs\": [\"con\"]"),
                 {"'bn'", "'con'", "'conv'"});
@@ -251,20 +250,20 @@ TEST_CASE("networks that cannot be say why", "[errors]") {
         refused(with("\"name\": \"relu\", \"type\"", "\"name\": \"bn\", \"type\""),
                 {"'bn'", "two"});
         refused(with("\"kernel\": 3", "\"kernel\": 30"), {"'conv'", "8"});
-        CHECK_THROWS_AS(Net::from_json(device, "{"), Error);
+        CHECK_THROWS_AS(make_net(device, "{"), Error);
         NetOptions options;
         options.extra_outputs = {"no"};
-        check_error(invalid, {"'no'"}, [&] { Net::from_json(device, small_network, options); });
+        check_error(invalid, {"'no'"}, [&] { make_net(device, small_network, options); });
         options = {};
         options.engines = {{"nobody", "conv2d.reference"}};
-        Net nobody = Net::from_json(device, small_network, options);
+        Net nobody = make_net(device, small_network, options);
         check_error(invalid, {"'nobody'"}, [&] { nobody.forward(); });
     }
 }
 
 TEST_CASE("a batch that does not fit leaves the net to smaller ones", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, R"({
+        Net net = make_net(device, R"({
           "inputs": [{"name": "data", "shape": [2, 1048576]}], "outputs": ["y"],
           "operators": [{"name": "abs", "type": "Abs", "inputs": ["data"], "outputs": ["y"]}]})");
         set_floats(net, "data", random_floats(2 * 1048576, 1));
@@ -276,7 +275,7 @@ TEST_CASE("a batch that does not fit leaves the net to smaller ones", "[errors]"
         CHECK(net.input_shape("data")[0] > 2);
         net.reshape(2);
         // A solver that cannot be planned is not there afterwards.
-        Net small = Net::from_json(device, small_network, training());
+        Net small = make_net(device, small_network, training());
         small.reshape(std::int64_t{1} << 40);
         CHECK_THROWS_AS(Solver(small, {}), Error);
         small.reshape(4);

@@ -121,7 +121,7 @@ std::map<std::string, Bytes> trained(Net& net, Solver& solver) {
 }
 
 std::map<std::string, Bytes> trained(const Context& device) {
-    Net net = Net::from_json(device, small_network, training());
+    Net net = make_net(device, small_network, training());
     Solver solver(net, {});
     return trained(net, solver);
 }
@@ -144,7 +144,7 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                 const Context device(shared.info().id);
                 const Act act(convolution, filter);
                 const Warnings warnings;
-                Net net = Net::from_json(device, small_network, training());
+                Net net = make_net(device, small_network, training());
                 Solver solver(net, {});
                 Tensor input = net.input("data"), output = net.output("loss");
                 CHECK((trained(net, solver) == expected));
@@ -183,14 +183,14 @@ TEST_CASE("an engine that cannot pack weights gives way when they are loaded", "
             std::string json = small_network;
             json.replace(json.find("\"channels_out\": 8"), 17, "\"channels_out\": 700");
             const Folder folder;
-            Net expected = Net::from_json(shared, json);
+            Net expected = make_net(shared, json);
             expected.initialize("he");
             expected.save_weights(folder.file("w.h5"));
             feed_small_network(expected, 1);
             expected.forward();
             const Context device(shared.info().id);
             const Act act(Failing::in_packing, Failing::no);
-            Net net = Net::from_json(device, json);
+            Net net = make_net(device, json);
             net.load_weights(folder.file("w.h5"));
             const int launches = script.launches;
             CHECK(launches > 0);
@@ -212,13 +212,13 @@ TEST_CASE("an engine that the program forces and that fails is an error", "[fail
             const Act act(Failing::in_build, Failing::no);
             NetOptions options;
             options.engines = {{"conv", name}};
-            Net forced = Net::from_json(device, small_network, options);
+            Net forced = make_net(device, small_network, options);
             check_error(ErrorKind::invalid_argument,
                         {"[Convolution2D 'conv']", name, "failed on this device"},
                         [&] { forced.prepare(); });
             // Forced by type, others may take its place.
             options.engines = {{"Convolution2D", name}};
-            Net by_type = Net::from_json(device, small_network, options);
+            Net by_type = make_net(device, small_network, options);
             by_type.prepare();
             const std::string notes = join(by_type.notes(), "\n");
             INFO(notes);
@@ -264,7 +264,7 @@ TEST_CASE("a forced engine whose launch is refused is an error each time", "[fai
             const Act act(Failing::in_launch, Failing::no);
             NetOptions options;
             options.engines = {{"conv", name}};
-            Net net = Net::from_json(device, small_network, options);
+            Net net = make_net(device, small_network, options);
             feed_small_network(net, 0);
             check_error(ErrorKind::invalid_argument,
                         {"[Convolution2D 'conv']", name, "launch is refused"},

@@ -52,7 +52,7 @@ Net training_net(const Context& device, std::int64_t batch, Precision precision 
     NetOptions options = training();
     options.batch = batch;
     options.precision = precision;
-    return Net::from_json(device, small_network, options);
+    return make_net(device, small_network, options);
 }
 
 void feed_poison(Net& net) {
@@ -110,7 +110,7 @@ TEST_CASE("inputs fed without a wait give the bits of those that are waited for"
 
 TEST_CASE("an input holds what it was set to last", "[feeding]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, with_mode(Mode::inference));
+        Net net = make_net(device, small_network, with_mode(Mode::inference));
         for (unsigned i = 0; i < 7; ++i) {
             for (unsigned times = 0; times <= i; ++times) feed_and_spoil(net, 10 * i + times);
             CHECK(net.input("data").to_floats() == images_of(net, 11 * i));
@@ -130,7 +130,7 @@ TEST_CASE("an input holds what it was set to last", "[feeding]") {
 
 TEST_CASE("the planned peak tells of inputs on their way", "[feeding]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, with_mode(Mode::inference));
+        Net net = make_net(device, small_network, with_mode(Mode::inference));
         feed_and_spoil(net, 0);
         net.forward();
         const std::uint64_t peak = net.planned_peak_bytes(),

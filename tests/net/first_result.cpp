@@ -18,6 +18,7 @@ int main(int argc, char** argv) try {
     dp::NetOptions options;
     options.batch = 1;
     dp::Net net = dp::Net::from_json_file(device, argv[2], options);
+    net.initialize();
     net.forward();
     if (net.output(net.output_names().at(0)).to_floats().empty()) return 1;
     const dp::Counters counters = device.counters();

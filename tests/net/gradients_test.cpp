@@ -55,10 +55,10 @@ TEST_CASE("gradients accumulated over k batches are those of a batch k times as 
         options.kind = kind;
         options.clip_norm = clip;
         options.learning_rate = 0.02;
-        Net whole = Net::from_json(device, TwoLayers::json(k * small), training());
+        Net whole = make_net(device, TwoLayers::json(k * small), training());
         Solver whole_solver(whole, options);
         options.accumulate = k;
-        Net parts = Net::from_json(device, TwoLayers::json(small), training());
+        Net parts = make_net(device, TwoLayers::json(small), training());
         Solver parts_solver(parts, options);
         CHECK((all_bits(whole) == all_bits(parts)));
         for (unsigned step = 0; step < 5; ++step) {
@@ -88,7 +88,7 @@ TEST_CASE("gradients accumulated over k batches are those of a batch k times as 
 TEST_CASE("a network's gradient is the one written out by hand", "[gradients]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::training, Mode::evaluation}) {
-            Net net = Net::from_json(device, TwoLayers::json(7), with_mode(mode));
+            Net net = make_net(device, TwoLayers::json(7), with_mode(mode));
             const auto data = random_floats(21, 5), target = random_floats(14, 6);
             set_floats(net, "data", data);
             set_floats(net, "target", target);
@@ -111,7 +111,7 @@ TEST_CASE("several losses make the weighted sum of their gradients", "[gradients
         std::map<std::string, std::vector<double>> expected;
         std::map<std::string, Bytes> params;
         for (int i = 0; i < 3; ++i) {
-            Net alone = Net::from_json(
+            Net alone = make_net(
                 device, three_losses(R"({"name": ")" + names[i] + R"(", "loss_weight": 1})"),
                 training());
             params = all_bits(alone);
@@ -125,11 +125,11 @@ TEST_CASE("several losses make the weighted sum of their gradients", "[gradients
                 for (std::size_t e = 0; e < sum.size(); ++e) sum[e] += weights[i] * gradient[e];
             }
         }
-        Net together = Net::from_json(
-            device, three_losses(R"({"name": "distance", "loss_weight": 0.25}, "scores",
+        Net together =
+            make_net(device, three_losses(R"({"name": "distance", "loss_weight": 0.25}, "scores",
                             {"name": "squares", "loss_weight": -3},
                             {"name": "loss_class", "loss_weight": 2})"),
-            training());
+                     training());
         CHECK(together.loss_weights() == std::map<std::string, double>{{"distance", 0.25},
                                                                        {"squares", -3},
                                                                        {"loss_class", 2}});
@@ -147,7 +147,7 @@ TEST_CASE("several losses make the weighted sum of their gradients", "[gradients
 
 TEST_CASE("a loss whose name begins with loss has weight 1", "[gradients]") {
     ON_EVERY_DEVICE(device) {
-        Net named = Net::from_json(device, three_losses(R"("loss_class")"), training());
+        Net named = make_net(device, three_losses(R"("loss_class")"), training());
         CHECK(named.loss_weights() == std::map<std::string, double>{{"loss_class", 1}});
     }
 }
@@ -159,7 +159,7 @@ TEST_CASE("frozen layers keep every bit", "[gradients]") {
         json.insert(json.find(what), "\"frozen\": true, ");
     }
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, json, training());
+        Net net = make_net(device, json, training());
         SolverOptions options;
         options.kind = SolverOptions::Kind::adamw;
         options.weight_decay = 0.1;
@@ -187,9 +187,9 @@ TEST_CASE("frozen layers keep every bit", "[gradients]") {
 TEST_CASE("what no loss depends on has a gradient of zeros, and is only decayed", "[gradients]") {
     ON_EVERY_DEVICE(device) {
         // "second" and its parameters reach no loss.
-        Net net = Net::from_json(device, three_losses(R"({"name": "distance", "loss_weight": 1},
+        Net net = make_net(device, three_losses(R"({"name": "distance", "loss_weight": 1},
                                                          "scores")"),
-                                 training());
+                           training());
         SolverOptions sgd;
         sgd.kind = SolverOptions::Kind::sgd;
         Solver solver(net, sgd);
@@ -208,7 +208,7 @@ TEST_CASE("a network with nothing to train can be stepped", "[gradients]") {
     for (std::size_t at = 0; (at = json.find("\"type\"", at)) != std::string::npos; at += 30)
         json.insert(at, "\"frozen\": true, ");
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, json, training());
+        Net net = make_net(device, json, training());
         Solver solver(net, {});
         feed_three(net);
         const auto before = all_bits(net);
@@ -221,7 +221,7 @@ TEST_CASE("a network with nothing to train can be stepped", "[gradients]") {
 
 TEST_CASE("an update that the program calls off leaves everything as it was", "[gradients]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         feed_small_network(net, 0);
         solver.step();

@@ -14,13 +14,13 @@ namespace {
 /// One operator of that type, 'op', on an input of that shape.
 Net net_of(const std::string& type, const std::string& shape, const std::string& options,
            const std::string& dtype = "float", const NetOptions& how = {}) {
-    return Net::from_json(Context("cpu"),
-                          R"({"inputs": [{"name": "x", "shape": )" + shape + R"(, "dtype": ")" +
-                              dtype + R"("}], "outputs": ["y"], "operators": [{"name": "op",
+    return make_net(Context("cpu"),
+                    R"({"inputs": [{"name": "x", "shape": )" + shape + R"(, "dtype": ")" + dtype +
+                        R"("}], "outputs": ["y"], "operators": [{"name": "op",
                               "type": ")" +
-                              type + R"(", "inputs": ["x"], "outputs": ["y"], "options": )" +
-                              options + "}]}",
-                          how);
+                        type + R"(", "inputs": ["x"], "outputs": ["y"], "options": )" + options +
+                        "}]}",
+                    how);
 }
 
 std::vector<float> values(Net& net, const std::string& name) {
@@ -189,13 +189,13 @@ TEST_CASE("first values depend on the seed and the name, not on the device", "[i
     const auto values_of = [](const Context& device, std::uint64_t seed) {
         NetOptions how;
         how.seed = seed;
-        Net net = Net::from_json(device, R"({"inputs": [{"name": "x", "shape": [2, 50]}],
+        Net net = make_net(device, R"({"inputs": [{"name": "x", "shape": [2, 50]}],
             "outputs": ["y"], "operators": [
             {"name": "a", "type": "InnerProduct", "inputs": ["x"], "outputs": ["h"],
              "options": {"outputs": 50}},
             {"name": "b", "type": "InnerProduct", "inputs": ["h"], "outputs": ["y"],
              "options": {"outputs": 50}}]})",
-                                 how);
+                           how);
         return all_bits(net);
     };
     const auto expected = values_of(Context("cpu"), 1);

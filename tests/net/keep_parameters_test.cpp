@@ -29,7 +29,7 @@ const char* const large_layers = R"({
 Net make(const Context& device, bool keep) {
     NetOptions options = with_mode(Mode::inference);
     options.keep_parameters = keep;
-    return Net::from_json(device, large_layers, options);
+    return make_net(device, large_layers, options);
 }
 
 Bytes scores(Net& net) {

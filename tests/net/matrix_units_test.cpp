@@ -339,7 +339,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
         set_floats(net, "data", data);
         net.output_gradient("scores").copy_from_host(seed.data(), seed.size() * sizeof(float));
     };
-    Net exact = Net::from_json(Context("cpu"), text, options);
+    Net exact = make_net(Context("cpu"), text, options);
     prepare(exact);
     const auto wanted = results(exact);
     ON_EVERY_DEVICE(device) {
@@ -359,7 +359,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
                     other.engines.emplace_back("MatMul", "matmul." + way);
                     other.engines.emplace_back("InnerProduct", "inner_product." + way);
                 }
-                Net net = Net::from_json(device, text, other);
+                Net net = make_net(device, text, other);
                 copy_params(exact, net);
                 prepare(net);
                 const double bound = precision == Precision::fp32   ? 3e-6

@@ -61,7 +61,7 @@ Net make(const Context& device, Precision precision, const std::string& text = n
                                        "Convolution2DBackwardFilter", "InnerProduct", "MatMul"})
             options.engines.emplace_back(type,
                                          EngineRegistry::instance().of(type, false).back()->name());
-    return Net::from_json(device, text, options);
+    return make_net(device, text, options);
 }
 
 double unit_of(Precision precision) {
@@ -147,7 +147,7 @@ TEST_CASE("what a batch norm takes its shift from is no reason to store its inpu
              {"Convolution2D", "Convolution2DBackwardData", "Convolution2DBackwardFilter"})
             options.engines.emplace_back(type,
                                          EngineRegistry::instance().of(type, false).back()->name());
-        Net net = Net::from_json(device, network(), options);
+        Net net = make_net(device, network(), options);
         const Graph& graph = net.impl().built().executor->plan().graph;
         for (const Node& node : graph.nodes)
             if (!node.removed && node.name != "last" && node.op->type() == "Convolution2D")

@@ -150,9 +150,9 @@ TEST_CASE("a device without a way for tf32 makes the bits of fp32", "[precision]
         // operators_test --precision tf32 is for those.
         if (device.traits().wgmma || device.traits().mma) continue;
         NetOptions options = training();
-        Net exact = Net::from_json(device, small_network, options);
+        Net exact = make_net(device, small_network, options);
         options.precision = Precision::tf32;
-        Net rounded = Net::from_json(device, small_network, options);
+        Net rounded = make_net(device, small_network, options);
         copy_params(exact, rounded);
         for (Net* net : {&exact, &rounded}) {
             feed_small_network(*net, 0);

@@ -291,7 +291,7 @@ TEST_CASE("gradients are those of a network that stores everything", "[recompute
         const auto run = [&](bool fuse) {
             NetOptions options = training();
             options.fuse = fuse;
-            auto net = std::make_unique<Net>(Net::from_json(device, network(activation), options));
+            auto net = std::make_unique<Net>(make_net(device, network(activation), options));
             set_floats(*net, "data", random_floats(std::size_t{4} * 3 * 14 * 14, 3));
             set_labels(*net, "label", {0, 3, 1, 4});
             net->forward();

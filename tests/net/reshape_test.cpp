@@ -31,7 +31,7 @@ std::vector<double> doubles(const std::vector<float>& values) {
 TEST_CASE("another batch size and back gives the same bits", "[reshape]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::inference, Mode::evaluation}) {
-            Net net = Net::from_json(device, small_network, with_mode(mode));
+            Net net = make_net(device, small_network, with_mode(mode));
             const auto whole = scores(net);
             const auto params = all_bits(net);
             net.reshape(2);
@@ -50,7 +50,7 @@ TEST_CASE("training goes on over batches of other sizes", "[reshape]") {
     ON_EVERY_DEVICE(device) {
         // Momentum and running statistics carry over: the same as two nets that hand them on.
         const auto train = [&](bool detour) {
-            Net net = Net::from_json(device, small_network, training());
+            Net net = make_net(device, small_network, training());
             Solver solver(net, {});
             for (unsigned step = 0; step < 6; ++step) {
                 if (detour && step % 2 == 1) {
@@ -81,7 +81,7 @@ TEST_CASE("reshape keeps what it is not told", "[reshape]") {
             {"name": "flat", "type": "Flatten", "inputs": ["pool"], "outputs": ["flat"]},
             {"name": "sum", "type": "Elementwise", "inputs": ["flat", "other"],
              "outputs": ["y"]}]})";
-        Net net = Net::from_json(device, pooled, options);
+        Net net = make_net(device, pooled, options);
         net.reshape(6);
         CHECK(net.input_shape("data") == Shape{6, 3, 10, 10});
         CHECK(net.input_shape("other") == Shape{6, 3});
@@ -116,7 +116,7 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             // Dropout would differ from step to step.
             std::string json = small_network;
             json.replace(json.find("\"type\": \"Dropout\""), 17, "\"type\": \"Abs\"");
-            Net net = Net::from_json(device, json, with_mode(mode));
+            Net net = make_net(device, json, with_mode(mode));
             const auto before = scores(net);
             net.reshape(2);
             scores(net);  // a second plan, with packed weights of its own
@@ -132,7 +132,7 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             const auto after = scores(net);
             CHECK((after != before));
             // A net that had these weights from its start.
-            Net fresh = Net::from_json(device, json, with_mode(mode));
+            Net fresh = make_net(device, json, with_mode(mode));
             for (const auto& [name, data] : values) fresh.param(name).copy_from(data);
             fresh.params_changed();
             CHECK((scores(fresh) == after));

@@ -44,7 +44,7 @@ TEST_CASE("first samples cost no launch", "[shared_memory]") {
 
 TEST_CASE("first samples are not overwritten while they are read", "[shared_memory]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, network, with_mode(Mode::inference));
+        Net net = make_net(device, network, with_mode(Mode::inference));
         const std::vector<float> data = random_floats(batch * sample, 3);
         set_floats(net, "data", data);
         net.forward();

@@ -135,7 +135,7 @@ TEST_CASE("20 steps of each solver are those of its definition", "[solvers]") {
         for (const Named& solver : solvers()) {
             INFO(solver.name);
             soil_memory(device);
-            Net net = Net::from_json(device, TwoLayers::json(batch), training());
+            Net net = make_net(device, TwoLayers::json(batch), training());
             Solver steps(net, solver.options);
             TwoLayers::Params start;
             for (std::size_t k = 0; k < 4; ++k) {
@@ -171,7 +171,7 @@ TEST_CASE("an update is one launch, whatever the number of parameters", "[solver
     ON_EVERY_DEVICE(device) {
         for (const Named& solver : solvers()) {
             INFO(solver.name);
-            Net net = Net::from_json(device, small_network, training());
+            Net net = make_net(device, small_network, training());
             const Solver steps(net, solver.options);
             int updates = 0;
             for (const NodeReport& node : net.nodes()) updates += node.part == "update";
@@ -194,8 +194,8 @@ TEST_CASE("a second solver on a net starts without the first one's state", "[sol
             set_floats(net, "target", target_of(1));
             solver.step();
         };
-        Net fresh = Net::from_json(device, TwoLayers::json(batch), training());
-        Net used = Net::from_json(device, TwoLayers::json(batch), training());
+        Net fresh = make_net(device, TwoLayers::json(batch), training());
+        Net used = make_net(device, TwoLayers::json(batch), training());
         one_step(used);
         fresh.initialize();
         used.initialize();

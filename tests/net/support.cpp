@@ -8,6 +8,12 @@
 
 namespace dlprim::testing {
 
+Net make_net(const Context& device, std::string_view json, const NetOptions& options) {
+    Net net = Net::from_json(device, json, options);
+    net.initialize();
+    return net;
+}
+
 std::vector<float> random_floats(std::size_t count, unsigned seed, double low, double high) {
     std::mt19937 random(seed);
     std::vector<float> values(count);

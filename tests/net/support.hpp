@@ -12,6 +12,7 @@
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,6 +40,9 @@ void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& c
     }
     FAIL_CHECK("nothing was thrown");
 }
+
+/// A net whose parameters have their initial values.
+Net make_net(const Context& device, std::string_view json, const NetOptions& options = {});
 
 /// Numbers in [low, high), the same for a seed everywhere.
 std::vector<float> random_floats(std::size_t count, unsigned seed, double low = -1,

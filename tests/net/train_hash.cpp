@@ -68,6 +68,7 @@ int main(int count, char** words) try {
     dlprim::SolverOptions adam;
     adam.clip_norm = 1;
     dlprim::Solver solver(net, adam);
+    net.initialize();
     Random random;
     std::vector<float> data(6 * 3 * 12 * 12);
     std::vector<std::int32_t> labels(6);

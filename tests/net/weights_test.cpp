@@ -47,7 +47,7 @@ std::size_t files_in(const Folder& folder) {
 TEST_CASE("weights that are saved and loaded give the same bits", "[weights]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         for (unsigned step = 0; step < 3; ++step) {
             feed_small_network(net, step);
@@ -55,9 +55,9 @@ TEST_CASE("weights that are saved and loaded give the same bits", "[weights]") {
         }
         net.save_weights(folder.file("w.h5"));
         for (const Mode mode : {Mode::inference, Mode::evaluation, Mode::training}) {
-            Net copied = Net::from_json(device, small_network, with_mode(mode));
+            Net copied = make_net(device, small_network, with_mode(mode));
             copy_params(net, copied);
-            Net loaded = Net::from_json(device, small_network, with_mode(mode));
+            Net loaded = make_net(device, small_network, with_mode(mode));
             feed_small_network(loaded, 8);
             loaded.forward();  // with other weights, packed
             loaded.load_weights(folder.file("w.h5"));
@@ -77,7 +77,7 @@ TEST_CASE("weights go from device to device", "[weights]") {
     std::map<std::string, Bytes> first;
     for (const Context& device : test_devices()) {
         INFO("on " << device.info().name);
-        Net net = Net::from_json(device, small_network);
+        Net net = make_net(device, small_network);
         if (first.empty()) {
             net.initialize("he");
             first = all_bits(net);
@@ -94,7 +94,7 @@ TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
         const std::string path = folder.file("w.h5");
-        Net net = Net::from_json(device, small_network, training());
+        Net net = make_net(device, small_network, training());
         Solver solver(net, {});
         feed_small_network(net, 0);
         solver.step();
@@ -156,9 +156,9 @@ TEST_CASE("a file that does not fit changes nothing", "[weights]") {
     other.replace(other.find("\"hidden\", \"type\""), 8, "\"middle\"");
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        Net net = Net::from_json(device, small_network);
-        Net::from_json(device, wider).save_weights(folder.file("wider.h5"));
-        Net::from_json(device, other).save_weights(folder.file("other.h5"));
+        Net net = make_net(device, small_network);
+        make_net(device, wider).save_weights(folder.file("wider.h5"));
+        make_net(device, other).save_weights(folder.file("other.h5"));
         std::ofstream(folder.file("text.h5")) << "no weights\n";
         const auto before = all_bits(net);
         check_error(ErrorKind::format, {"hidden.0", "[30, 128]", "[20, 128]"},
@@ -171,7 +171,7 @@ TEST_CASE("a file that does not fit changes nothing", "[weights]") {
                     [&] { net.load_weights(folder.file("text.h5")); });
         CHECK((all_bits(net) == before));
         // Parameters that it lacks are initialised where that is asked for.
-        Net filled = Net::from_json(device, small_network);
+        Net filled = make_net(device, small_network);
         filled.load_weights(folder.file("other.h5"), true);
         CHECK((bits(filled.param("hidden.0")) == before.at("hidden.0")));
         feed_small_network(net, 0);

@@ -32,8 +32,12 @@ std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
             return as(std::uint32_t{});
         case DType::i64:
             return as(std::int64_t{});
-        default:
-            return as(float{});
+        default: {
+            float value;
+            std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(value), sizeof(value));
+            constexpr float most = 0x1p62f;  // what is no number in between is no row, either
+            return value >= -most && value <= most ? static_cast<std::int64_t>(value) : -1;
+        }
     }
 }
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// LruMap: at most so many values by text; a new one takes the place of the one that was looked up
+// least recently. For one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <iterator>
+#include <list>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace dlprim {
+
+template <typename Value>
+class LruMap {
+  public:
+    explicit LruMap(std::size_t most) : most_(most) {}
+
+    /// The value of this key, which now counts as used, or nullptr. Valid until the next insert().
+    Value* find(std::string_view key) {
+        const auto found = places_.find(key);
+        if (found == places_.end()) return nullptr;
+        items_.splice(items_.begin(), items_, found->second);
+        return &found->second->second;
+    }
+
+    /// Adds or replaces a value.
+    Value& insert(std::string_view key, Value value) {
+        if (Value* const found = find(key)) return *found = std::move(value);
+        if (items_.size() >= most_) drop(std::prev(items_.end()));
+        items_.emplace_front(key, std::move(value));
+        try {
+            // Keys are the list's own strings, which stay where they are.
+            places_.emplace(items_.front().first, items_.begin());
+        } catch (...) {
+            items_.pop_front();
+            throw;
+        }
+        return items_.front().second;
+    }
+
+    void erase(std::string_view key) {
+        if (const auto found = places_.find(key); found != places_.end()) drop(found->second);
+    }
+
+    std::size_t size() const noexcept { return items_.size(); }
+
+  private:
+    using Items = std::list<std::pair<std::string, Value>>;
+    void drop(typename Items::iterator item) {
+        places_.erase(item->first);
+        items_.erase(item);
+    }
+
+    std::size_t most_;
+    Items items_;  ///< the one used last first
+    std::unordered_map<std::string_view, typename Items::iterator> places_;
+};
+
+}  // namespace dlprim

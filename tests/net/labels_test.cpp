@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+// Class numbers and indices of wide types: 2^32 + 4 is out of range and never 4.
+#include "net/support.hpp"
+
+#include <cmath>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+constexpr auto invalid = ErrorKind::invalid_argument;
+constexpr std::int64_t wide = (std::int64_t{1} << 32) + 4;
+
+template <typename T>
+Tensor indices(const Context& device, DType dtype, const std::vector<T>& values) {
+    Tensor tensor(device, Shape{static_cast<std::int64_t>(values.size())}, dtype);
+    tensor.copy_from_host(values.data(), values.size() * sizeof(T));
+    return tensor;
+}
+
+/// Embedding of eight rows behind `before`, which makes "index" of the input "given".
+std::string embedding(const std::string& dtype, const std::string& before) {
+    return R"({"inputs": [{"name": "given", "shape": [3], "dtype": ")" + dtype +
+           R"("}], "outputs": ["y"], "operators": [)" + before + R"(
+      {"name": "table", "type": "Embedding", "inputs": ["index"], "outputs": ["y"],
+       "options": {"num_embeddings": 8, "embedding_dim": 2}}]})";
+}
+
+template <typename T>
+void set(Net& net, const std::string& name, const std::vector<T>& values) {
+    net.set_input(name, values.data(), values.size() * sizeof(T));
+}
+
+}  // namespace
+
+TEST_CASE("a wide label is out of range", "[labels]") {
+    ON_EVERY_DEVICE(device) {
+        const auto network = [](const std::string& dtype) {
+            std::string json = small_network;
+            return json.replace(json.find("\"int\""), 5, "\"" + dtype + "\"");
+        };
+        Net wide_net = make_net(device, network("int64"));
+        set<std::int64_t>(wide_net, "label", {0, 4, 3, 2});
+        wide_net.forward();
+        check_error(invalid, {"'label'", "4294967300", "position 1", "0 to 4"}, [&] {
+            set<std::int64_t>(wide_net, "label", {0, wide, 3, 2});
+        });
+        check_error(invalid, {"'label'", "9223372036854775807", "position 3"}, [&] {
+            set<std::int64_t>(wide_net, "label",
+                              {0, 1, 3, std::numeric_limits<std::int64_t>::max()});
+        });
+        check_error(invalid, {"'label'", "-4294967292"}, [&] {
+            set<std::int64_t>(wide_net, "label", {0, 4 - (std::int64_t{1} << 32), 3, 2});
+        });
+        Net unsigned_net = make_net(device, network("uint32"));
+        check_error(invalid, {"'label'", "4294967295"}, [&] {
+            set<std::uint32_t>(unsigned_net, "label", {0, 1, 0xffffffffu, 2});
+        });
+        Net float_net = make_net(device, network("float"));
+        check_error(invalid, {"'label'", "4294967296"}, [&] {
+            set<float>(float_net, "label", {0, 1, 0x1p32f, 2});
+        });
+        check_error(invalid, {"'label'", "2.5"}, [&] {
+            set<float>(float_net, "label", {0, 1, 2.5f, 2});
+        });
+    }
+}
+
+TEST_CASE("an index is checked before a cast makes another of it", "[labels]") {
+    const std::string cast = R"({"name": "cast", "type": "Cast", "inputs": ["given"],
+        "outputs": ["index"], "options": {"dtype": "int"}},)";
+    const std::string narrow = R"({"name": "cast", "type": "Cast", "inputs": ["given"],
+        "outputs": ["index"], "options": {"dtype": "int8"}},)";
+    ON_EVERY_DEVICE(device) {
+        for (const std::string& before : {cast, narrow}) {
+            Net net = make_net(device, embedding("int64", before));
+            CHECK(net.label_classes("given") == 8);
+            set<std::int64_t>(net, "given", {1, 4, 7});
+            net.forward();
+            const std::vector<float> y = net.output("y").to_floats();
+            const std::vector<float> table = net.param("table.0").to_floats();
+            CHECK(y ==
+                  std::vector<float>{table[2], table[3], table[8], table[9], table[14], table[15]});
+            check_error(invalid, {"'given'", "4294967300", "position 1"}, [&] {
+                set<std::int64_t>(net, "given", {1, wide, 7});
+            });
+            check_error(invalid, {"'given'", "260"}, [&] {
+                set<std::int64_t>(net, "given", {1, 4, 260});
+            });
+        }
+    }
+}
+
+TEST_CASE("eager calls take a wide index for none of the table's", "[labels]") {
+    const char* const options = R"({"num_embeddings": 8, "embedding_dim": 2})";
+    ON_EVERY_DEVICE(device) {
+        const std::vector<float> table = random_floats(16, 1);
+        const Tensor weight(device, Shape{8, 2}, table);
+        const Tensor dy(device, Shape{3, 2}, {1, 2, 3, 4, 5, 6});
+        const auto check = [&](const Tensor& index, const std::vector<std::size_t>& rows,
+                               const std::vector<bool>& counted) {
+            std::vector<float> expected, gradient(16, 0);
+            for (std::size_t i = 0; i < 3; ++i) {
+                for (std::size_t d = 0; d < 2; ++d) {
+                    expected.push_back(table[2 * rows[i] + d]);
+                    if (counted[i]) gradient[2 * rows[i] + d] += static_cast<float>(2 * i + d + 1);
+                }
+            }
+            CHECK(ops::call("Embedding", options, {index}, {weight}).at(0).to_floats() == expected);
+            CHECK(ops::backward("Embedding", options, {index}, {weight}, {dy}).at(1).to_floats() ==
+                  gradient);
+        };
+        // Out of range is the nearest row, and no gradient.
+        check(indices<std::int64_t>(device, DType::i64, {1, wide, -wide}), {1, 7, 0},
+              {true, false, false});
+        check(indices<std::uint32_t>(device, DType::u32, {1, 0xffffffffu, 7}), {1, 7, 7},
+              {true, false, true});
+        check(indices<std::int32_t>(device, DType::i32, {6, -1, 8}), {6, 0, 7},
+              {true, false, false});
+
+        const std::vector<float> scores = random_floats(3 * 8, 2);
+        const Tensor x(device, Shape{3, 8}, scores);
+        const auto loss = [&](const Tensor& label) {
+            return ops::call("NLLLoss", R"({"reduce": "none"})", {x, label}).at(0).to_floats();
+        };
+        const auto near = indices<std::int64_t>(device, DType::i64, {1, 4, 7});
+        CHECK(loss(near) == std::vector<float>{-scores[1], -scores[12], -scores[23]});
+        const auto far = indices<std::int64_t>(device, DType::i64, {1, wide, 7});
+        CHECK(loss(far) == std::vector<float>{-scores[1], 0, -scores[23]});
+        const auto gradient = ops::backward("NLLLoss", R"({"reduce": "none"})", {x, far}, {},
+                                            {Tensor(device, Shape{3}, {1, 1, 1})})
+                                  .at(0)
+                                  .to_floats();
+        CHECK(gradient[12] == 0);
+        CHECK(gradient[1] == -1);
+    }
+}
