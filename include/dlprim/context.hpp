@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Context: an opened device, with its queue, allocator and compiled kernels.
 //
-// A Context is a cheap handle; copies share the device. One thread at a time may enqueue through
-// it. Work is asynchronous on OpenCL devices and done when a call returns on the host.
+// A Context is a cheap handle; copies share the device. Work is asynchronous on OpenCL devices and
+// done when a call returns on the host.
+//
+// Threads: several may make tensors and eager calls (dlprim/ops.hpp) on one context at once; the
+// library lets their calls take turns. Nets of one context, with their solvers, are used by one
+// thread at a time, beside which others may make eager calls, but not while Net::profile() runs or
+// engines are tuned. Contexts of their own need no care: a thread each may use them.
 #pragma once
 
 #include <dlprim/error.hpp>

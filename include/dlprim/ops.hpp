@@ -7,6 +7,8 @@
 // A result may stay in the layout that its kernel wrote until its memory is asked for
 // (dlprim/tensor.hpp says who notices); the next call takes it as it lies. So chains of calls are
 // converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
+//
+// Several threads may call at once, on one context, too, where calls take turns.
 #pragma once
 
 #include <dlprim/precision.hpp>

@@ -8,9 +8,11 @@
 // What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with
 // channels in blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major.
 // buffer() and the copies then allocate that memory (from the context's pool) and enqueue one
-// conversion, once for all tensors on the memory, without a wait. So they count as enqueuing: by
-// one thread at a time for a context. Views can be made, and tensors copied and destroyed, at any
-// time.
+// conversion, once for all tensors on the memory, without a wait.
+//
+// Threads: several may read one tensor, pass it to calls, and make views and copies of it at once.
+// One Tensor object must not be assigned while another thread uses it, and memory that one thread
+// writes to must not be read or written by another meanwhile, as with any variable.
 #pragma once
 
 #include <dlprim/context.hpp>

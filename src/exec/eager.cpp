@@ -270,6 +270,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
 
 std::vector<Tensor> run(const EagerCall& call) {
     const Context& context = context_of(call);
+    const auto turn = context.impl().take_turn();
     // Once for all tries: an `out` tensor that is an input, too, loses its contents at the first.
     const std::vector<EagerOperand> operands = operands_of(call);
     for (;;) {
@@ -316,6 +317,7 @@ const Plan& eager_plan(std::string_view type, const Attrs& options, std::span<co
     const EagerCall wanted{
         type, *known, inputs, params, output_gradients, call, !output_gradients.empty()};
     const Context& context = context_of(wanted);
+    const auto turn = context.impl().take_turn();
     return find_entry(context, wanted, operands_of(wanted))->executor->plan();
 }
 

@@ -49,6 +49,11 @@ class ContextImpl {
 
     virtual Queue& queue() = 0;
 
+    /// Held while an eager call, or the conversion of its result, looks up its plan, binds memory
+    /// and enqueues: threads that share the context take turns. Whoever also locks a Deferred takes
+    /// this first.
+    std::unique_lock<std::recursive_mutex> take_turn() { return std::unique_lock(turns_); }
+
     /// Compiles, or takes from the memory or disk cache (runtime/binary_cache.hpp); later under
     /// BuildsLater. Throws
     /// Error(build) whose message names the file that holds the log. Never called inside a step.
@@ -76,6 +81,7 @@ class ContextImpl {
 
   private:
     Failures failures_;
+    std::recursive_mutex turns_;  ///< a call may need its operands converted first
 };
 
 }  // namespace dlprim

@@ -37,6 +37,7 @@ const std::shared_ptr<Buffer>& Deferred::overwrite() {
 
 const std::shared_ptr<Buffer>& Deferred::settle(bool keep) {
     if (is_plain_.load(std::memory_order_acquire)) return plain_;
+    const auto turn = context_.impl().take_turn();
     const std::lock_guard lock(mutex_);
     if (is_plain_.load(std::memory_order_relaxed)) return plain_;
     std::shared_ptr<Buffer> made = context_.impl().allocate_cached(plain_bytes());

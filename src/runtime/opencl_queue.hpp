@@ -7,6 +7,7 @@
 
 #include <dlprim/context.hpp>
 
+#include <atomic>
 #include <utility>
 
 namespace dlprim {
@@ -35,7 +36,7 @@ class OpenCLQueue : public Queue {
     /// (runtime/opencl_transfer.hpp).
     cl_command_queue transfers();
     /// Grows whenever all that was enqueued is handed to the device.
-    std::uint64_t handed_over() const noexcept { return handed_over_; }
+    std::uint64_t handed_over() const noexcept { return handed_over_.load(); }
 
   private:
     cl_command_queue make(cl_command_queue_properties properties) const;
@@ -47,8 +48,8 @@ class OpenCLQueue : public Queue {
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is first asked for
     cl_command_queue current_ = nullptr;
-    cl_command_queue transfers_ = nullptr;  ///< made when it is first asked for
-    std::uint64_t handed_over_ = 0;
+    cl_command_queue transfers_ = nullptr;       ///< made when it is first asked for
+    std::atomic<std::uint64_t> handed_over_{0};  ///< whoever shares the context may flush
     std::vector<std::pair<int, cl_event>> pending_;
     std::vector<ProfileRecord> records_;
 };
