@@ -16,7 +16,7 @@ excluded='oclgrind|intel|other'
 if [ "${1:-}" = --thread ]; then
     kind=thread
     build=build-tsan
-    excluded='oclgrind|intel|other|pocl|commands|package|docs|emulation|format'
+    excluded='oclgrind|intel|other|pocl|commands|package|docs|emulation'
     shift
 fi
 build=${1:-$build}
