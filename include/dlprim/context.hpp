@@ -5,8 +5,9 @@
 // The device is closed, and what eager calls keep on it is freed, when the last of them is gone.
 //
 // Threads: several threads may make eager calls (dlprim/ops.hpp) and tensors' copies on one context
-// at the same time. A Net and its Solver are for one thread at a time, and no other thread may
-// enqueue on their context while it uses them. Different contexts share nothing.
+// at the same time. A Net and its Solver are for one thread at a time, and so are all nets of one
+// context; other threads may make eager calls beside it, but not while Net::profile() runs or
+// engines are tuned. Different contexts share nothing.
 //
 // Work is asynchronous on OpenCL devices and done when a call returns on the host.
 #pragma once

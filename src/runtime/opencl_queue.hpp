@@ -37,7 +37,7 @@ class OpenCLQueue : public Queue {
     /// (runtime/opencl_transfer.hpp).
     cl_command_queue transfers();
     /// Grows whenever all that was enqueued is handed to the device.
-    std::uint64_t handed_over() const noexcept { return handed_over_; }
+    std::uint64_t handed_over() const noexcept { return handed_over_.load(); }
 
   private:
     cl_command_queue make(cl_command_queue_properties properties) const;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Inputs that are set while the device still works on earlier ones, and losses that are read late:
 // the host waits for neither, and no bit shows it.
-#include "net/support.hpp"
+#include "net/training_set.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <limits>
 
 using namespace dlprim;
@@ -59,30 +58,6 @@ void feed_poison(Net& net) {
     std::vector<float> poison = images_of(net, 77);
     poison[5] = std::numeric_limits<float>::quiet_NaN();
     set_floats(net, "data", poison);
-}
-
-/// A picture set and its labels, and a configuration to train small_network on them.
-void write_set(const Folder& folder) {
-    constexpr unsigned count = 64, side = 8;
-    std::ofstream pictures(folder.file("images"), std::ios::binary),
-        labels(folder.file("labels"), std::ios::binary), net(folder.file("net.json")),
-        config(folder.file("train.json"));
-    const unsigned char image_head[] = {0, 0, 8, 3, 0, 0, 0, count, 0, 0, 0, side, 0, 0, 0, side},
-                        label_head[] = {0, 0, 8, 1, 0, 0, 0, count};
-    pictures.write(reinterpret_cast<const char*>(image_head), sizeof(image_head));
-    labels.write(reinterpret_cast<const char*>(label_head), sizeof(label_head));
-    for (unsigned i = 0; i < count; ++i) {
-        labels.put(static_cast<char>(i % 5));
-        for (unsigned k = 0; k < side * side; ++k)
-            pictures.put(static_cast<char>((i * 37 + k * (i % 5 + 1)) % 200));
-    }
-    std::string text = small_network;
-    const std::string channels = "[4, 3, 8, 8]";
-    text.replace(text.find(channels), channels.size(), "[4, 1, 8, 8]");
-    net << text;
-    config << R"({"net": ")" << folder.file("net.json")
-           << R"(", "batch": 4, "epochs": 2, "data": {"train": {"images": ")"
-           << folder.file("images") << R"(", "labels": ")" << folder.file("labels") << R"("}}})";
 }
 
 }  // namespace
@@ -201,7 +176,7 @@ TEST_CASE("a step whose loss is found not finite late is called off", "[feeding]
 TEST_CASE("training from files waits once a batch at most, and for the step before", "[feeding]") {
     ON_EVERY_DEVICE(device) {
         const Folder folder;
-        write_set(folder);
+        write_training_set(folder);
         TrainCall call;
         call.config = folder.file("train.json");
         call.out = folder.file("out");

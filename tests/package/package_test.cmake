@@ -17,10 +17,7 @@ step("cmake --install" ${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 file(RENAME ${prefix} ${work}/moved)
 set(prefix ${work}/moved)
 file(COPY ${SOURCE}/program/ DESTINATION ${work}/program)
-set(flags "")
-if(SANITIZE)
-    set(flags "-fsanitize=address,undefined")
-endif()
+set(flags "${SANITIZE}")
 
 step("find_package(dlprim)" ${CMAKE_COMMAND} -S ${work}/program -B ${work}/program/build
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_CXX_FLAGS=${flags})

@@ -5,44 +5,66 @@
 
 #include <algorithm>
 
-// Row loops are compiled for several processors and chosen when the library is loaded. The choice
-// runs before a sanitizer is ready, so those builds do without.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define DLPRIM_ROW_LOOP                                                             \
-    __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default"), \
-                   optimize("O"                                                     \
-                            "3")))
-#else
-#define DLPRIM_ROW_LOOP
-#endif
-
 namespace dlprim::conv2d {
 
 namespace {
 
 using std::int64_t;
 
-// to[i * to_step] += f * from[i * from_step].
-DLPRIM_ROW_LOOP void add_row(float* to, int64_t to_step, const float* from, int64_t from_step,
-                             float f, int64_t count) {
-    if (to_step == 1 && from_step == 1)
-        for (int64_t i = 0; i < count; ++i) to[i] += f * from[i];
-    else
-        for (int64_t i = 0; i < count; ++i) to[i * to_step] += f * from[i * from_step];
-}
+// The row loops are compiled once for each kind of processor and chosen at their first use.
+// GCC's target_clones would choose while the library is loaded, before a sanitizer's runtime is
+// ready for calls.
+struct RowLoops {
+    // to[i * to_step] += f * from[i * from_step].
+    void (*add_row)(float* to, int64_t to_step, const float* from, int64_t from_step, float f,
+                    int64_t count);
+    // Sum of a[i * a_step] * b[i], in sixteen running sums.
+    float (*row_dot)(const float* a, int64_t a_step, const float* b, int64_t count);
+};
 
-// Sum of a[i * a_step] * b[i], in sixteen running sums.
-DLPRIM_ROW_LOOP float row_dot(const float* a, int64_t a_step, const float* b, int64_t count) {
-    float sums[16] = {};
-    int64_t i = 0;
-    for (; i + 16 <= count; i += 16)
-        for (int j = 0; j < 16; ++j) sums[j] += a[(i + j) * a_step] * b[i + j];
-    float tail = 0;
-    for (; i < count; ++i) tail += a[i * a_step] * b[i];
-    for (int half = 8; half > 0; half /= 2)
-        for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
-    return sums[0] + tail;
+// A macro and not a template: a function is vectorised for the target that it carries itself.
+#define DLPRIM_ROW_LOOPS(NAME, TARGET)                                                          \
+    struct NAME {                                                                               \
+        TARGET static void add_row(float* to, int64_t to_step, const float* from,               \
+                                   int64_t from_step, float f, int64_t count) {                 \
+            if (to_step == 1 && from_step == 1)                                                 \
+                for (int64_t i = 0; i < count; ++i) to[i] += f * from[i];                       \
+            else                                                                                \
+                for (int64_t i = 0; i < count; ++i) to[i * to_step] += f * from[i * from_step]; \
+        }                                                                                       \
+        TARGET static float row_dot(const float* a, int64_t a_step, const float* b,             \
+                                    int64_t count) {                                            \
+            float sums[16] = {};                                                                \
+            int64_t i = 0;                                                                      \
+            for (; i + 16 <= count; i += 16)                                                    \
+                for (int j = 0; j < 16; ++j) sums[j] += a[(i + j) * a_step] * b[i + j];         \
+            float tail = 0;                                                                     \
+            for (; i < count; ++i) tail += a[i * a_step] * b[i];                                \
+            for (int half = 8; half > 0; half /= 2)                                             \
+                for (int j = 0; j < half; ++j) sums[j] += sums[j + half];                       \
+            return sums[0] + tail;                                                              \
+        }                                                                                       \
+        static constexpr RowLoops table{add_row, row_dot};                                      \
+    };
+
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define DLPRIM_VECTORISED optimize(3)
+DLPRIM_ROW_LOOPS(SkylakeAvx512, __attribute__((target("arch=skylake-avx512"), DLPRIM_VECTORISED)))
+DLPRIM_ROW_LOOPS(Haswell, __attribute__((target("arch=haswell"), DLPRIM_VECTORISED)))
+DLPRIM_ROW_LOOPS(Baseline, __attribute__((DLPRIM_VECTORISED)))
+#else
+DLPRIM_ROW_LOOPS(Baseline, )
+#endif
+
+const RowLoops& row_loops() {
+    static const RowLoops& found = []() -> const RowLoops& {
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+        if (__builtin_cpu_is("skylake-avx512")) return SkylakeAvx512::table;
+        if (__builtin_cpu_is("haswell")) return Haswell::table;
+#endif
+        return Baseline::table;
+    }();
+    return found;
 }
 
 // Output positions along one dimension whose tap lies in the image.
@@ -76,6 +98,7 @@ void for_each_row(const Geometry& g, const Visit& visit) {
 void depthwise_forward(HostPool& pool, const Geometry& g, const float* x, const float* weight,
                        const float* bias, const HostEpilogue& epilogue, float* y) {
     const int64_t area = g.oh * g.ow;
+    const auto add_row = row_loops().add_row;
     pool.parallel_for(g.n * g.out, 1, [&](int64_t begin, int64_t end) {
         for (int64_t plane = begin; plane < end; ++plane) {
             const int64_t o = plane % g.out, n = plane / g.out;
@@ -95,6 +118,7 @@ void depthwise_forward(HostPool& pool, const Geometry& g, const float* x, const 
 void depthwise_backward_data(HostPool& pool, const Geometry& g, const float* dy,
                              const float* weight, const HostEpilogue& epilogue, float* dx) {
     const int64_t area = g.h * g.w;
+    const auto add_row = row_loops().add_row;
     pool.parallel_for(g.n * g.in, 1, [&](int64_t begin, int64_t end) {
         for (int64_t plane = begin; plane < end; ++plane) {
             const int64_t channel = plane % g.in, n = plane / g.in;
@@ -117,6 +141,7 @@ void depthwise_backward_data(HostPool& pool, const Geometry& g, const float* dy,
 void depthwise_backward_filter(HostPool& pool, const Geometry& g, const float* x, const float* dy,
                                float* dweight) {
     const int64_t area = g.kh * g.kw;
+    const auto row_dot = row_loops().row_dot;
     pool.parallel_for(g.out * area, 1, [&](int64_t begin, int64_t end) {
         for (int64_t at = begin; at < end; ++at) {
             const int64_t o = at / area, ky = at % area / g.kw, kx = at % g.kw;

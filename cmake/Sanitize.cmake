@@ -1,0 +1,15 @@
+# DLPRIM_SANITIZE as flags: DLPRIM_SANITIZE_FLAG, empty without one, which programs that link the library
+# need as well.
+set(DLPRIM_SANITIZE_FLAG "")
+string(TOLOWER "${DLPRIM_SANITIZE}" kind)
+if(kind STREQUAL "thread")
+    set(DLPRIM_SANITIZE_FLAG -fsanitize=thread)
+elseif(kind MATCHES "^(address|on|1|yes|true|y)$")
+    set(DLPRIM_SANITIZE_FLAG -fsanitize=address,undefined)
+elseif(DLPRIM_SANITIZE)
+    message(FATAL_ERROR "DLPRIM_SANITIZE is '${DLPRIM_SANITIZE}', which names no sanitizer; use OFF, address or thread.")
+endif()
+if(DLPRIM_SANITIZE_FLAG)
+    target_compile_options(dlprim_options INTERFACE ${DLPRIM_SANITIZE_FLAG} -fno-omit-frame-pointer -g1)
+    target_link_options(dlprim_options INTERFACE ${DLPRIM_SANITIZE_FLAG})
+endif()

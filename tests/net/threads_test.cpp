@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// Several threads at once: eager calls on one context, networks and trainings on a context each.
+// Results have the bits that one thread computes. ThreadSanitizer runs these tests, too
+// (scripts/sanitize.sh --thread).
+#include "net/training_set.hpp"
+
+#include <exception>
+#include <functional>
+#include <latch>
+#include <thread>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+constexpr unsigned threads = 4;
+
+/// Calls work(0), ..., work(count - 1) in a thread each, which start together, and throws what one
+/// of them threw. Checks are for afterwards: Catch's are for one thread.
+void in_threads(unsigned count, const std::function<void(unsigned)>& work) {
+    std::latch start(count);
+    std::vector<std::exception_ptr> errors(count);
+    std::vector<std::thread> running;
+    for (unsigned i = 0; i < count; ++i)
+        running.emplace_back([&, i] {
+            start.arrive_and_wait();
+            try {
+                work(i);
+            } catch (...) {
+                errors[i] = std::current_exception();
+            }
+        });
+    for (std::thread& thread : running) thread.join();
+    for (const std::exception_ptr& error : errors)
+        if (error) std::rethrow_exception(error);
+}
+
+/// Ten eager calls: plans shared by all threads, some with packed weights, some with step scalars,
+/// some that change a parameter.
+class Calls {
+  public:
+    static constexpr unsigned count = 10, kinds = 3;
+
+    /// `kind` chooses among shapes and values.
+    Calls(const Context& device, unsigned kind)
+        : device_(device),
+          images_(1 + kind % 2),
+          x_(device, Shape{images_, 19, 8, 8}, floats(images_ * 19 * 64, 10 * kind + 1)),
+          weight_(device, Shape{20, 19, 3, 3}, floats(20 * 19 * 9, 10 * kind + 2)),
+          depthwise_(device, Shape{20, 1, 3, 3}, floats(20 * 9, 10 * kind + 3)),
+          matrix_(device, Shape{16, 40}, floats(640, 10 * kind + 4)) {}
+
+    std::vector<Bytes> run() const {
+        const char* const conv = R"({"channels_out": 20, "kernel": 3, "pad": 1, "bias": false})";
+        const char* const by_channel =
+            R"({"channels_out": 20, "kernel": 3, "pad": 1, "groups": 20, "bias": false})";
+        const Tensor y = ops::call("Convolution2D", conv, {x_}, {weight_}).at(0);
+        const Tensor z = ops::relu(y);
+        const Tensor w = ops::call("Convolution2D", by_channel, {z}, {depthwise_}).at(0);
+        const Tensor pooled =
+            ops::call("Pooling2D", R"({"mode": "max", "kernel": 2, "stride": 2})", {w}).at(0);
+        const auto gradients =
+            ops::backward("Convolution2D", by_channel, {z}, {depthwise_}, {ops::add(w, z)});
+        const Tensor rows = pooled.reshape({images_ * 20, 16});
+        const Tensor product = ops::softmax(ops::matmul(rows, matrix_));
+        const Tensor dropped = dropout(product);
+        const Tensor sums = ops::pointwise("y0 = sum[0](x0*x0)", {dropped}).at(0);
+        std::vector<Bytes> all;
+        for (const Tensor& tensor : {y, pooled, gradients.at(0), gradients.at(1), dropped, sums})
+            all.push_back(bits(tensor));
+        return all;
+    }
+
+  private:
+    static std::vector<float> floats(std::int64_t size, unsigned seed) {
+        return random_floats(static_cast<std::size_t>(size), seed);
+    }
+    Tensor dropout(const Tensor& tensor) const {
+        ops::CallOptions options;
+        options.training = true;
+        options.seed = static_cast<std::uint64_t>(images_);
+        return ops::call("Dropout", R"({"p": 0.5})", {tensor}, {}, options).at(0);
+    }
+
+    Context device_;
+    std::int64_t images_;
+    Tensor x_, weight_, depthwise_, matrix_;
+};
+
+using Bits = std::map<std::string, Bytes>;
+
+/// Five steps of small_network, then one batch of inference with what was trained.
+Bits train_small(const Context& device, unsigned seed) {
+    Net net = Net::from_json(device, small_network, training(seed));
+    Solver solver(net, {});
+    for (unsigned step = 0; step < 5; ++step) {
+        feed_small_network(net, step + seed);
+        solver.step();
+    }
+    Net tester = Net::from_json(device, small_network, with_mode(Mode::inference));
+    tester.prepare();
+    for (const std::string& name : net.param_names()) {
+        const Bytes bytes = bits(net.param(name));
+        tester.param(name).copy_from_host(bytes.data(), bytes.size());
+    }
+    tester.params_changed();
+    feed_small_network(tester, seed);
+    tester.forward();
+    Bits all = all_bits(net);
+    all["the loss"] = bits(net.output("loss"));
+    all["scores"] = bits(tester.output("scores"));
+    return all;
+}
+
+void set_picture(Net& net, unsigned seed) {
+    const Shape shape = net.input_shape("data");
+    set_floats(net, "data", random_floats(static_cast<std::size_t>(shape.numel()), seed));
+    std::vector<std::int32_t> labels(static_cast<std::size_t>(shape[0]));
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i + seed);
+    set_labels(net, "label", labels);
+}
+
+/// A network from a file on small pictures: an inference and two steps of a training.
+Bits run_network(const Context& device, const std::string& file) {
+    NetOptions options;
+    options.input_shapes = {{"data", Shape{2, 3, 32, 32}}, {"label", Shape{2}}};
+    Net net = Net::from_json_file(device, file, options);
+    set_picture(net, 1);
+    net.forward();
+    Bits all;
+    for (const std::string& name : net.output_names()) all[name] = bits(net.output(name));
+    options.mode = Mode::training;
+    Net trained = Net::from_json_file(device, file, options);
+    SolverOptions momentum;
+    momentum.momentum = 0.9;
+    momentum.learning_rate = 1e-3;
+    Solver solver(trained, momentum);
+    for (unsigned step = 0; step < 2; ++step) {
+        set_picture(trained, step);
+        solver.step();
+    }
+    all["the loss"] = bits(trained.output("loss"));
+    all.merge(all_bits(trained));
+    return all;
+}
+
+/// What train() makes of write_training_set()'s files.
+Bits train_from_files(const Context& device, const Folder& folder, const std::string& out) {
+    TrainCall call;
+    call.config = folder.file("train.json");
+    call.out = folder.file(out);
+    const TrainResult result = train(device, call);
+    Net net = Net::from_json_file(device, folder.file("net.json"));
+    net.load_weights(result.model);
+    return all_bits(net);
+}
+
+}  // namespace
+
+TEST_CASE("a thousand eager calls from each of four threads on one context", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        std::vector<std::vector<Bytes>> right;
+        for (unsigned kind = 0; kind < Calls::kinds; ++kind)
+            right.push_back(Calls(device, kind).run());
+        // Another context, so that the first calls, which plan and compile, meet as well.
+        const Context fresh(device.info().id);
+        std::vector<int> wrong(threads, 0);
+        in_threads(threads, [&](unsigned i) {
+            std::vector<Calls> calls;
+            for (unsigned kind = 0; kind < Calls::kinds; ++kind) calls.emplace_back(fresh, kind);
+            for (unsigned round = 0; round < 1000 / Calls::count; ++round) {
+                const unsigned kind = (round + i) % Calls::kinds;
+                wrong[i] += calls[kind].run() != right[kind];
+            }
+        });
+        CHECK(wrong == std::vector<int>(threads, 0));
+    }
+}
+
+TEST_CASE("tensors that threads share are made plain once", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        const Tensor x(device, {2, 19, 8, 8}, random_floats(2 * 19 * 64, 1));
+        const Tensor weight(device, {20, 19, 3, 3}, random_floats(20 * 19 * 9, 2));
+        const auto convolved = [&] {
+            const char* const options =
+                R"({"channels_out": 20, "kernel": 3, "pad": 1, "bias": false})";
+            return ops::call("Convolution2D", options, {x}, {weight}).at(0);
+        };
+        const Bytes right = bits(convolved()), positive = bits(ops::relu(convolved()));
+        int wrong = 0;
+        for (int round = 0; round < 25; ++round) {
+            const Tensor shared = convolved();
+            std::vector<Bytes> read(threads);
+            std::vector<const Buffer*> memory(threads);
+            in_threads(threads, [&](unsigned i) {
+                const Tensor mine = shared, part = mine.slice(0, 0, 1);
+                if (i % 2 == 0) {
+                    read[i] = bits(mine);
+                    memory[i] = part.buffer().get();
+                } else {
+                    read[i] = bits(ops::relu(mine));
+                    memory[i] = mine.buffer().get();
+                }
+            });
+            for (unsigned i = 0; i < threads; ++i)
+                wrong += read[i] != (i % 2 == 0 ? right : positive) || memory[i] != memory[0];
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("nets train in threads, a context each", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        std::vector<Bits> right, found(threads);
+        for (unsigned i = 0; i < threads; ++i) right.push_back(train_small(device, i % 3 + 1));
+        in_threads(threads, [&](unsigned i) {
+            Context::devices();
+            const Context own(device.info().id);
+            found[i] = train_small(own, i % 3 + 1);
+        });
+        for (unsigned i = 0; i < threads; ++i) CHECK((found[i] == right[i]));
+    }
+}
+
+TEST_CASE("a net trains while other threads make eager calls on its context", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        const Bits right = train_small(device, 1);
+        const std::vector<Bytes> right_calls = Calls(device, 0).run();
+        Bits found;
+        std::vector<int> wrong(threads, 0);
+        in_threads(threads, [&](unsigned i) {
+            if (i == 0) {
+                found = train_small(device, 1);
+                return;
+            }
+            const Calls calls(device, 0);
+            for (int round = 0; round < 20; ++round) {
+                wrong[i] += calls.run() != right_calls;
+                device.counters();
+            }
+            device.finish();
+        });
+        CHECK((found == right));
+        CHECK(wrong == std::vector<int>(threads, 0));
+    }
+}
+
+TEST_CASE("trainings from files run in threads", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        const Folder folder;
+        write_training_set(folder);
+        const Bits right = train_from_files(device, folder, "alone");
+        std::vector<Bits> found(threads);
+        in_threads(threads, [&](unsigned i) {
+            const Context own(device.info().id);
+            found[i] = train_from_files(own, folder, "out" + std::to_string(i));
+        });
+        for (unsigned i = 0; i < threads; ++i) CHECK((found[i] == right));
+    }
+}
+
+TEST_CASE("networks run in threads, a context each", "[threads]") {
+    ON_EVERY_DEVICE(device) {
+        if (!device.traits().host) continue;  // elsewhere kernels of so many would take minutes
+        for (const std::string file :
+             {DLPRIM_NETS "/../../tests/nets/mobilenet_v3_small.json", DLPRIM_NETS "/resnet18.json",
+              DLPRIM_NETS "/mobilenet_v2.json", DLPRIM_NETS "/../../tests/nets/squeezenet1_0.json",
+              DLPRIM_NETS "/../../tests/nets/googlenet.json",
+              DLPRIM_NETS "/../../tests/nets/efficientnet_b0.json"}) {
+            INFO(file);
+            const Bits right = run_network(device, file);
+            Bits found[2];
+            in_threads(2, [&](unsigned i) {
+                const Context own(device.info().id);
+                found[i] = run_network(own, file);
+            });
+            CHECK((found[0] == right));
+            CHECK((found[1] == right));
+        }
+    }
+}
