@@ -234,7 +234,8 @@ TEST_CASE("six processes with cold caches") {
     const auto old = env("POCL_CACHE_DIR");
     for (const Context& context : opencl_contexts()) {
         ::setenv("DLPRIM_TEST_ID", context.info().id.c_str(), 1);
-        for (int round = 0; round < 4; ++round) {
+        const bool shares = context.info().platform == "Portable Computing Language";
+        for (int round = 0; round < (shares ? 4 : 1); ++round) {
             INFO(context.info().name << ", round " << round);
             const CacheFolder folder;
             ::setenv("POCL_CACHE_DIR", (folder.path() / "pocl").c_str(), 1);
