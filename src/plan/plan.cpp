@@ -11,8 +11,13 @@
 #include "plan/memory.hpp"
 #include "plan/schedule.hpp"
 #include "plan/tune.hpp"
+#include "runtime/program_builds.hpp"
+
+#include <dlprim/log.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <exception>
 
 namespace dlprim {
 
@@ -74,16 +79,6 @@ class StepBuilder {
         step.bound_seconds = std::max(step.flops / (std::max(1.0, device.gflops) * 1e9),
                                       step.bytes / (std::max(1.0, device.gbytes_per_s) * 1e9));
         return step;
-    }
-
-    /// Compiles what was left for later.
-    static void compile(const Step& step) {
-        try {
-            step.launch->compile();
-        } catch (const Error& error) {
-            if (step.engine == nullptr || error.kind() == ErrorKind::out_of_memory) throw;
-            throw EngineFailed(error, step.put_aside_key);
-        }
     }
 
   private:
@@ -166,6 +161,83 @@ class StepBuilder {
     bool with_launches_;
 };
 
+bool in_chain(const std::vector<ChainRange>& chains, std::size_t step) {
+    return std::any_of(chains.begin(), chains.end(), [&](const ChainRange& chain) {
+        return chain.first <= step && step < chain.last;
+    });
+}
+
+/// A plan's launches on their way to be compiled. Programs are compiled together, each once, on all
+/// cores; what fails is told as if steps were compiled one after the other, so that which engine is
+/// put aside does not depend on threads.
+class CompileStage {
+    static constexpr int most_threads = 16;  ///< a compiler takes some hundred MiB in each
+
+  public:
+    CompileStage(ContextImpl& context, const PlanOptions& options)
+        : context_(context), options_(options) {}
+
+    /// The step's launch, with the programs that were asked for while it was made.
+    void add(Step& step, const PendingPrograms& programs) {
+        steps_.push_back({&step, {}});
+        for (const auto& program : programs) {
+            if (program->compiled()) continue;
+            const auto [known, is_new] = numbers_.emplace(program.get(), programs_.size());
+            if (is_new) {
+                programs_.push_back(program);
+                wanted_by_.push_back(step.name);
+            }
+            steps_.back().programs.push_back(known->second);
+        }
+    }
+
+    /// Throws EngineFailed.
+    void run() {
+        const auto start = std::chrono::steady_clock::now();
+        const int total = static_cast<int>(programs_.size());
+        const int threads =
+            total < 2 ? total : std::min({context_.pool().threads(), total, most_threads});
+        const auto errors =
+            compile_together(programs_, threads, [&](std::size_t done, std::size_t next) {
+                if (options_.progress)
+                    options_.progress("compiling " + wanted_by_[next], static_cast<int>(done),
+                                      total);
+            });
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        if (total > 0)
+            log(LogLevel::info, cat("made ", total, " programs in ", seconds.count(), " s on ",
+                                    threads, threads == 1 ? " thread" : " threads"));
+        for (const Entry& entry : steps_) finish(entry, errors);
+        if (options_.progress && total > 0) options_.progress("", total, total);
+    }
+
+  private:
+    struct Entry {
+        Step* step;
+        std::vector<std::size_t> programs;  ///< by number, those that were not compiled
+    };
+
+    /// Makes the kernels of a step.
+    static void finish(const Entry& entry, const std::vector<std::exception_ptr>& errors) {
+        const Step& step = *entry.step;
+        try {
+            for (const std::size_t program : entry.programs)
+                if (errors[program]) std::rethrow_exception(errors[program]);
+            step.launch->compile();
+        } catch (const Error& error) {
+            if (step.engine == nullptr || error.kind() == ErrorKind::out_of_memory) throw;
+            throw EngineFailed(error, step.put_aside_key);
+        }
+    }
+
+    ContextImpl& context_;
+    const PlanOptions& options_;
+    PendingPrograms programs_;  ///< distinct
+    std::vector<std::string> wanted_by_;
+    std::map<const PendingProgram*, std::size_t> numbers_;
+    std::vector<Entry> steps_;
+};
+
 /// One try. Throws EngineFailed.
 std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptions& options) {
     auto plan = std::make_unique<Plan>();
@@ -214,31 +286,22 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
                         std::all_of(schedule.items.begin(), schedule.items.end(),
                                     [](const Item& item) { return item.part == Part::forward; });
-    const int total = static_cast<int>(schedule.items.size());
-    const auto show = [&](const std::string& name, int done) {
-        if (options.progress) options.progress("compiling " + name, done, total);
-    };
-    for (int i = 0; i < total; ++i) {
-        const Item& item = schedule.items[static_cast<std::size_t>(i)];
-        const bool setup = static_cast<std::size_t>(i) < schedule.setup;
-        show(item.name, i);
-        std::optional<BuildsLater> later;
-        if (chains && !setup) later.emplace();
-        (setup ? plan->setup : plan->steps).push_back(builder.build(item));
+    std::vector<PendingPrograms> programs;  // by item
+    for (std::size_t i = 0; i < schedule.items.size(); ++i) {
+        const NotedBuilds noted;
+        std::vector<Step>& steps = i < schedule.setup ? plan->setup : plan->steps;
+        steps.push_back(builder.build(schedule.items[i]));
+        programs.push_back(noted.programs());
     }
-    if (chains) {
-        plan->chains = find_chains(plan->steps);
-        auto next = plan->chains.begin();
-        for (std::size_t i = 0; i < plan->steps.size(); ++i) {
-            if (next != plan->chains.end() && i == next->first) {
-                i = next++->last - 1;
-                continue;
-            }
-            show(plan->steps[i].name, static_cast<int>(schedule.setup + i));
-            builder.compile(plan->steps[i]);
-        }
+    if (chains) plan->chains = find_chains(plan->steps);
+    // Someone who wants all builds later looks at the plan, and runs little of it.
+    if (options.build && !BuildsLater::wanted()) {
+        CompileStage stage(device, options);
+        for (std::size_t i = 0; i < plan->setup.size(); ++i) stage.add(plan->setup[i], programs[i]);
+        for (std::size_t i = 0; i < plan->steps.size(); ++i)
+            if (!in_chain(plan->chains, i)) stage.add(plan->steps[i], programs[schedule.setup + i]);
+        stage.run();
     }
-    if (options.progress) options.progress("", total, total);
     plan->graph = std::move(graph);
     return plan;
 }

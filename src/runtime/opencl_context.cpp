@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "runtime/binary_cache.hpp"
+#include "runtime/build_again.hpp"
 #include "runtime/cl.hpp"
 #include "runtime/core_affinity.hpp"
 #include "runtime/counting.hpp"
@@ -13,14 +14,15 @@
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
 #include "runtime/opencl_transfer.hpp"
+#include "runtime/program_builds.hpp"
 #include "runtime/ptx_target.hpp"
 
 #include <dlprim/log.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
-#include <future>
 #include <map>
 #include <mutex>
 #include <set>
@@ -121,10 +123,11 @@ class OpenCLContext : public PooledContext {
     }
     TransferHome transfer_home() { return {shared_from_this(), context_, *queue_}; }
 
-    using Built = std::shared_ptr<OpenCLProgram>;
-    Built make_program(const ProgramSource& source, const std::string& key);
+    cl_program make_program(const ProgramSource& source, const std::string& key);
     cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
     cl_program from_source(const ProgramSource& source);
+    cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
+    std::string log_of(cl_program program) const;
     [[noreturn]] void build_failed(cl_program program, const ProgramSource& source,
                                    cl_int code) const;
     std::string binary_of(cl_program program) const;
@@ -136,7 +139,7 @@ class OpenCLContext : public PooledContext {
     bool counts_errors_ = false;  ///< a PoCL: see no_count
     BinaryCache disk_;
     std::mutex programs_mutex_;
-    std::map<std::string, std::shared_future<Built>> programs_;  // by key
+    std::map<std::string, std::shared_ptr<OpenCLProgram>> programs_;  // by key
 };
 
 // PoCL's compiler writes "1 error generated." to stderr where a program does not build, whatever
@@ -224,61 +227,57 @@ std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {
 
 std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
     const std::string key = cat(device_key_, source.options, '\n', source.source);
-    std::promise<Built> promise;
-    std::shared_future<Built> future;
-    bool mine = false;
+    std::shared_ptr<OpenCLProgram> program;
     {
         const std::lock_guard lock(programs_mutex_);
-        auto& entry = programs_[key];
-        mine = !entry.valid();
-        if (mine) entry = promise.get_future().share();
-        future = entry;
-    }
-    if (mine) {
-        try {
+        std::shared_ptr<OpenCLProgram>& entry = programs_[key];
+        if (!entry) {
             // The program lives no longer than this, which keeps it.
-            const auto compile = [this, source, key] { return make_program(source, key); };
-            promise.set_value(BuildsLater::wanted()
-                                  ? std::make_shared<OpenCLProgram>(compile, source)
-                                  : compile());
-        } catch (...) {
-            promise.set_exception(std::current_exception());
-            const std::lock_guard lock(programs_mutex_);
-            programs_.erase(key);
+            const auto compile = [this, key](const ProgramSource& s) {
+                return make_program(s, key);
+            };
+            entry = std::make_shared<OpenCLProgram>(compile, source);
         }
+        program = entry;
     }
-    Built program = future.get();
-    if (!BuildsLater::wanted()) program->handle();  // it may be one that another asked for later
+    if (BuildsLater::wanted())
+        NotedBuilds::note(program);
+    else
+        program->handle();
     return program;
 }
 
-OpenCLContext::Built OpenCLContext::make_program(const ProgramSource& source,
-                                                 const std::string& key) {
+cl_program OpenCLContext::make_program(const ProgramSource& source, const std::string& key) {
     if (const auto binary = disk_.load(key)) {
         if (const cl_program program = from_binary(source, *binary)) {
             count(counters_.cache_hits);
-            return std::make_shared<OpenCLProgram>(program, source);
+            return program;
         }
         log(LogLevel::info,
             cat("kernel cache: the binary of '", source.name, "' does not load, it is rebuilt"));
     }
-    auto program = std::make_shared<OpenCLProgram>(from_source(source), source);
-    // A mark of the source may be in what the preprocessor leaves out.
-    const std::string compiled =
-        wants_ptx_target(source.source) ? binary_of(program->handle()) : std::string();
-    if (wants_ptx_target(compiled)) {
-        const auto ptx = with_ptx_target(compiled);
-        const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
-        if (made == nullptr)
-            fail(ErrorKind::build, "kernel program '", source.name,
-                 "' needs instructions that device ", info_.str(), " or its driver does not take");
-        program = std::make_shared<OpenCLProgram>(made, source);
-    }
+    cl_program program = from_source(source);
+    if (wants_ptx_target(source.source)) program = with_instructions(source, program);
     if (disk_.enabled()) {
-        const std::string binary = binary_of(program->handle());
+        const std::string binary = binary_of(program);
         if (!binary.empty()) disk_.save(key, binary);
     }
     return program;
+}
+
+/// The program with the instructions that its text marks (runtime/ptx_target.hpp), in place of
+/// `marked`.
+cl_program OpenCLContext::with_instructions(const ProgramSource& source, cl_program marked) const {
+    // A mark of the source may be in what the preprocessor leaves out.
+    const std::string compiled = binary_of(marked);
+    if (!wants_ptx_target(compiled)) return marked;
+    clReleaseProgram(marked);
+    const auto ptx = with_ptx_target(compiled);
+    const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
+    if (made == nullptr)
+        fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that device ",
+             info_.str(), " or its driver does not take");
+    return made;
 }
 
 cl_program OpenCLContext::from_binary(const ProgramSource& source,
@@ -303,37 +302,46 @@ cl_program OpenCLContext::from_binary(const ProgramSource& source,
 cl_program OpenCLContext::from_source(const ProgramSource& source) {
     const char* text = source.source.c_str();
     const std::size_t size = source.source.size();
-    cl_int code = CL_SUCCESS;
-    const cl_program program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
-    cl_check(code, "making program '", source.name, "'");
-    count(counters_.compiles);
     // Without -w PoCL's compiler writes "8 warnings generated." to stderr where vectors are wider
     // than the processor's, and that is not for a library to do.
     const std::string options = source.options + " -w" + (counts_errors_ ? no_count : "");
-    code = clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
-    static std::once_flag compiled;
-    std::call_once(compiled, [] { std::atexit(at_exit); });
-    if (code != CL_SUCCESS) build_failed(program, source, code);
+    count(counters_.compiles);
+    const auto start = std::chrono::steady_clock::now();
+    cl_program program = nullptr;
+    cl_int code = CL_SUCCESS;
+    const auto build = [&] {
+        if (program != nullptr) clReleaseProgram(program);
+        program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
+        cl_check(code, "making program '", source.name, "'");
+        code = clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
+        static std::once_flag compiled;
+        std::call_once(compiled, [] { std::atexit(at_exit); });
+        if (code == CL_SUCCESS) return Attempt::worked;
+        return first_error(log_of(program)).empty() ? Attempt::failed_in_silence : Attempt::failed;
+    };
+    if (build_again_in_turn(build, source.name) != Attempt::worked)
+        build_failed(program, source, code);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    log(LogLevel::debug, cat("compiled '", source.name, "' in ", seconds.count(), " s"));
     return program;
+}
+
+std::string OpenCLContext::log_of(cl_program program) const {
+    std::size_t size = 0;
+    if (clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+        CL_SUCCESS)
+        return {};
+    std::string text(size, '\0');
+    clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+    text.resize(std::min(text.size(), text.find('\0')));
+    return text;
 }
 
 void OpenCLContext::build_failed(cl_program program, const ProgramSource& source,
                                  cl_int code) const {
-    std::size_t size = 0;
-    std::string text;
-    if (clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) ==
-        CL_SUCCESS) {
-        text.resize(size);
-        clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
-        text.resize(std::min(text.size(), text.find('\0')));
-    }
+    const std::string text = log_of(program);
     clReleaseProgram(program);
-    std::string first;
-    for (const std::string& line : split(text, '\n')) {
-        if (line.find("error") == std::string::npos) continue;
-        first = line;
-        break;
-    }
+    std::string first = first_error(text);
     if (std::size_t end = 200; first.size() > end) {
         while ((first[end] & 0xC0) == 0x80) --end;  // no half of a character
         first = first.substr(0, end) + "...";

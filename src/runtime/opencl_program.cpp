@@ -63,23 +63,32 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
              " bytes)");
 }
 
-OpenCLProgram::OpenCLProgram(cl_program program, const ProgramSource& source)
-    : Program(source), program_(program), parameters_(kernel_parameters(source.source)) {}
-
 OpenCLProgram::OpenCLProgram(Compile compile, const ProgramSource& source)
     : Program(source),
       parameters_(kernel_parameters(source.source)),
       compile_(std::move(compile)) {}
 
 OpenCLProgram::~OpenCLProgram() {
-    if (program_ != nullptr && !opencl_gone()) clReleaseProgram(program_);
+    const cl_program program = program_.load();
+    if (program != nullptr && !opencl_gone()) clReleaseProgram(program);
 }
 
 cl_program OpenCLProgram::handle() const {
-    if (program_ != nullptr) return program_;
+    if (const cl_program program = program_.load()) return program;
     const std::lock_guard lock(mutex_);
-    if (!compiled_) compiled_ = compile_();
-    return compiled_->handle();
+    if (const cl_program program = program_.load()) return program;
+    if (failed_) std::rethrow_exception(failed_);
+    try {
+        program_.store(compile_(source()));
+    } catch (const Error& error) {
+        // Its text will not be another. Memory may be there the next time.
+        if (error.kind() != ErrorKind::build) throw;
+        failed_ = std::current_exception();
+        compile_ = {};
+        throw;
+    }
+    compile_ = {};
+    return program_.load();
 }
 
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
@@ -91,7 +100,7 @@ std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {
              "' in its text, only ", join(names, ", "));
     }
     auto kernel = std::make_unique<OpenCLKernel>(found->first, &found->second, shared_from_this());
-    if (program_ != nullptr) kernel->compile();
+    if (compiled()) kernel->compile();
     return kernel;
 }
 

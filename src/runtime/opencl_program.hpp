@@ -4,8 +4,11 @@
 
 #include "runtime/cl.hpp"
 #include "runtime/program.hpp"
+#include "runtime/program_builds.hpp"
 
+#include <atomic>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,24 +57,30 @@ class OpenCLKernel : public Kernel {
     std::vector<Argument> early_;  // arguments from before it was compiled
 };
 
-class OpenCLProgram : public Program, public std::enable_shared_from_this<OpenCLProgram> {
+/// Compiled when its handle is first asked for. Several threads may ask at once.
+class OpenCLProgram : public Program,
+                      public PendingProgram,
+                      public std::enable_shared_from_this<OpenCLProgram> {
   public:
-    using Compile = std::function<std::shared_ptr<OpenCLProgram>()>;
-    /// Takes over a built cl_program.
-    OpenCLProgram(cl_program program, const ProgramSource& source);
-    /// One that is compiled when its handle is asked for.
+    using Compile = std::function<cl_program(const ProgramSource&)>;
+    /// `compile` makes the cl_program, which this takes over. It is called at most once if it
+    /// succeeds or throws Error(build), and let go then.
     OpenCLProgram(Compile compile, const ProgramSource& source);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
     /// Throws Error(build), now and when asked again.
     cl_program handle() const;
 
+    bool compiled() const noexcept override { return program_.load() != nullptr; }
+    void compile_now() const override { handle(); }
+    std::size_t source_bytes() const noexcept override { return source().source.size(); }
+
   private:
-    cl_program program_ = nullptr;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
-    Compile compile_;
-    mutable std::mutex mutex_;
-    mutable std::shared_ptr<OpenCLProgram> compiled_;
+    mutable std::atomic<cl_program> program_{nullptr};  // set once
+    mutable std::mutex mutex_;                          // of what follows
+    mutable Compile compile_;
+    mutable std::exception_ptr failed_;
 };
 
 }  // namespace dlprim

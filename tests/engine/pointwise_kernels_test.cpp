@@ -228,7 +228,47 @@ void check_everywhere(const std::vector<Case>& cases) {
         for (const Case& test : cases) check(context, test, seed++);
 }
 
+/// What an engine compiles for a program on tensors of one shape.
+std::string kernel_text(const Context& context, const std::string& code, int inputs,
+                        const Tuning& tuning) {
+    const Operator& op = OperatorRegistry::instance().get("Pointwise");
+    Attrs given{{"scalars", Doubles{0.5, 0.25}}};
+    given.set("code", code);
+    Problem problem;
+    problem.op = "Pointwise";
+    problem.attrs = op.schema().complete(given, "test");
+    const TensorSpec spec{Shape{40, 30}, DType::f32};
+    const std::vector<TensorSpec> specs(static_cast<std::size_t>(inputs), spec);
+    for (const TensorSpec& in : specs)
+        problem.inputs.push_back({in.shape, in.dtype, Layout::plain(), false});
+    for (const TensorSpec& out : op.infer(problem.attrs, specs))
+        problem.outputs.push_back({out.shape, out.dtype, Layout::plain(), false});
+    const BuildsLater later;
+    std::string text;
+    for (const Engine* engine : EngineRegistry::instance().of("Pointwise", false)) {
+        const auto launch = engine->build(context.impl(), problem, tuning);
+        for (const KernelCall& call : launch->calls()) text += call.source().source;
+    }
+    return text;
+}
+
 }  // namespace
+
+TEST_CASE("programs that differ in places of operands or in a factor share a kernel") {
+    for (const Context& context : testing::test_devices()) {
+        if (context.traits().host) continue;
+        for (const int vector : {0, 1}) {
+            const auto text = [&](const char* code, int inputs) {
+                return kernel_text(context, code, inputs, {{"vector", vector}});
+            };
+            CHECK(text("y0 = (x0 - x1) * x2", 3) == text("y0 = (x2 - x0) * x1", 3));
+            CHECK(text("y0 = x0 * p0", 1) == text("y0 = x0 * p1", 1));
+            CHECK(text("y0 = x0 * p0 + p1", 1) == text("y0 = x0 * p1 + p0", 1));
+            CHECK(text("y0 = x0 - x1", 2) != text("y0 = x0 - x0", 1));
+            if (vector == 0) CHECK(text("y0 = sum[0](x0)", 1) == text("y0 = mean[0](x0)", 1));
+        }
+    }
+}
 
 TEST_CASE("elementwise programs") {
     const DType h = DType::f16, b = DType::bf16;

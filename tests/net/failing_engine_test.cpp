@@ -11,7 +11,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-enum class Failing { no, in_build, in_launch, in_packing };
+enum class Failing { no, in_build, in_compile, in_launch, in_packing };
 
 /// What the engines below do, and how often they were asked.
 struct Script {
@@ -56,6 +56,13 @@ class Broken : public Engine {
                                   const Tuning&) const override {
         ++script.builds;
         if (script.*failing_ >= Failing::in_launch) return std::make_unique<BrokenLaunch>();
+        if (script.*failing_ == Failing::in_compile && !on_host_) {
+            auto launch = std::make_unique<KernelLaunch>();
+            launch->add(
+                KernelCall(context.build({"broken.cl", "kernel void broken() { no_such(); }", ""}),
+                           "broken", {}));
+            return launch;
+        }
         if (!on_host_) context.build({"broken.cl", "kernel void broken() { no_such(); }", ""});
         fail(ErrorKind::build, "the broken engine does not build");
     }
@@ -134,6 +141,8 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
             const auto expected = trained(shared);
             for (const auto& [convolution, filter] :
                  {std::pair{Failing::in_build, Failing::no},
+                  std::pair{Failing::in_compile, Failing::no},
+                  std::pair{Failing::in_compile, Failing::in_compile},
                   std::pair{Failing::in_launch, Failing::no},
                   std::pair{Failing::no, Failing::in_build},
                   std::pair{Failing::no, Failing::in_launch},

@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "engine/launch.hpp"
+#include "runtime/cache_folder.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "support/catch.hpp"
 
@@ -12,8 +13,6 @@
 #include <filesystem>
 #include <string>
 
-#include <unistd.h>
-
 using namespace dlprim;
 namespace fs = std::filesystem;
 
@@ -22,45 +21,6 @@ namespace {
 const char* const scale = R"(kernel void scale(global float* x, ulong x_offset, float factor) {
     x[x_offset + get_global_id(0)] *= factor + ADD;
 })";
-
-// A folder that DLPRIM_CACHE_DIR names while the object lives. Contexts opened meanwhile try no
-// instructions, so that what is compiled and kept is the test's own.
-class CacheFolder {
-  public:
-    CacheFolder()
-        : path_(fs::temp_directory_path() / ("dlprim_cache_" + std::to_string(::getpid()))) {
-        fs::remove_all(path_);
-        set("DLPRIM_CACHE_DIR", path_.c_str(), old_folder_);
-        set("DLPRIM_TRAITS", "wgmma=0,mma=0,subgroup_size=0", old_traits_);
-    }
-    ~CacheFolder() {
-        reset("DLPRIM_CACHE_DIR", old_folder_);
-        reset("DLPRIM_TRAITS", old_traits_);
-        fs::remove_all(path_);
-    }
-    const fs::path& path() const { return path_; }
-    fs::path only_binary() const {
-        fs::path found;
-        int files = 0;
-        for (const auto& entry : fs::directory_iterator(path_ / "kernels")) {
-            found = entry.path();
-            ++files;
-        }
-        CHECK(files == 1);
-        return found;
-    }
-
-  private:
-    static void set(const char* variable, const char* value, std::optional<std::string>& old) {
-        old = env(variable);
-        ::setenv(variable, value, 1);
-    }
-    static void reset(const char* variable, const std::optional<std::string>& old) {
-        old ? ::setenv(variable, old->c_str(), 1) : ::unsetenv(variable);
-    }
-    fs::path path_;
-    std::optional<std::string> old_folder_, old_traits_;
-};
 
 float run_scale(const Context& context, const std::string& options) {
     const Tensor x(context, {8}, std::vector<float>(8, 3.0f));

@@ -97,7 +97,10 @@ std::string Emitter::finish(std::size_t k, const std::string& text, const std::s
         if (out.kind == Output::Kind::custom)
             result = cat("select(", init, ", ", result, ", ", has, ")");
     }
-    if (out.scale != 1)
+    // Kernels for GPUs take a factor of sums, too, which is 1, and serve means with the same text.
+    const bool any_factor =
+        aligned_ && out.kind == Output::Kind::sum && job_.type == Compute::f32 && !out.has_init;
+    if (out.scale != 1 || any_factor)
         result = cat("(", result, " * ", one(number(cat("scale", k), out.scale)), ")");
     return result;
 }

@@ -4,6 +4,9 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
+#include <map>
+
 namespace dlprim::pointwise {
 namespace {
 
@@ -15,6 +18,29 @@ Generated generate(const Job& job, const Traits& device, Style style, std::int64
                    bool text) {
     return style == Style::vector ? vector_kernel(job, device, parts, text)
                                   : group_kernel(job, device, parts, text);
+}
+
+/// The job with its inputs, and the scalars that it reads, numbered in the order in which they are
+/// used. Jobs that differ in their operands' places alone then have the same text, hence share a
+/// program.
+Job numbered_by_use(Job job) {
+    std::map<int, int> numbers, scalars;
+    const bool combines = std::any_of(job.outputs.begin(), job.outputs.end(),
+                                      [](const JobOutput& out) { return out.combine != nullptr; });
+    for (JobInput& input : job.inputs) {
+        const int number = static_cast<int>(numbers.size());
+        input.number = numbers.emplace(input.number, number).first->second;
+    }
+    std::vector<double> values;
+    for (Instruction& in : job.tape.code) {
+        if (in.op == Op::input) in.number = numbers.at(in.number);
+        if (in.op != Op::scalar || combines) continue;  // combinations may read scalars, too
+        const auto [known, fresh] = scalars.emplace(in.number, static_cast<int>(scalars.size()));
+        if (fresh) values.push_back(job.scalars.at(static_cast<std::size_t>(in.number)));
+        in.number = known->second;
+    }
+    if (!combines) job.scalars = std::move(values);
+    return job;
 }
 
 /// Names of the kernel's tensors of outputs: y<k>, or w<k> and f<k> in the workspace.
@@ -134,7 +160,8 @@ std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& devic
 
 void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
                 const Traits& device, Style style, int workspace) {
-    for (const Job& job : jobs) {
+    for (const Job& given : jobs) {
+        const Job job = numbered_by_use(given);
         bool nothing = true;
         for (const JobOutput& out : job.outputs)
             nothing =

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// compile_together.
+#include "runtime/program_builds.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <system_error>
+#include <thread>
+
+namespace dlprim {
+
+thread_local NotedBuilds* NotedBuilds::innermost_ = nullptr;
+
+namespace {
+
+/// What is left to compile, shared by the threads. Each index is drawn by one thread, which alone
+/// writes the error of that index.
+class Worklist {
+  public:
+    explicit Worklist(const PendingPrograms& programs)
+        : programs_(programs), order_(programs.size()), errors_(programs.size()) {
+        std::iota(order_.begin(), order_.end(), std::size_t{0});
+        // A long compilation that begins last would keep all others waiting.
+        std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
+            return programs[a]->source_bytes() > programs[b]->source_bytes();
+        });
+    }
+
+    /// Compiles until nothing is left; `begins` as compile_together has it.
+    void work(const std::function<void(std::size_t, std::size_t)>& begins) {
+        for (;;) {
+            const std::size_t drawn = next_.fetch_add(1, std::memory_order_relaxed);
+            if (drawn >= order_.size()) return;
+            const std::size_t index = order_[drawn];
+            if (begins) begins(done_.load(std::memory_order_relaxed), index);
+            try {
+                programs_[index]->compile_now();
+            } catch (...) {
+                errors_[index] = std::current_exception();
+            }
+            done_.fetch_add(1, std::memory_order_relaxed);
+        }
+    }
+    /// Nothing more is begun.
+    void stop() { next_.store(order_.size(), std::memory_order_relaxed); }
+    std::vector<std::exception_ptr> take_errors() { return std::move(errors_); }
+
+  private:
+    const PendingPrograms& programs_;
+    std::vector<std::size_t> order_;
+    std::vector<std::exception_ptr> errors_;
+    std::atomic<std::size_t> next_{0}, done_{0};
+};
+
+/// Threads that draw from a worklist; they have ended when this has.
+class Helpers {
+  public:
+    Helpers(Worklist& work, int count) : work_(work) {
+        try {
+            for (int i = 0; i < count; ++i) threads_.emplace_back([&work] { work.work({}); });
+        } catch (const std::system_error&) {
+            // Fewer threads than wished for: the caller's own compiles what is left.
+        }
+    }
+    ~Helpers() {
+        work_.stop();  // in case that the caller's thread has thrown
+        join();
+    }
+    Helpers(const Helpers&) = delete;
+    Helpers& operator=(const Helpers&) = delete;
+    void join() {
+        for (std::thread& thread : threads_) thread.join();
+        threads_.clear();
+    }
+
+  private:
+    Worklist& work_;
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
+std::vector<std::exception_ptr> compile_together(
+    const PendingPrograms& programs, int threads,
+    const std::function<void(std::size_t, std::size_t)>& begins) {
+    Worklist work(programs);
+    Helpers helpers(work, std::min(threads, static_cast<int>(programs.size())) - 1);
+    work.work(begins);
+    helpers.join();
+    return work.take_errors();
+}
+
+}  // namespace dlprim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// Programs of many launches, compiled together on several threads.
+//
+// A plan first makes all of its launches under NotedBuilds, which leaves their programs uncompiled,
+// and then compiles each distinct one with compile_together(). Compiling one after the other would
+// leave all cores but one idle for most of a cold start.
+#pragma once
+
+#include "runtime/program.hpp"
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// A program that may still have to be compiled.
+class PendingProgram {
+  public:
+    virtual ~PendingProgram() = default;
+    /// Whether a launch would not have to wait for a compiler.
+    virtual bool compiled() const noexcept = 0;
+    /// Compiles it, once. Any thread may call it, several at once. Throws Error(build).
+    virtual void compile_now() const = 0;
+    /// What grows with the time that compiling it takes.
+    virtual std::size_t source_bytes() const noexcept = 0;
+};
+
+using PendingPrograms = std::vector<std::shared_ptr<const PendingProgram>>;
+
+/// BuildsLater that remembers which programs its thread has asked for.
+class NotedBuilds {
+  public:
+    NotedBuilds() : outer_(innermost_) { innermost_ = this; }
+    ~NotedBuilds() { innermost_ = outer_; }
+    NotedBuilds(const NotedBuilds&) = delete;
+    NotedBuilds& operator=(const NotedBuilds&) = delete;
+
+    /// In the order in which they were asked for; one that was asked for twice is there twice.
+    const PendingPrograms& programs() const noexcept { return programs_; }
+    /// Called by a context for each program that it hands out.
+    static void note(const std::shared_ptr<const PendingProgram>& program) {
+        if (innermost_ != nullptr) innermost_->programs_.push_back(program);
+    }
+
+  private:
+    static thread_local NotedBuilds* innermost_;
+    BuildsLater later_;
+    NotedBuilds* outer_;
+    PendingPrograms programs_;
+};
+
+/// Compiles distinct programs on at most `threads` threads, the calling one among them, the longest
+/// texts first. Returns, by program, what went wrong, or null. `begins`, where there is one, is
+/// called on the calling thread with the number of programs that are done and the index of the one
+/// that it turns to; what it throws is thrown here once all threads have stopped.
+std::vector<std::exception_ptr> compile_together(
+    const PendingPrograms& programs, int threads,
+    const std::function<void(std::size_t done, std::size_t next)>& begins = {});
+
+}  // namespace dlprim

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Programs compiled together on threads, and builds that fail without a word, tried again.
+#include "runtime/program_builds.hpp"
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "engine/launch.hpp"
+#include "runtime/build_again.hpp"
+#include "runtime/cache_folder.hpp"
+#include "support/catch.hpp"
+
+#include <dlprim/tensor.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace dlprim;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// A program whose compilation is a function.
+class Fake : public PendingProgram {
+  public:
+    Fake(std::size_t bytes, std::function<void()> work) : bytes_(bytes), work_(std::move(work)) {}
+    bool compiled() const noexcept override { return false; }
+    void compile_now() const override { work_(); }
+    std::size_t source_bytes() const noexcept override { return bytes_; }
+
+  private:
+    std::size_t bytes_;
+    std::function<void()> work_;
+};
+
+std::string message(const std::exception_ptr& error) {
+    if (!error) return "";
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& caught) {
+        return caught.what();
+    }
+}
+
+std::vector<Context> opencl_contexts() {
+    std::vector<Context> found;
+    for (const DeviceInfo& info : Context::devices())
+        if (info.kind != DeviceKind::host) found.emplace_back(info.id);
+    return found;
+}
+
+ProgramSource adds(int number) {
+    return {cat("adds ", number),
+            cat("kernel void adds(global float* x, ulong x_offset) { x[x_offset + "
+                "get_global_id(0)] += ",
+                number, "; }"),
+            ""};
+}
+
+float run_adds(const Context& context, const std::shared_ptr<Program>& program) {
+    const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
+    NDRange range;
+    range.global[0] = 8;
+    KernelLaunch launch;
+    launch.add(KernelCall(program, "adds", range).tensor("x", 0));
+    const BufferRef operands[] = {{x.buffer().get(), 0}};
+    launch.enqueue(context.impl().queue(), operands);
+    return x.to_floats()[7];
+}
+
+}  // namespace
+
+TEST_CASE("programs are compiled once each, the longest first, and errors keep their place") {
+    for (const int threads : {1, 2, 9}) {
+        std::mutex mutex;
+        std::vector<int> begun;
+        PendingPrograms programs;
+        for (int i = 0; i < 20; ++i)
+            programs.push_back(std::make_shared<Fake>(100 + i, [&, i] {
+                {
+                    const std::lock_guard lock(mutex);
+                    begun.push_back(i);
+                }
+                if (i % 7 == 3) throw std::runtime_error("program " + std::to_string(i));
+            }));
+        std::size_t told = 0;
+        const auto errors = compile_together(programs, threads, [&](std::size_t done, std::size_t) {
+            CHECK(done >= told);
+            CHECK(done < 20);
+            told = done;
+        });
+        REQUIRE(errors.size() == 20);
+        for (int i = 0; i < 20; ++i)
+            CHECK(message(errors[static_cast<std::size_t>(i)]) ==
+                  (i % 7 == 3 ? "program " + std::to_string(i) : ""));
+        if (threads == 1) CHECK(std::is_sorted(begun.rbegin(), begun.rend()));
+        std::sort(begun.begin(), begun.end());
+        REQUIRE(begun.size() == 20);
+        for (int i = 0; i < 20; ++i) CHECK(begun[static_cast<std::size_t>(i)] == i);
+    }
+    CHECK(compile_together({}, 4).empty());
+}
+
+TEST_CASE("programs are compiled at the same time") {
+    std::mutex mutex;
+    std::condition_variable change;
+    int inside = 0;
+    bool met = false;
+    const auto meet = [&] {
+        std::unique_lock lock(mutex);
+        met = ++inside == 3 || met;
+        change.notify_all();
+        change.wait_for(lock, std::chrono::seconds(60), [&] { return met; });
+    };
+    const PendingPrograms programs(3, std::make_shared<Fake>(1, meet));
+    compile_together(programs, 3);
+    CHECK(met);
+}
+
+TEST_CASE("a caller that gives up waits for the other threads, which begin nothing more") {
+    std::atomic<int> begun{0}, ended{0};
+    const auto work = [&] {
+        ++begun;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        ++ended;
+    };
+    const PendingPrograms programs(50, std::make_shared<Fake>(1, work));
+    const auto give_up = [](std::size_t, std::size_t) { throw std::runtime_error("enough"); };
+    CHECK_THROWS_AS(compile_together(programs, 3, give_up), std::runtime_error);
+    CHECK(begun == ended);
+    CHECK(begun < 50);
+}
+
+TEST_CASE("programs of a device are compiled on many threads with cold caches") {
+    for (int round = 0; round < 3; ++round) {
+        const CacheFolder folder;
+        for (const Context& context : opencl_contexts()) {
+            INFO(context.info().name);
+            const std::uint64_t before = context.counters().compiles;
+            std::vector<std::shared_ptr<Program>> made;
+            PendingPrograms pending;
+            {
+                const NotedBuilds noted;
+                for (int i = 0; i < 12; ++i) made.push_back(context.impl().build(adds(i)));
+                context.impl().build({"bad", "kernel void bad() { nonsense(); }", ""});
+                CHECK(context.impl().build(adds(0)) == made[0]);
+                pending = noted.programs();
+            }
+            REQUIRE(pending.size() == 14);
+            CHECK(pending[13] == pending[0]);  // which two threads may draw at a time
+            CHECK(context.counters().compiles == before);
+            const auto errors = compile_together(pending, 8);
+            CHECK(context.counters().compiles == before + 13);
+            for (std::size_t i = 0; i < errors.size(); ++i) {
+                CHECK((errors[i] != nullptr) == (i == 12));
+                CHECK(pending[i]->compiled() == (i != 12));
+            }
+            CHECK(message(errors[12]).find("'bad'") != std::string::npos);
+            for (int i = 0; i < 12; ++i)
+                CHECK(run_adds(context, made[static_cast<std::size_t>(i)]) ==
+                      static_cast<float>(3 + i));
+            // What failed is known, and is not tried again.
+            CHECK_THROWS_AS(pending[12]->compile_now(), Error);
+            CHECK(context.counters().compiles == before + 13);
+        }
+    }
+}
+
+TEST_CASE("a build that fails and names no error is tried again") {
+    const CacheFolder folder;
+    const auto tries = [](const std::vector<Attempt>& results, Attempt expected) {
+        std::size_t calls = 0;
+        CHECK(build_again_in_turn([&] { return results.at(calls++); }, "test") == expected);
+        return calls;
+    };
+    const Attempt worked = Attempt::worked, failed = Attempt::failed,
+                  silent = Attempt::failed_in_silence;
+    CHECK(tries({worked}, worked) == 1);
+    CHECK(tries({failed}, failed) == 1);
+    CHECK_FALSE(fs::exists(folder.path() / "build.lock"));
+    CHECK(tries({silent, worked}, worked) == 2);
+    CHECK(fs::exists(folder.path() / "build.lock"));
+    CHECK(tries({silent, failed}, failed) == 2);
+    CHECK(tries({silent, silent, worked}, worked) == 3);
+    CHECK(tries({silent, silent, silent}, silent) == 3);
+
+    CHECK(first_error("").empty());
+    CHECK(first_error("Device x failed to build the program\n\n").empty());
+    CHECK(first_error("a\nb.cl:3: error: no\nfatal") == "b.cl:3: error: no");
+}
+
+TEST_CASE("builds are tried again one at a time") {
+    for (const bool folder_serves : {true, false}) {
+        const CacheFolder folder;
+        if (!folder_serves) ::setenv("DLPRIM_CACHE_DIR", "/proc/nowhere", 1);
+        std::atomic<int> inside{0}, most{0};
+        const auto work = [&] {
+            int calls = 0;
+            build_again_in_turn(
+                [&] {
+                    if (calls++ == 0) return Attempt::failed_in_silence;
+                    most = std::max(most.load(), ++inside);
+                    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                    --inside;
+                    return Attempt::worked;
+                },
+                "test");
+        };
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 6; ++i) threads.emplace_back(work);
+        for (std::thread& thread : threads) thread.join();
+        CHECK(most == 1);
+    }
+}
+
+TEST_CASE("one of six processes", "[.six]") {
+    const Context context(env("DLPRIM_TEST_ID").value());
+    for (int i = 0; i < 6; ++i)
+        CHECK(run_adds(context, context.impl().build(adds(i))) == static_cast<float>(3 + i));
+}
+
+// Half of such rounds used to fail on PoCL, whose cache they fill at once.
+TEST_CASE("six processes with cold caches") {
+    const std::string self =
+        cat("'", fs::read_symlink("/proc/self/exe").string(), "' '[.six]' > /dev/null & ");
+    const auto old = env("POCL_CACHE_DIR");
+    for (const Context& context : opencl_contexts()) {
+        ::setenv("DLPRIM_TEST_ID", context.info().id.c_str(), 1);
+        const bool shares = context.info().platform == "Portable Computing Language";
+        for (int round = 0; round < (shares ? 4 : 1); ++round) {
+            INFO(context.info().name << ", round " << round);
+            const CacheFolder folder;
+            ::setenv("POCL_CACHE_DIR", (folder.path() / "pocl").c_str(), 1);
+            std::string start, wait;
+            for (int i = 0; i < 6; ++i) {
+                start += cat(self, "p", i, "=$!; ");
+                wait += cat("wait $p", i, " || failed=1; ");
+            }
+            CHECK(std::system(cat("failed=0; ", start, wait, "exit $failed").c_str()) == 0);
+        }
+    }
+    old ? ::setenv("POCL_CACHE_DIR", old->c_str(), 1) : ::unsetenv("POCL_CACHE_DIR");
+    ::unsetenv("DLPRIM_TEST_ID");
+}
