@@ -97,9 +97,13 @@ class Matched(torch.fx.Interpreter):
 
     def __init__(self, exporter, recorded, turns, single):
         super().__init__(exporter.traced)
+        self.model = exporter.model
         self.decisions, self.recorded, self.turns, self.single = exporter.decisions, recorded, turns, single
 
     def run_node(self, node):
+        if node.op == "get_attr":  # of the model, which may have changed the type of its buffers since it was traced
+            at, _, name = node.target.rpartition(".")
+            return getattr(self.model.get_submodule(at), name)
         if node not in self.decisions:
             return super().run_node(node)
         kind, tensor, options = self.decisions[node]
@@ -142,10 +146,10 @@ def prepared_model(name):
         if isinstance(module, nn.BatchNorm2d):  # statistics that differ from their start, so that evaluation tests them
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
-    for name, parameter in model.named_parameters():
+    for at, parameter in model.named_parameters():
         if parameter.dim() > 1 and not parameter.any():  # the head and the class token of vision transformers
             nn.init.normal_(parameter, std=0.1)
-        if name.endswith("layer_scale"):  # 1e-6, which would hide the blocks behind it
+        if at.endswith("layer_scale"):  # 1e-6, which would hide the blocks behind it
             nn.init.uniform_(parameter, 0.5, 1.5)
     return model
 
