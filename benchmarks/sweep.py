@@ -46,7 +46,7 @@ import common
 
 Record = dict[str, Any]
 MODES = {"inference": False, "step": True}
-MEMORY_WORDS = ("memory", "allocat", "OUT_OF_RESOURCES", "MEM_OBJECT")
+MEMORY_WORDS = ("memory", "allocat", "that fits", "the plan needs", "MEM_OBJECT")
 SHARE = 0.01  # of reference engines: what is too much
 
 

@@ -93,10 +93,14 @@ def relative_bias(exporter: Any, name: str, table: str, window: list[int]) -> st
     return exporter.emit(None, "Reshape", [selected], {"dims": [-1, h * w, h * w]}, name=name)
 
 
+def given_sizes(argument: Any) -> list[int]:
+    return [int(size) for size in argument]
+
+
 def get_relative_position_bias(exporter: Any, node: Node) -> str:
-    table, _, window = node.args
+    table, window = node.args[0], given_sizes(node.args[2])
     name = exporter.tensor(table)
-    made = relative_bias(exporter, node.name, name, list(window))
+    made = relative_bias(exporter, node.name, name, window)
     heads, pairs = exporter.values[table].shape[-1], math.prod(window)
     return exporter.emit(None, "Reshape", [made], {"dims": [1, heads, pairs, pairs]}, name=f"{node.name}.all")
 
