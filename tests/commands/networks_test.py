@@ -8,7 +8,7 @@ import os
 
 import h5py
 import numpy as np
-from commands import DEVICES, ROOT, SECONDS, CommandTest, call, main
+from commands import DEVICES, ROOT, SECONDS, CommandTest, call, main, network, operator
 
 BOUND = 1e-4  # of a tensor's largest magnitude, as scripts/compare_networks.py has it
 NAMES = sorted(path.stem for path in (ROOT / "tests/golden").glob("tiny_*.h5"))
@@ -61,6 +61,33 @@ class Networks(CommandTest):
                 for training in (False, True) if everything else (True,):
                     with self.subTest(name=name, device=device, training=training):
                         self.compare(name, device, training)
+
+    def test_gradient_shown_beside_one_worked_in_place(self):
+        """At batch 1 the offset's gradient is dy itself, in one kernel with the input's, which is worked over dy."""
+        parameters = [{"name": name, "type": "Parameter", "inputs": [], "outputs": [name], "options": {"shape": [4, 1, 1]}}
+                      for name in ("scale", "offset")]
+        net = network({"data": [1, 4, 1, 1]}, ["fc"], *parameters,
+                      operator("Pointwise", "norm", "data scale offset", code="y0 = x0 * x1 + x2"),
+                      operator("Flatten", "flat", "norm"),
+                      operator("InnerProduct", "fc", "flat", inputs=4, outputs=3))
+        random = np.random.default_rng(5)
+        weights = {"scale__0": (4, 1, 1), "offset__0": (4, 1, 1), "fc__0": (3, 4), "fc__1": (3,)}
+        weights = {key: random.normal(size=shape).astype("f4") for key, shape in weights.items()}
+        x, dy = random.normal(size=(1, 4, 1, 1)).astype("f4"), random.normal(size=(1, 3)).astype("f4")
+        self.write("net.json", net)
+        self.write_tensors("weights.h5", **weights)
+        self.write_tensors("in.h5", data=x)
+        self.write_tensors("dy.h5", fc=dy)
+        behind = (dy @ weights["fc__0"]).reshape(4, 1, 1)
+        for device in DEVICES:
+            with self.subTest(device=device):
+                self.succeed("run", self.folder / "net.json", "-d", device, "--weights", self.folder / "weights.h5",
+                             "--inputs", self.folder / "in.h5", "--outputs", self.folder / "out.h5",
+                             "--output-grads", self.folder / "dy.h5", "--grads", self.folder / "grads.h5")
+                found = self.read_tensors("grads.h5")
+                self.close(found["offset.0"], behind, 0, "offset")
+                self.close(found["scale.0"], behind * x[0], 0, "scale")
+                self.close(found["data"], (behind * weights["scale__0"])[None], 0, "data")
 
 
 if __name__ == "__main__":

@@ -27,10 +27,9 @@ class Parameter : public Operator {
         require(!shape.empty(), "shape ", shape.str(),
                 " has a dimension of 0; sizes are at least 1");
         const DType dtype = parse_dtype(attrs.text("dtype"));
-        return {
-            {{shape, dtype},
-             Init::constant(attrs.number("value")),
-             attrs.boolean("is_trainable") && is_float(dtype)}};
+        return {{{shape, dtype},
+                 Init::constant(attrs.number("value")),
+                 attrs.boolean("is_trainable") && is_float(dtype)}};
     }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         require(inputs.size() == 1, "wants its one parameter, got ", inputs.size(), " tensors");
