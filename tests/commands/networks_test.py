@@ -69,7 +69,7 @@ class Networks(CommandTest):
         net = network({"data": [1, 4, 1, 1]}, ["fc"], *parameters,
                       operator("Pointwise", "norm", "data scale offset", code="y0 = x0 * x1 + x2"),
                       operator("Flatten", "flat", "norm"),
-                      operator("InnerProduct", "fc", "flat", inputs=4, outputs=3))
+                      operator("InnerProduct", "fc", "flat", outputs=3))
         random = np.random.default_rng(5)
         weights = {"scale__0": (4, 1, 1), "offset__0": (4, 1, 1), "fc__0": (3, 4), "fc__1": (3,)}
         weights = {key: random.normal(size=shape).astype("f4") for key, shape in weights.items()}
