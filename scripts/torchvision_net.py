@@ -15,6 +15,7 @@ import json
 import math
 import operator
 import pathlib
+import socket
 import sys
 
 import h5py
@@ -80,6 +81,7 @@ def load_weights(model, name, weights):
         if weights not in known.__members__:
             raise ValueError(f"'{weights}' is no file and no weights of {name}; torchvision has {', '.join(known.__members__)} "
                              "and DEFAULT")
+        socket.setdefaulttimeout(20)  # torch.hub sets none and would wait for ever
         try:
             state = known[weights].get_state_dict(progress=False)
         except Exception as error:  # noqa: BLE001 - whatever a download ends with
