@@ -97,9 +97,13 @@ class Matched(torch.fx.Interpreter):
 
     def __init__(self, exporter, recorded, turns, single):
         super().__init__(exporter.traced)
+        self.model = exporter.model
         self.decisions, self.recorded, self.turns, self.single = exporter.decisions, recorded, turns, single
 
     def run_node(self, node):
+        if node.op == "get_attr":  # of the model, which may have changed the type of its buffers since it was traced
+            at, _, name = node.target.rpartition(".")
+            return getattr(self.model.get_submodule(at), name)
         if node not in self.decisions:
             return super().run_node(node)
         kind, tensor, options = self.decisions[node]
@@ -109,6 +113,7 @@ class Matched(torch.fx.Interpreter):
             self.turns.compare(node.name, x.detach())
         if kind == "max_pool":
             return self.pool(node.name, x, seen, options)
+        seen = seen.reshape(x.shape)  # it may be a matrix of x's rows
         taken = []
         for point, above in BRANCHES[kind]:
             taken.append(above(seen, x.detach()))
@@ -141,6 +146,11 @@ def prepared_model(name):
         if isinstance(module, nn.BatchNorm2d):  # statistics that differ from their start, so that evaluation tests them
             module.running_mean.normal_(0, 0.1)
             module.running_var.uniform_(0.5, 1.5)
+    for at, parameter in model.named_parameters():
+        if parameter.dim() > 1 and not parameter.any():  # the head and the class token of vision transformers
+            nn.init.normal_(parameter, std=0.1)
+        if at.endswith("layer_scale"):  # 1e-6, which would hide the blocks behind it
+            nn.init.uniform_(parameter, 0.5, 1.5)
     return model
 
 
@@ -225,7 +235,7 @@ class Network:
         self.recorded = sorted({tensor for _, tensor, _ in self.exporter.decisions.values()} - {self.output, "data"})
         torchvision_net.write_json(self.folder / "plain.json", net)
         torchvision_net.write_json(self.folder / "net.json", dict(net, outputs=[self.output] + self.recorded))
-        torchvision_net.write_weights(self.folder / "weights.h5", self.exporter.weights, self.model.state_dict())
+        torchvision_net.write_weights(self.folder / "weights.h5", self.exporter, self.model.state_dict())
         generator = torch.Generator().manual_seed(arguments.seed)
         self.x = torch.randn(batch, 3, size, size, generator=generator)
         self.dy = torch.randn(batch, 1000, generator=generator) / 100
@@ -264,7 +274,8 @@ class Network:
         recorded["data"] = self.x.numpy()
         gradients = read(self.folder / "g.h5")
         trained = dict(self.model.named_parameters())
-        ours = {source: gradients[name] for name, source in self.exporter.weights.items() if source in trained}
+        ours = {source: gradients[name].reshape(trained[source].shape) for name, source in self.exporter.weights.items()
+                if source in trained}
         ours.update(data=gradients["data"], output=recorded[self.output])
 
         def reference(dtype, turns=None):
@@ -295,7 +306,7 @@ class Network:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=torchvision_net.NETWORKS, help="default: all that are known to work")
+    parser.add_argument("names", nargs="*", default=torchvision_net.NETWORKS, help="default: one or two of each family")
     parser.add_argument("--run", default="build/tools/dlprim_run")
     parser.add_argument("-d", "--device", default="opencl")
     parser.add_argument("--torch-device", default="cpu", help="where PyTorch computes: cpu or cuda")

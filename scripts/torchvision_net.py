@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes a torchvision classification network's JSON and its freshly initialised weights.
+"""Makes a torchvision classification network's JSON and its weights.
 
-    torchvision_net.py NAME NET.json [WEIGHTS.h5]
+    torchvision_net.py NAME NET.json [WEIGHTS.h5] [--pretrained FILE.pth]
 
+Weights are freshly initialised, as torchvision does it, with a seed; they recognise nothing until they are trained.
+--pretrained FILE.pth takes a state_dict that PyTorch saved instead; --pretrained DEFAULT, or a name of torchvision's
+weights such as IMAGENET1K_V1, downloads those. StochasticDepth is left out: a training step drops no branches.
 compare_networks.py compares such networks with PyTorch. Needs torch, torchvision, h5py.
 """
 import argparse
+import contextlib
 import json
+import math
 import operator
 import pathlib
+import socket
 import sys
 
 import h5py
@@ -30,23 +36,78 @@ except RuntimeError:
 from torch import nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
 
+import torchvision_attention as attention  # noqa: E402 - it imports torchvision
+
 NETWORKS = [
     "alexnet", "resnet18", "resnet50", "vgg16", "mobilenet_v2", "vgg11_bn", "squeezenet1_0", "googlenet",
     "inception_v3", "densenet121", "densenet161", "resnext50_32x4d", "wide_resnet50_2", "mnasnet1_0",
     "shufflenet_v2_x1_0", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0", "regnet_y_400mf",
+    "convnext_tiny", "vit_b_16", "swin_t", "swin_v2_t", "maxvit_t",
 ]
 
 
-def make_model(name):
+def all_networks():
+    """Every classification network that torchvision has."""
+    return torchvision.models.list_models(module=torchvision.models)
+
+
+def make_model(name, weights=None, device="cpu"):
+    """The model with fresh weights, or those of `weights`: a state_dict's file, or torchvision's name of them, which it
+    downloads. On the device "meta" it has shapes alone."""
     torch.manual_seed(1)
     options = {"weights": None}
     if name in ("googlenet", "inception_v3"):
-        options.update(aux_logits=False, init_weights=True)
-    return torchvision.models.get_model(name, **options)
+        options.update(aux_logits=False, init_weights=weights is None)
+    try:
+        with torch.device(device):
+            model = torchvision.models.get_model(name, **options)
+    except NotImplementedError:  # regnet_* compute their widths with tensors
+        model = torchvision.models.get_model(name, **options)
+    if weights is not None:
+        load_weights(model, name, weights)
+    return model
+
+
+def load_weights(model, name, weights):
+    """Throws ValueError, with a sentence, where the weights are not to be had or are those of another network."""
+    if pathlib.Path(weights).suffix in (".pth", ".pt") or pathlib.Path(weights).exists():
+        try:
+            state = torch.load(weights, map_location="cpu", weights_only=True)
+        except Exception as error:  # noqa: BLE001 - whatever the file holds
+            raise ValueError(f"'{weights}' cannot be read as a state_dict of PyTorch: {first_line(error)}") from error
+        state = state.get("state_dict", state) if isinstance(state, dict) else state
+    else:
+        known = torchvision.models.get_model_weights(name)
+        if weights not in known.__members__:
+            raise ValueError(f"'{weights}' is no file and no weights of {name}; torchvision has {', '.join(known.__members__)} "
+                             "and DEFAULT")
+        socket.setdefaulttimeout(20)  # torch.hub sets none and would wait for ever
+        try:
+            state = known[weights].get_state_dict(progress=False)
+        except Exception as error:  # noqa: BLE001 - whatever a download ends with
+            raise ValueError(f"{known[weights].url} cannot be downloaded ({first_line(error)}): fetch the file elsewhere and "
+                             "give it with --pretrained FILE.pth") from error
+    wanted = model.state_dict()
+    state = {key: value for key, value in state.items() if not key.startswith(("aux1.", "aux2.", "AuxLogits."))}
+    try:
+        missing, unexpected = model.load_state_dict(state, strict=False)
+    except Exception as error:  # noqa: BLE001 - shapes that differ, or no dictionary
+        raise ValueError(f"'{weights}' holds no weights of {name}: {first_line(error)}") from error
+    missing = [key for key in missing if not key.endswith("num_batches_tracked")]
+    if missing or unexpected:
+        raise ValueError(f"'{weights}' holds no weights of {name}: {len(missing)} of {len(wanted)} tensors are missing, "
+                         f"{len(unexpected)} are of something else, such as '{(missing + unexpected)[0]}'")
+
+
+def first_line(error):
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 def image_size(name):
-    return 299 if name == "inception_v3" else 224
+    """The size of images that a network is compared and timed with."""
+    if name == "inception_v3":
+        return 299
+    return 256 if name.startswith("swin_v2") else 224  # windows of 8 do not divide what 224 leads to
 
 
 def pair(value):
@@ -54,10 +115,10 @@ def pair(value):
 
 
 class Tracer(torch.fx.Tracer):
-    """Modules that change nothing in what we compare stay leaves."""
+    """Leaves are modules that change nothing in what we compare, and those that have a translation of their own."""
 
     def is_leaf_module(self, module, qualified_name):
-        if isinstance(module, torchvision.ops.StochasticDepth):
+        if isinstance(module, torchvision.ops.StochasticDepth) or type(module) in MODULES:
             return True
         return super().is_leaf_module(module, qualified_name)
 
@@ -66,6 +127,33 @@ ACTIVATIONS = {nn.ReLU: "relu", nn.ReLU6: "relu6", nn.SiLU: "silu", nn.Hardswish
                nn.Sigmoid: "sigmoid", nn.Tanh: "tanh", nn.GELU: "gelu"}
 FUNCTIONS = {F.relu: "relu", torch.relu: "relu", F.relu6: "relu6", F.silu: "silu", F.hardswish: "hardswish",
              F.hardsigmoid: "hardsigmoid", torch.sigmoid: "sigmoid", "relu": "relu", "relu_": "relu", "sigmoid": "sigmoid"}
+SUMS = (operator.add, torch.add, operator.iadd, "add")
+PRODUCTS = (operator.mul, torch.mul, "mul")
+PERMUTATIONS = (torch.permute, "permute")
+
+
+class Rows(str):
+    """A tensor [..., C] as the matrix [-1, C], which products, norms of its rows and what is done to each element take."""
+
+
+class Channels(str):
+    """A tensor [N, H, W, C] as [N, C, H, W]: convolutions of 1x1 are products with its channels."""
+
+
+def shapes_of(module, model, shape):
+    """fx node -> value, of which only the shape means something: nothing is computed."""
+    values = {}
+
+    class Shapes(torch.fx.Interpreter):
+        def run_node(self, node):
+            values[node] = super().run_node(node)
+            return values[node]
+
+    on_meta = next(model.parameters()).is_meta
+    mode = contextlib.nullcontext() if on_meta else torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)
+    with mode:
+        Shapes(module).run(torch.zeros(shape, device="meta" if on_meta else "cpu"))
+    return values
 
 
 class Exporter:
@@ -76,23 +164,17 @@ class Exporter:
         self.keep_dropout = keep_dropout
         self.operators = []
         self.weights = {}   # parameter name in the file -> state_dict name
+        self.shapes = {}    # parameter name in the file -> its shape there, where it is another
         self.decisions = {} # fx node that takes decisions -> (what it is, tensor that shows them, pooling's options)
         self.tensors = {}   # fx node -> tensor name, or a list of them
-        self.shapes = {}    # tensor name -> shape
+        self.rows = {}      # fx node -> tensor name, of Rows
+        self.channels = {}  # fx node -> tensor name, of Channels
+        self.made = {}      # what was made once for all -> tensor name
         self.names = set()
         graph = Tracer().trace(model)
         module = self.traced = torch.fx.GraphModule(model, graph)
-        self.values = {}
-        outer = self
-
-        class Shapes(torch.fx.Interpreter):
-            def run_node(self, node):
-                value = super().run_node(node)
-                outer.values[node] = value
-                return value
-
-        with torch.no_grad():
-            Shapes(module).run(torch.zeros(batch, 3, size, size))
+        self.values = shapes_of(module, model, (batch, 3, size, size))
+        self.larger = shapes_of(module, model, (batch + 1, 3, size, size))  # tells which sizes are the batch's
         for node in graph.nodes:
             self.visit(node)
 
@@ -103,7 +185,7 @@ class Exporter:
             k += 1
             name = f"{base}_{k}"
         self.names.add(name)
-        entry = {"name": name, "type": type_, "inputs": inputs, "outputs": [name]}
+        entry = {"name": name, "type": type_, "inputs": [str(x) for x in inputs], "outputs": [name]}
         if options:
             entry["options"] = options
         self.operators.append(entry)
@@ -111,16 +193,131 @@ class Exporter:
             self.weights[f"{name}.{i}"] = param
         return name
 
-    def activation(self, node, source, kind):
+    def pointwise(self, name, code, inputs, **options):
+        return self.emit(None, "Pointwise", inputs, {"code": code, **options}, name=name)
+
+    def once(self, key, make):
+        """make() the first time, and its result whenever the same key is asked for."""
+        if key not in self.made:
+            self.made[key] = make()
+        return self.made[key]
+
+    def parameter(self, source, shape=None, value=0.0):
+        """A Parameter of the state_dict's tensor `source`, perhaps in another shape; `value` is its first one."""
+        def make():
+            options = {"shape": list(shape or self.model.state_dict()[source].shape)}
+            if value:
+                options["value"] = value
+            name = self.emit(None, "Parameter", [], options, [source], name=source)
+            if shape:
+                self.shapes[f"{name}.0"] = list(shape)
+            return name
+        return self.once(("parameter", source), make)
+
+    # Forms of a value: as PyTorch has it, as rows, or with its channels in front.
+
+    def tensor(self, node):
+        """The name of a node's value in PyTorch's shape."""
+        if node not in self.tensors:
+            if node in self.rows:
+                self.tensors[node] = self.emit(None, "Reshape", [self.rows[node]], {"dims": self.sizes(node)}, name=f"{node.name}.shape")
+            elif node in self.channels:
+                self.tensors[node] = self.emit(None, "Transpose", [self.channels[node]], {"dims": [0, 2, 3, 1]}, name=f"{node.name}.last")
+            else:
+                raise NotImplementedError(f"{node.target} at {node.name} is used as a tensor")
+        return self.tensors[node]
+
+    def as_rows(self, node):
+        if node not in self.rows:
+            x, features = self.tensor(node), self.values[node].shape[-1]
+            flat = self.values[node].dim() == 2
+            self.rows[node] = x if flat else self.emit(None, "Reshape", [x], {"dims": [-1, features]}, name=f"{node.name}.rows")
+        return self.rows[node]
+
+    def form(self, node):
+        """(name, what makes such a form of a name) of what work on each element does to a node's value."""
+        if node in self.channels:
+            return self.channels[node], Channels
+        if node in self.rows and node not in self.tensors:
+            return self.rows[node], Rows
+        return self.tensor(node), str
+
+    @staticmethod
+    def of_rows(name):
+        """A value that is there as rows."""
+        return Rows(name)
+
+    def sizes(self, node, whole=False):
+        """Options for a Reshape to a node's shape: -1 stands for what depends on the batch, or 0 where that comes first."""
+        ours, other = self.values[node].shape, self.larger[node].shape
+        dims = [int(a) if a == b else -1 for a, b in zip(ours, other)]
+        if dims.count(-1) > 1:
+            raise NotImplementedError(f"{node.name} has several sizes that depend on the batch")
+        return [0] + dims[1:] if whole and dims[0] == -1 else dims
+
+    def has_batch_first(self, node):
+        shape = self.values[node].shape
+        return shape[0] + 1 == self.larger[node].shape[0]
+
+    # Modules and functions
+
+    def activation(self, node, kind):
+        source, made = self.form(node.args[0])
         name = self.emit(node, "Activation", [source], {"activation": kind})
         if kind in ("relu", "relu6", "hardswish", "hardsigmoid"):
             self.decisions[node] = (kind, name, None)
-        return name
+        return made(name)
+
+    def dropout(self, node, p):
+        source, made = self.form(node.args[0])
+        return made(self.emit(node, "Dropout", [source], {"p": p}) if self.keep_dropout and p > 0 else source)
+
+    def linear(self, node, x, m, at):
+        """A product with the last dimension of node x."""
+        params = [at + ".weight"] + ([at + ".bias"] if m.bias is not None else [])
+        if x in self.channels:
+            options = {"channels_in": m.in_features, "channels_out": m.out_features, "kernel": [1, 1], "stride": [1, 1],
+                       "pad": [0, 0], "dilate": [1, 1], "groups": 1, "bias": m.bias is not None}
+            name = self.emit(node, "Convolution2D", [self.channels[x]], options, params)
+            self.shapes[f"{name}.0"] = [m.out_features, m.in_features, 1, 1]
+            return Channels(name)
+        name = self.emit(node, "InnerProduct", [self.as_rows(x)],
+                         {"inputs": m.in_features, "outputs": m.out_features, "bias": m.bias is not None}, params)
+        return name if self.values[x].dim() == 2 else Rows(name)
+
+    def layer_norm(self, node, m):
+        x, at = node.args[0], node.target
+        if x in self.channels:
+            return Channels(self.channel_norm(self.channels[x], m, at))
+        source, made = self.form(x)
+        return made(self.emit(node, "LayerNorm", [source], {"normalized_shape": list(m.normalized_shape), "eps": m.eps},
+                              [at + ".weight", at + ".bias"]))
+
+    def channel_norm(self, x, m, at):
+        """LayerNorm of the channels of [N, C, H, W], where they are: transposed, it would take longer."""
+        shape = [*m.normalized_shape, 1, 1]
+        mean = self.pointwise(at + ".mean", "y0 = mean[1](x0)", [x])
+        variance = self.pointwise(at + ".variance", "d = x0 - x1; y0 = mean[1](d * d)", [x, mean])
+        affine = [self.parameter(at + ".weight", shape, 1.0), self.parameter(at + ".bias", shape)]
+        return self.pointwise(at, "y0 = (x0 - x1) * rsqrt(x2 + p0) * x3 + x4", [x, mean, variance, *affine], scalars=[m.eps])
 
     def module(self, node):
         m = self.model.get_submodule(node.target)
-        x = self.tensors[node.args[0]]
         at = node.target
+        if type(m) in MODULES:
+            return MODULES[type(m)](self, node, m)
+        for kind, name in ACTIVATIONS.items():
+            if type(m) is kind:
+                return self.activation(node, name)
+        if isinstance(m, (nn.Dropout, nn.Dropout2d)):
+            return self.dropout(node, m.p)
+        if isinstance(m, (nn.Identity, torchvision.ops.StochasticDepth)):
+            return self.same(node.args[0])
+        if isinstance(m, nn.LayerNorm):
+            return self.layer_norm(node, m)
+        if isinstance(m, nn.Linear):
+            return self.linear(node, node.args[0], m, at)
+        x = self.tensor(node.args[0])
         if isinstance(m, nn.Conv2d):
             options = {"channels_in": m.in_channels, "channels_out": m.out_channels, "kernel": pair(m.kernel_size),
                        "stride": pair(m.stride), "pad": pair(m.padding), "dilate": pair(m.dilation), "groups": m.groups,
@@ -129,24 +326,21 @@ class Exporter:
         if isinstance(m, nn.BatchNorm2d):
             return self.emit(node, "BatchNorm", [x], {"features": m.num_features, "eps": m.eps, "momentum": m.momentum},
                              [at + ".running_mean", at + ".running_var", at + ".weight", at + ".bias"])
-        if isinstance(m, nn.Linear):
-            return self.emit(node, "InnerProduct", [x], {"inputs": m.in_features, "outputs": m.out_features, "bias": m.bias is not None},
-                             [at + ".weight"] + ([at + ".bias"] if m.bias is not None else []))
         if isinstance(m, (nn.MaxPool2d, nn.AvgPool2d)):
             return self.pool(node, x, "max" if isinstance(m, nn.MaxPool2d) else "avg", m.kernel_size, m.stride, m.padding,
                              m.ceil_mode, getattr(m, "count_include_pad", False))
         if isinstance(m, nn.AdaptiveAvgPool2d):
             return self.adaptive_pool(node, x, m.output_size)
-        if isinstance(m, (nn.Dropout, nn.Dropout2d)):
-            return self.emit(node, "Dropout", [x], {"p": m.p}) if self.keep_dropout and m.p > 0 else x
-        if isinstance(m, (nn.Identity, torchvision.ops.StochasticDepth)):
-            return x
         if isinstance(m, nn.Flatten):
             return self.emit(node, "Flatten", [x])
-        for kind, name in ACTIVATIONS.items():
-            if type(m) is kind:
-                return self.activation(node, x, name)
         raise NotImplementedError(f"module {type(m).__name__} at {at}")
+
+    def same(self, source):
+        """A node's value in the form that it has."""
+        if isinstance(self.tensors.get(source), list):
+            return self.tensors[source]
+        name, made = self.form(source)
+        return made(name)
 
     def pool(self, node, x, mode, kernel, stride, pad, ceil_mode, include_pad):
         options = {"mode": mode, "kernel": pair(kernel), "stride": pair(stride if stride is not None else kernel),
@@ -169,76 +363,167 @@ class Exporter:
         kernel = [height // size[0], width // size[1]]
         return self.pool(node, x, "avg", kernel, kernel, 0, False, False)
 
-    def reshape(self, node, x):
-        shape = list(self.values[node].shape)
-        return self.emit(node, "Reshape", [x], {"dims": [0] + shape[1:]})
+    def permute(self, node):
+        source = node.args[0]
+        dims = node.args[1:] if isinstance(node.args[1], int) else node.args[1]
+        order = [d % self.values[source].dim() for d in dims]
+        if order == [0, 3, 1, 2] and source in self.channels:
+            return str(self.channels[source])
+        if order == [0, 2, 3, 1] and self.channels_return(node):
+            return Channels(self.tensor(source))
+        return self.emit(node, "Transpose", [self.tensor(source)], {"dims": order})
+
+    def channels_return(self, node):
+        """Whether all that becomes of [N, H, W, C] keeps its places and is permuted to [N, C, H, W] again."""
+        for user in node.users:
+            if user.op == "call_module" and isinstance(self.model.get_submodule(user.target), KEEPS_PLACES):
+                if not self.channels_return(user):
+                    return False
+            elif user.target not in PERMUTATIONS or list(user.args[1] if len(user.args) == 2 else user.args[1:]) != [0, 3, 1, 2]:
+                return False
+        return len(node.users) > 0
+
+    def elementwise(self, node, operation):
+        a, b = node.args[:2]
+        if not isinstance(b, torch.fx.Node) or not isinstance(a, torch.fx.Node):
+            x, factor = (a, b) if isinstance(a, torch.fx.Node) else (b, a)
+            source, made = self.form(x)
+            return made(self.pointwise(node.name, "y0 = x0 + p0" if operation == "sum" else "y0 = x0 * p0", [source],
+                                       scalars=[float(factor)]))
+        alike = self.values[a].shape == self.values[b].shape
+        if alike and any(self.form(x)[1] is Rows for x in (a, b)):
+            return Rows(self.emit(node, "Elementwise", [self.as_rows(a), self.as_rows(b)], {"operation": operation}))
+        if alike and all(x in self.channels for x in (a, b)):
+            return Channels(self.emit(node, "Elementwise", [self.channels[a], self.channels[b]], {"operation": operation}))
+        return self.emit(node, "Elementwise", [self.tensor(a), self.tensor(b)], {"operation": operation})
+
+    def concat(self, node):
+        dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+        parts = node.args[0]
+        expanded = [part for part in parts if part.target == "expand"]
+        if expanded:  # for each sample one of what is the same for all
+            other = next(part for part in parts if part not in expanded)
+            one = self.emit(None, "Slice", [self.tensor(other)], {"dim": dim, "begin": 0, "end": 1}, name=f"{node.name}.first")
+        names = [self.pointwise(part.name, "y0 = x1", [one, self.tensor(part.args[0])]) if part in expanded else self.tensor(part)
+                 for part in parts]
+        return self.emit(node, "Concat", names, {"dim": dim})
+
+    def item(self, node):
+        """x[...] of ranges and single places."""
+        source, keys = node.args
+        name, single = self.tensor(source), False
+        for dim, key in enumerate(keys if isinstance(keys, tuple) else (keys,)):
+            if key == slice(None):
+                continue
+            begin, end = (key, key + 1) if isinstance(key, int) else (key.start or 0, key.stop)
+            single = single or isinstance(key, int)
+            if key is None or key is Ellipsis or begin < 0 or getattr(key, "step", None) not in (None, 1):
+                raise NotImplementedError(f"{node.target} with {keys} at {node.name}")
+            end = self.values[source].shape[dim] if end is None else end
+            name = self.emit(node, "Slice", [name], {"dim": dim, "begin": begin, "end": end})
+        return self.emit(node, "Reshape", [name], {"dims": self.sizes(node, True)}) if single else name
 
     def function(self, node):
         target = node.target
         source = node.args[0] if node.args else None
-        if source in self.tensors and isinstance(self.tensors[source], list):
-            if target is operator.getitem:
-                return self.tensors[source][node.args[1]]
+        if target is operator.getitem and isinstance(self.tensors.get(source), list):
+            return self.tensors[source][node.args[1]]
         if isinstance(self.values[node], torch.Size) or not isinstance(self.values[node], (torch.Tensor, tuple, list)):
             return None  # sizes
         if target in FUNCTIONS:
-            return self.activation(node, self.tensors[source], FUNCTIONS[target])
-        if target in (operator.add, torch.add, operator.iadd, "add"):
-            return self.emit(node, "Elementwise", [self.tensors[a] for a in node.args[:2]], {"operation": "sum"})
-        if target in (operator.mul, torch.mul, "mul"):
-            return self.emit(node, "Elementwise", [self.tensors[a] for a in node.args[:2]], {"operation": "prod"})
+            return self.activation(node, FUNCTIONS[target])
+        if target in SUMS:
+            return self.elementwise(node, "sum")
+        if target in PRODUCTS:
+            return self.elementwise(node, "prod")
+        if target in PERMUTATIONS:
+            return self.permute(node)
+        if target in attention.FUNCTIONS:
+            return attention.FUNCTIONS[target](self, node)
         if target is torch.cat:
-            dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
-            return self.emit(node, "Concat", [self.tensors[a] for a in source], {"dim": dim})
+            return self.concat(node)
+        if target == "expand":
+            return None  # torch.cat is the one that takes it
+        if target is operator.getitem:
+            return self.item(node)
         if target in (torch.flatten, "flatten"):
-            return self.emit(node, "Flatten", [self.tensors[source]])
-        if target in (torch.transpose, "transpose"):
+            return self.emit(node, "Flatten", [self.tensor(source)])
+        if target in (torch.transpose, "transpose", torch.swapaxes):
             rank = self.values[source].dim()
             order = list(range(rank))
             a, b = node.args[1], node.args[2]
             order[a], order[b] = order[b], order[a]
-            return self.emit(node, "Transpose", [self.tensors[source]], {"dims": order})
+            return self.emit(node, "Transpose", [self.tensor(source)], {"dims": order})
         if target in ("view", "reshape", torch.reshape):
-            return self.reshape(node, self.tensors[source])
+            return self.emit(node, "Reshape", [self.tensor(source)], {"dims": self.sizes(node, self.has_batch_first(source))})
         if target in ("contiguous",):
-            return self.tensors[source]
+            return self.same(source)
         if target in ("chunk", torch.chunk):
             dim = node.args[2] if len(node.args) > 2 else node.kwargs.get("dim", 0)
             names, begin = [], 0
             for part in self.values[node]:
                 end = begin + part.shape[dim]
-                names.append(self.emit(node, "Slice", [self.tensors[source]], {"dim": dim, "begin": begin, "end": end}))
+                names.append(self.emit(node, "Slice", [self.tensor(source)], {"dim": dim, "begin": begin, "end": end}))
                 begin = end
             return names
         if target in ("mean", torch.mean):
             dims = list(node.args[1])
-            return self.emit(node, "Reduction", [self.tensors[source]], {"method": "mean", "dims": dims, "keep_dim": False})
+            return self.emit(node, "Reduction", [self.tensor(source)], {"method": "mean", "dims": dims, "keep_dim": False})
         if target is F.adaptive_avg_pool2d:
-            return self.adaptive_pool(node, self.tensors[source], node.args[1])
+            return self.adaptive_pool(node, self.tensor(source), node.args[1])
         if target in (F.avg_pool2d, F.max_pool2d, torch.max_pool2d):
             mode = "avg" if target is F.avg_pool2d else "max"
             get = lambda i, key, default: node.args[i] if len(node.args) > i else node.kwargs.get(key, default)
-            return self.pool(node, self.tensors[source], mode, get(1, "kernel_size", None), get(2, "stride", None),
+            return self.pool(node, self.tensor(source), mode, get(1, "kernel_size", None), get(2, "stride", None),
                              get(3, "padding", 0), node.kwargs.get("ceil_mode", False), node.kwargs.get("count_include_pad", True))
         if target is F.dropout:
-            p = node.kwargs.get("p", 0.5)
-            return self.emit(node, "Dropout", [self.tensors[source]], {"p": p}) if self.keep_dropout and p > 0 else self.tensors[source]
+            return self.dropout(node, node.kwargs.get("p", 0.5))
         raise NotImplementedError(f"{target} at {node.name}")
+
+    def constant(self, node):
+        """A parameter, made when something reads it as a tensor, or a table."""
+        if attention.is_table(node.target):
+            return
+        if node.target.endswith("relative_coords_table"):
+            self.tensors[node] = attention.coordinates(self, list(self.values[node].shape))
+            return
+        users = [user for user in node.users if user.target not in attention.FUNCTIONS or attention.reads_tensor(user, node)]
+        if users:
+            first = next((value for name, value in FIRST_VALUES.items() if node.target.endswith(name)), 0.0)
+            self.tensors[node] = self.parameter(node.target, value=first)
 
     def visit(self, node):
         if node.op == "placeholder":
-            self.tensors[node] = "data"
+            made = "data"
+        elif node.op == "get_attr":
+            return self.constant(node)
         elif node.op == "call_module":
-            self.tensors[node] = self.module(node)
+            made = self.module(node)
         elif node.op in ("call_function", "call_method"):
-            self.tensors[node] = self.function(node)
-        elif node.op == "output":
-            self.output = self.tensors[node.args[0]]
+            made = self.function(node)
+        else:
+            self.output = self.tensor(node.args[0])
+            return
+        if made is not None:
+            {Rows: self.rows, Channels: self.channels}.get(type(made), self.tensors)[node] = made
+
+
+KEEPS_PLACES = (nn.LayerNorm, nn.Linear, nn.Dropout, nn.Identity, torchvision.ops.StochasticDepth, *ACTIVATIONS)
+# What a Parameter starts from where it is not 0.
+FIRST_VALUES = {"layer_scale": 1e-6, "logit_scale": math.log(10)}
+
+
+def layer_norm_2d(exporter, node, m):
+    return exporter.channel_norm(exporter.tensor(node.args[0]), m, node.target)
+
+
+# Modules that stay leaves, and how they are translated.
+MODULES = {torchvision.models.convnext.LayerNorm2d: layer_norm_2d, **attention.MODULES}
 
 
 def export(name, batch, loss, keep_dropout, model=None, size=None):
     """The network as a dictionary, and its exporter, which knows what came from where."""
-    model = model or make_model(name)
+    model = model or make_model(name, device="meta")
     size = size or image_size(name)
     model.eval()
     exporter = Exporter(model, batch, size, keep_dropout)
@@ -259,10 +544,11 @@ def write_json(path, net):
     pathlib.Path(path).write_text(text)
 
 
-def write_weights(path, weights, state):
+def write_weights(path, exporter, state):
     with h5py.File(path, "w") as file:
-        for name, source in weights.items():
-            file.create_dataset(name, data=state[source].detach().float().cpu().numpy())
+        for name, source in exporter.weights.items():
+            value = state[source].detach().float().cpu()
+            file.create_dataset(name, data=value.reshape(exporter.shapes.get(name, value.shape)).numpy())
 
 
 def main():
@@ -272,12 +558,22 @@ def main():
     parser.add_argument("weights", nargs="?")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--no-loss", action="store_true", help="logits alone, without a label input and a loss")
+    parser.add_argument("--pretrained", metavar="FILE.pth", help="the weights: a state_dict's file, or a name of torchvision's "
+                        "weights, such as DEFAULT, to download")
     arguments = parser.parse_args()
-    model = make_model(arguments.name)
-    net, exporter = export(arguments.name, arguments.batch, not arguments.no_loss, True, model)
+    if arguments.name not in all_networks():
+        parser.error(f"torchvision has no classification network '{arguments.name}'; it has {', '.join(all_networks())}")
+    if arguments.pretrained and not arguments.weights:
+        parser.error("--pretrained wants a file to write the weights to: NAME NET.json WEIGHTS.h5")
+    try:
+        model = make_model(arguments.name, arguments.pretrained, "cpu" if arguments.weights else "meta")
+        net, exporter = export(arguments.name, arguments.batch, not arguments.no_loss, True, model)
+    except (ValueError, NotImplementedError) as error:
+        sys.exit(f"torchvision_net.py: {arguments.name}: {error}")
     write_json(arguments.json, net)
     if arguments.weights:
-        write_weights(arguments.weights, exporter.weights, model.state_dict())
+        write_weights(arguments.weights, exporter, model.state_dict())
+        print(f"wrote {arguments.weights}: {'weights of ' + arguments.pretrained if arguments.pretrained else 'fresh weights'}")
     return 0
 
 

@@ -209,3 +209,17 @@ TEST_CASE("first values depend on the seed and the name, not on the device", "[i
                 CHECK((bits != expected.at(name)));
     }
 }
+
+TEST_CASE("A Parameter starts from its value", "[initialize]") {
+    const char* const json = R"({"inputs": [{"name": "x", "shape": [2]}], "outputs": ["y"],
+        "operators": [
+            {"name": "given", "type": "Parameter", "inputs": [], "outputs": ["given"],
+             "options": {"shape": [2], "value": -1.5}},
+            {"name": "plain", "type": "Parameter", "inputs": [], "outputs": ["plain"],
+             "options": {"shape": [2]}},
+            {"name": "sum", "type": "Pointwise", "inputs": ["x", "given", "plain"],
+             "outputs": ["y"], "options": {"code": "y0 = x0 + x1 + x2"}}]})";
+    Net net = Net::from_json(Context("cpu"), json);
+    CHECK(values(net, "given.0") == std::vector<float>{-1.5f, -1.5f});
+    CHECK(values(net, "plain.0") == std::vector<float>{0, 0});
+}

@@ -98,6 +98,7 @@ class Worker {
                 continue;
             std::fill_n(buffer, chunk_size, narrowed<T>(value));
         }
+        find_shown();
         coordinates_.resize(job_.sizes.size());
         offsets_.resize(job_.classes.size());
         run_offsets_.resize(static_cast<std::size_t>(chunk_size) * job_.classes.size());
@@ -134,9 +135,21 @@ class Worker {
     std::vector<Sums<T>>& sums_;
     std::vector<T> buffers_;
     std::vector<const T*> values_;
+    std::vector<char> shown_;
     std::vector<std::int64_t> coordinates_, offsets_, run_offsets_;
     std::vector<Run> runs_;
     std::vector<double> scratch_;
+
+    /// By instruction: whether its value is an output as it is, beside outputs that are stored
+    /// first. One of these may be worked in place, over the memory of an input, so that an input
+    /// that is shown is not read from there.
+    void find_shown() {
+        shown_.assign(job_.tape.code.size(), 0);
+        const bool stores = std::any_of(job_.outputs.begin(), job_.outputs.end(),
+                                        [](const JobOutput& out) { return !out.reduces(); });
+        if (!stores || job_.outputs.size() < 2) return;
+        for (const JobOutput& out : job_.outputs) shown_[static_cast<std::size_t>(out.value)] = 1;
+    }
 
     std::int64_t inner(int klass) const {
         return job_.classes[static_cast<std::size_t>(klass)].back();
@@ -214,7 +227,8 @@ class Worker {
                         operands_[static_cast<std::size_t>(source.operand)].host();
                     const std::int64_t stride = inner(source.klass);
                     const auto klass = static_cast<std::size_t>(source.klass);
-                    const bool direct = std::is_same_v<T, float> && source.dtype == DType::f32;
+                    const bool direct =
+                        std::is_same_v<T, float> && source.dtype == DType::f32 && !shown_[i];
                     if (direct && stride == 1 && runs_.size() == 1) {
                         values_[i] = reinterpret_cast<const T*>(base) + runs_[0].offsets[klass];
                         break;

@@ -16,7 +16,8 @@ class Parameter : public Operator {
         static const Schema schema{
             {"shape", OptionKind::integers, Ints{}, "the parameter's sizes", true},
             {"dtype", OptionKind::text, std::string("float"), "its element type"},
-            {"is_trainable", OptionKind::boolean, true, "whether a solver changes it"}};
+            {"is_trainable", OptionKind::boolean, true, "whether a solver changes it"},
+            {"value", OptionKind::number, 0.0, "its first value, where no file gives one"}};
         return schema;
     }
     int min_inputs() const override { return 0; }
@@ -26,8 +27,9 @@ class Parameter : public Operator {
         require(!shape.empty(), "shape ", shape.str(),
                 " has a dimension of 0; sizes are at least 1");
         const DType dtype = parse_dtype(attrs.text("dtype"));
-        return {
-            {{shape, dtype}, Init::constant(0), attrs.boolean("is_trainable") && is_float(dtype)}};
+        return {{{shape, dtype},
+                 Init::constant(attrs.number("value")),
+                 attrs.boolean("is_trainable") && is_float(dtype)}};
     }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
         require(inputs.size() == 1, "wants its one parameter, got ", inputs.size(), " tensors");
