@@ -86,7 +86,7 @@ std::vector<std::pair<std::string, std::string>> texts(const std::string& folder
     const Attrs options = parse_options_json(R"({"a": 0.25, "b": 1234567, "c": [1.5, 1e-7]})");
     all.emplace_back("options", options.str());
     all.emplace_back("JSON", write_options_json(options));
-    const DatabaseRow row{"d", "p", "v", "k", "s", {"e", {{"tile", 4096}}, 0.00125, false}};
+    const DatabaseRow row{"d", "p", "v", "k", "s", {"e", "nchw", {{"rows", 4096}}, 0.00125, false}};
     const auto rows = parse_database(print_database({row}), "rows");
     all.emplace_back("database", print_database(rows));
     all.emplace_back("metrics", metrics_read_back(folder));
