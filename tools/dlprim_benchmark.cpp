@@ -258,7 +258,8 @@ class Benchmark {
                          {"waits", per_batch(&Counters::waits)},
                          {"allocations", per_batch(&Counters::allocations)},
                          {"compiles", per_batch(&Counters::compiles)}}},
-                       {"nodes", nodes}};
+                       {"nodes", nodes},
+                       {"notes", net_.notes()}};
         for (const auto& [what, precision] : precisions.operators)
             result["precisions"][what] = name_of(precision);
         if (options_.roofline)

@@ -14,7 +14,8 @@ NET = network({"x": [2, 4, 8, 8], "label": ([2], "int")}, ["prob", "loss"],
               operator("SoftmaxWithLoss", "loss", "fc label"))
 CONV, FC = 2 * (2 * 6 * 8 * 8) * (4 * 9), 2 * (2 * 5) * (6 * 8 * 8)  # 2 a multiply-add
 KEYS = ["net", "device", "device_id", "platform", "driver", "batch", "precision", "mode", "ms_per_batch",
-        "ms_per_batch_with_copies", "gflop", "gflops", "gbytes_per_s", "planned_peak_bytes", "first_batch_ms", "per_batch", "nodes"]
+        "ms_per_batch_with_copies", "gflop", "gflops", "gbytes_per_s", "planned_peak_bytes", "first_batch_ms", "per_batch", "nodes",
+        "notes"]
 NODE_KEYS = ["name", "type", "engine", "device", "fused", "ms", "gflops", "bound_ms"]
 
 

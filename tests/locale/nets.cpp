@@ -73,6 +73,7 @@ unsigned long long params_of(dlprim::Net& net) {
 
 void infer(const dlprim::Context& device, const std::string& path) {
     dlprim::Net net = dlprim::Net::from_json_file(device, path);
+    net.initialize();
     fill_inputs(net);
     net.forward();
     Hash hash;
@@ -86,6 +87,7 @@ void train(const dlprim::Context& device, const std::string& path, const std::st
     dlprim::NetOptions options;
     options.mode = dlprim::Mode::training;
     dlprim::Net net = dlprim::Net::from_json_file(device, path, options);
+    net.initialize();
     dlprim::SolverOptions how;
     how.kind = dlprim::SolverOptions::Kind::adam;
     how.clip_value = 0.1234567;

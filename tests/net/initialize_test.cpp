@@ -219,7 +219,7 @@ TEST_CASE("A Parameter starts from its value", "[initialize]") {
              "options": {"shape": [2]}},
             {"name": "sum", "type": "Pointwise", "inputs": ["x", "given", "plain"],
              "outputs": ["y"], "options": {"code": "y0 = x0 + x1 + x2"}}]})";
-    Net net = Net::from_json(Context("cpu"), json);
+    Net net = make_net(Context("cpu"), json);
     CHECK(values(net, "given.0") == std::vector<float>{-1.5f, -1.5f});
     CHECK(values(net, "plain.0") == std::vector<float>{0, 0});
 }

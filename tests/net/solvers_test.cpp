@@ -207,7 +207,7 @@ TEST_CASE("a second solver on a net starts without the first one's state", "[sol
 
 TEST_CASE("gradients are clipped at the value given, all its digits", "[solvers]") {
     ON_EVERY_DEVICE(device) {
-        Net net = Net::from_json(device, TwoLayers::json(batch), training());
+        Net net = make_net(device, TwoLayers::json(batch), training());
         net.param("second.1").fill(0);
         SolverOptions options;
         options.kind = SolverOptions::Kind::sgd;

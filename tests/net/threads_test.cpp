@@ -92,7 +92,7 @@ using Bits = std::map<std::string, Bytes>;
 
 /// Five steps of small_network, then one batch of inference with what was trained.
 Bits train_small(const Context& device, unsigned seed) {
-    Net net = Net::from_json(device, small_network, training(seed));
+    Net net = make_net(device, small_network, training(seed));
     Solver solver(net, {});
     for (unsigned step = 0; step < 5; ++step) {
         feed_small_network(net, step + seed);
@@ -126,12 +126,14 @@ Bits run_network(const Context& device, const std::string& file) {
     NetOptions options;
     options.input_shapes = {{"data", Shape{2, 3, 32, 32}}, {"label", Shape{2}}};
     Net net = Net::from_json_file(device, file, options);
+    net.initialize();
     set_picture(net, 1);
     net.forward();
     Bits all;
     for (const std::string& name : net.output_names()) all[name] = bits(net.output(name));
     options.mode = Mode::training;
     Net trained = Net::from_json_file(device, file, options);
+    trained.initialize();
     SolverOptions momentum;
     momentum.momentum = 0.9;
     momentum.learning_rate = 1e-3;

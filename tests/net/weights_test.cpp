@@ -131,7 +131,7 @@ TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
 
 TEST_CASE("the same state is saved as the same bytes", "[weights]") {
     const Folder folder;
-    Net net = Net::from_json(Context("cpu"), small_network, training());
+    Net net = make_net(Context("cpu"), small_network, training());
     Solver solver(net, {});
     feed_small_network(net, 0);
     solver.step();

@@ -128,11 +128,9 @@ class WgmmaWindow : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // Sums of three products want twice the registers. Where a window has few products,
-        // workers wait for memory most of the time, and more of them hide more of it: on an H200
-        // seven are the fastest for 3x3 kernels over three channels.
+        // Sums of three products want twice the registers.
         const Window window(problem, is_last(problem));
-        std::int64_t workers = window.planes == 1 ? 6 : window.pairs <= 8 ? 7 : least_workers;
+        std::int64_t workers = window.planes == 2 ? least_workers : 6;
         if (!fits(device, window, workers)) workers = least_workers;
         return {{"workers", workers}};
     }
