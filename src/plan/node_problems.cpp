@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// What a node asks of engines, and what that costs by their estimates: problems with their layouts
+// and precision, the price of a fusion, conversions between layouts.
+#include "plan/choose.hpp"
+
+#include "engine/put_aside.hpp"
+#include "engine/storage.hpp"
+#include "graph/operator.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace dlprim {
+
+Problem with_layouts(Problem problem, const LayoutChoice& layouts) {
+    for (std::size_t i = 0; i < problem.inputs.size(); ++i)
+        problem.inputs[i].layout = layouts.inputs.at(i);
+    for (std::size_t i = 0; i < problem.outputs.size(); ++i)
+        problem.outputs[i].layout = layouts.outputs.at(i);
+    return problem;
+}
+
+Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
+                   const std::vector<char>& constant) {
+    Problem problem;
+    problem.op = std::string(node.op->type());
+    problem.phase = graph.training || !graph.gradients.empty() ? Phase::training : Phase::inference;
+    problem.attrs = node.attrs;
+    problem.epilogue = node.epilogue;
+    const auto operand = [&](ValueId id) {
+        Operand result;
+        result.shape = graph.shape(id);
+        result.dtype = graph.spec(id).dtype;
+        const auto i = static_cast<std::size_t>(id);
+        result.constant = i < constant.size() && constant[i];
+        return result;
+    };
+    for (ValueId id : node.inputs) problem.inputs.push_back(operand(id));
+    for (ValueId id : node.outputs) problem.outputs.push_back(operand(id));
+    // What 16 bits round, the 11 bits of tf32 round less.
+    const bool narrow = node.precision == Precision::fp16 || node.precision == Precision::bf16;
+    for (const Precision precision : {node.precision, narrow ? Precision::tf32 : Precision::fp32}) {
+        if (precision == Precision::fp32) break;
+        problem.precision = precision;
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host))
+            if (engine->computes_in(precision) && engine->is_applicable(device, problem))
+                return problem;
+    }
+    problem.precision = Precision::fp32;
+    return problem;
+}
+
+std::vector<char> constant_values(const Graph& graph) {
+    std::vector<char> constant(graph.values.size(), 0);
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+        const Role role = graph.values[i].role;
+        constant[i] = role == Role::parameter || role == Role::constant;
+    }
+    for (const Assignment& assignment : graph.assignments) {
+        const Value& target = graph.value(assignment.target);
+        constant[static_cast<std::size_t>(assignment.target)] = 0;
+        if (target.role != Role::block) continue;
+        for (const auto& [id, offset] : graph.block_offsets())
+            constant[static_cast<std::size_t>(id)] = 0;
+    }
+    for (const Node& node : graph.nodes) {
+        const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+            return constant[static_cast<std::size_t>(id)] != 0;
+        });
+        for (ValueId id : node.outputs) constant[static_cast<std::size_t>(id)] = all;
+    }
+    return constant;
+}
+
+double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from,
+                          const Layout& to) {
+    if (same_memory(operand.shape, from, to)) return 0;
+    const double bytes = static_cast<double>(storage_bytes(operand.shape, operand.dtype, from)) +
+                         static_cast<double>(storage_bytes(operand.shape, operand.dtype, to));
+    return bytes / (std::max(1.0, device.gbytes_per_s) * 0.5e9) + device.launch_us * 1e-6;
+}
+
+bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node) {
+    const Traits& device = context.traits();
+    const Problem fused = problem_of(device, graph, node, {});
+    Node without = node;
+    without.epilogue.pop_back();
+    if (node.epilogue.back().kind == EpilogueStage::Kind::add) without.inputs.pop_back();
+    const Problem alone = problem_of(device, graph, without, {});
+    const double never = std::numeric_limits<double>::infinity();
+    double fused_seconds = never, alone_seconds = never;
+    for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
+        // An engine forced on the node must still be able to compute it.
+        if (!node.engine.empty() && !node.engine_by_type && engine->name() != node.engine) continue;
+        const auto best = [&](const Problem& problem, double& seconds) {
+            if (!usable(context, *engine, problem)) return;
+            const Problem laid = with_layouts(problem, engine->layouts(device, problem).front());
+            seconds = std::min(
+                seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
+        };
+        best(fused, fused_seconds);
+        best(alone, alone_seconds);
+    }
+    if (fused_seconds == never) return false;
+    // Alone, the stage is one more launch that reads and writes the output.
+    const double output_bytes =
+        static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
+    const double stage =
+        2 * output_bytes / (std::max(1.0, device.gbytes_per_s) * 1e9) + device.launch_us * 1e-6;
+    return fused_seconds <= alone_seconds + stage;
+}
+
+double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,
+                     const std::vector<char>& constant) {
+    const Traits& device = context.traits();
+    const Problem problem = problem_of(device, graph, node, constant);
+    const auto best = [&](bool forced) {
+        double seconds = std::numeric_limits<double>::infinity();
+        for (const Engine* engine : EngineRegistry::instance().of(problem.op, device.host)) {
+            if (forced && engine->name() != node.engine) continue;
+            if (!usable(context, *engine, problem)) continue;
+            for (const LayoutChoice& layouts : engine->layouts(device, problem)) {
+                const Problem laid = with_layouts(problem, layouts);
+                seconds = std::min(
+                    seconds, engine->estimate(device, laid, engine->default_tuning(device, laid)));
+            }
+        }
+        return seconds;
+    };
+    if (node.engine.empty()) return best(false);
+    if (!node.engine_by_type) return best(true);
+    // An engine that is forced on a type stays so wherever it applies to the node in float.
+    Problem plain = problem;
+    for (auto* operands : {&plain.inputs, &plain.outputs})
+        for (Operand& operand : *operands)
+            if (is_activation_type(operand.dtype)) operand.dtype = DType::f32;
+    const Engine* engine = EngineRegistry::instance().find(node.engine);
+    return best(engine != nullptr && engine->op() == plain.op && engine->on_host() == device.host &&
+                usable(context, *engine, plain));
+}
+
+bool stores_narrow(const Traits& device) {
+    return !device.host && !device.wide_vectors;
+}
+
+}  // namespace dlprim
