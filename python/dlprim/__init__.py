@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: MIT
+"""dlprim: deep learning on any OpenCL device, and on the host without one."""
+
+from ._core import Context
+
+__all__ = ["Context"]
