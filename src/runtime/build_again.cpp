@@ -3,12 +3,14 @@
 #include "runtime/build_again.hpp"
 
 #include "base/env.hpp"
+#include "base/hash.hpp"
 #include "base/text.hpp"
 
 #include <dlprim/log.hpp>
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -24,15 +26,19 @@ constexpr int most_tries = 3;
 constexpr std::chrono::seconds most_waiting{30};
 constexpr std::chrono::milliseconds between_looks{5};
 
-std::vector<std::filesystem::path> lock_files() {
+constexpr std::uint64_t program_locks = 64;
+
+/// Where a lock called `name` may lie: in `folder`, or with the user's temporary files.
+std::vector<std::filesystem::path> lock_files(const std::optional<std::filesystem::path>& folder,
+                                              const std::string& name) {
     std::vector<std::filesystem::path> files;
     std::error_code ignored;
-    if (const auto folder = cache_dir()) {
+    if (folder) {
         std::filesystem::create_directories(*folder, ignored);
-        files.push_back(*folder / "build.lock");
+        files.push_back(*folder / (name + ".lock"));
     }
     files.push_back(std::filesystem::temp_directory_path(ignored) /
-                    cat("dlprim-build-", ::geteuid(), ".lock"));
+                    cat("dlprim-", name, "-", ::geteuid(), ".lock"));
     return files;
 }
 
@@ -62,8 +68,17 @@ bool lock_within(int descriptor, std::chrono::steady_clock::time_point deadline)
 }  // namespace
 
 BuildLock::BuildLock() {
+    lock_first_of(lock_files(cache_dir(), "build"));
+}
+
+BuildLock::BuildLock(const std::filesystem::path& folder, std::string_view source) {
+    const std::uint64_t number = hash64(source) % program_locks;
+    lock_first_of(lock_files(folder, cat("dlprim-program-", number)));
+}
+
+void BuildLock::lock_first_of(const std::vector<std::filesystem::path>& files) {
     const auto deadline = std::chrono::steady_clock::now() + most_waiting;
-    for (const std::filesystem::path& file : lock_files()) {
+    for (const std::filesystem::path& file : files) {
         descriptor_ = open_lock_file(file);
         if (descriptor_ < 0) continue;
         if (lock_within(descriptor_, deadline)) return;

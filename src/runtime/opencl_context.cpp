@@ -14,6 +14,7 @@
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
 #include "runtime/opencl_transfer.hpp"
+#include "runtime/pocl_cache.hpp"
 #include "runtime/program_builds.hpp"
 #include "runtime/ptx_target.hpp"
 
@@ -25,6 +26,7 @@
 #include <cstdlib>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -136,7 +138,7 @@ class OpenCLContext : public PooledContext {
     cl_context context_ = nullptr;
     std::unique_ptr<OpenCLQueue> queue_;
     std::string device_key_;
-    bool counts_errors_ = false;  ///< a PoCL: see no_count
+    bool is_pocl_ = false;
     BinaryCache disk_;
     std::mutex programs_mutex_;
     std::map<std::string, std::shared_ptr<OpenCLProgram>> programs_;  // by key
@@ -165,7 +167,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
     lower_traits(traits_);
     device_key_ = cat(info_.name, '\n', info_.driver, '\n', info_.platform, '\n',
                       device.platform_version, '\n');
-    counts_errors_ = device.platform_version.find("PoCL") != std::string::npos;
+    is_pocl_ = is_pocl(device.platform_version);
     disk_ = BinaryCache::from_environment();
     const cl_context_properties properties[] = {
         CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
@@ -248,6 +250,8 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
 }
 
 cl_program OpenCLContext::make_program(const ProgramSource& source, const std::string& key) {
+    std::optional<BuildLock> turn;
+    if (is_pocl_) turn.emplace(pocl_cache_folder(), key);
     if (const auto binary = disk_.load(key)) {
         if (const cl_program program = from_binary(source, *binary)) {
             count(counters_.cache_hits);
@@ -304,7 +308,7 @@ cl_program OpenCLContext::from_source(const ProgramSource& source) {
     const std::size_t size = source.source.size();
     // Without -w PoCL's compiler writes "8 warnings generated." to stderr where vectors are wider
     // than the processor's, and that is not for a library to do.
-    const std::string options = source.options + " -w" + (counts_errors_ ? no_count : "");
+    const std::string options = source.options + " -w" + (is_pocl_ ? no_count : "");
     count(counters_.compiles);
     const auto start = std::chrono::steady_clock::now();
     cl_program program = nullptr;

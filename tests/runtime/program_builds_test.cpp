@@ -6,6 +6,7 @@
 #include "engine/launch.hpp"
 #include "runtime/build_again.hpp"
 #include "runtime/cache_folder.hpp"
+#include "runtime/pocl_cache.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/tensor.hpp>
@@ -22,6 +23,10 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 using namespace dlprim;
 namespace fs = std::filesystem;
@@ -218,6 +223,29 @@ TEST_CASE("builds are tried again one at a time") {
         for (int i = 0; i < 6; ++i) threads.emplace_back(work);
         for (std::thread& thread : threads) thread.join();
         CHECK(most == 1);
+    }
+}
+
+TEST_CASE("processes take turns with a program on PoCL") {
+    for (const Context& context : opencl_contexts()) {
+        if (context.info().platform != "Portable Computing Language") continue;
+        // Another process's locks, on what any program may have.
+        std::vector<int> locks;
+        for (int i = 0; i < 64; ++i) {
+            const fs::path file = pocl_cache_folder() / cat("dlprim-program-", i, ".lock");
+            locks.push_back(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+            REQUIRE(::flock(locks.back(), LOCK_EX | LOCK_NB) == 0);
+        }
+        std::atomic<bool> done{false};
+        std::thread builder([&] {
+            run_adds(context, context.impl().build(adds(12345)));
+            done = true;
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        CHECK_FALSE(done);
+        for (const int lock : locks) ::close(lock);
+        builder.join();
+        CHECK(done);
     }
 }
 
