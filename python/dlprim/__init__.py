@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from ._core import Context, DeviceInfo, Tensor, __version__, devices
+from ._core import Context, DeviceInfo, Tensor, devices
+from ._core import version as __version__
 from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
     BuildError,

@@ -4,7 +4,7 @@
 
 NB_MODULE(_core, module) {
     using namespace dlprim::python;
-    module.attr("__version__") = DLPRIM_VERSION;
+    module.attr("version") = DLPRIM_VERSION;
     bind_errors(module);
     bind_context(module);
     bind_tensor(module);

@@ -13,9 +13,8 @@ import pathlib
 import sys
 from typing import Any
 
-import pytest
-
 import dlprim
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -76,7 +75,7 @@ def host() -> dlprim.Context:
 
 @pytest.fixture(scope="session")
 def opencl() -> dlprim.Context:
-    """A context on an OpenCL device, the first under test: for tests of what only these do. Skips where there is none."""
+    """A context on the first OpenCL device under test, for what only these do; skips where there is none."""
     for param in DEVICES:
         if param.id != "host":
             return dlprim.Context(str(param.values[0]))

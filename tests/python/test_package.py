@@ -14,9 +14,8 @@ import subprocess
 import sys
 import tarfile
 
-import pytest
-
 import dlprim
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("DLPRIM_BUILD", "")
@@ -92,9 +91,7 @@ def test_version_is_that_of_the_header() -> None:
         ("-DCMAKE_DISABLE_FIND_PACKAGE_OpenCL=ON", {}, "OpenCL's headers and loader not found"),
     ],
 )
-def test_build_says_what_it_lacks(
-    tmp_path: pathlib.Path, option: str, environment: dict[str, str], says: str
-) -> None:
+def test_build_says_what_it_lacks(tmp_path: pathlib.Path, option: str, environment: dict[str, str], says: str) -> None:
     done = subprocess.run(
         [CMAKE, "-S", str(ROOT), "-B", str(tmp_path), option, "-DDLPRIM_BUILD_TESTS=OFF"],
         capture_output=True,
