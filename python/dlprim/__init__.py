@@ -1,6 +1,40 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from ._core import Context
+from ._core import Context, DeviceInfo, Tensor, devices
+from ._core import version as __version__
+from ._paths import get_cmake_dir, get_include, get_library_dir
+from .errors import (
+    BuildError,
+    DeviceError,
+    DlprimError,
+    FileError,
+    FormatError,
+    InvalidArgumentError,
+    MissingFileError,
+    NotFoundError,
+    NumericError,
+    OutOfMemoryError,
+    UnsupportedError,
+)
 
-__all__ = ["Context"]
+__all__ = [
+    "BuildError",
+    "Context",
+    "DeviceError",
+    "DeviceInfo",
+    "DlprimError",
+    "FileError",
+    "FormatError",
+    "InvalidArgumentError",
+    "MissingFileError",
+    "NotFoundError",
+    "NumericError",
+    "OutOfMemoryError",
+    "Tensor",
+    "UnsupportedError",
+    "devices",
+    "get_cmake_dir",
+    "get_include",
+    "get_library_dir",
+]
