@@ -14,7 +14,7 @@ ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats",
 PUBLIC = {
     "dtype": "base", "error": "base", "log": "base", "namespace": "base", "precision": "base",
     "shape": "base", "version": "base",
-    "context": "runtime", "tensor": "runtime", "tuning": "engine",
+    "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
     "ops": "exec", "solver_options": "train",
     "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
     "dlprim": "api",

@@ -8,6 +8,7 @@
 #include <dlprim/log.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
+#include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/shape.hpp>

@@ -53,9 +53,9 @@ Shape shape_of(nb::handle array) {
 
 void write(Tensor& tensor, const HostArray& host) {
     if (host.shape != tensor.shape())
-        throw Error(ErrorKind::invalid_argument,
-                    "a tensor of shape " + tensor.shape().str() +
-                        " cannot take values of shape " + host.shape.str());
+        throw Error(ErrorKind::invalid_argument, "a tensor of shape " + tensor.shape().str() +
+                                                     " cannot take values of shape " +
+                                                     host.shape.str());
     const bool bits = tensor.dtype() == DType::bf16 && host.dtype == DType::u16;
     const ContextLock lock(tensor.context());
     if (host.dtype == tensor.dtype() || bits) {
@@ -105,7 +105,8 @@ Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType>
 }
 
 nb::object to_numpy(const Tensor& tensor) {
-    nb::object array = numpy().attr("empty")(to_tuple(tensor.shape()), storage_dtype(tensor.dtype()));
+    nb::object array =
+        numpy().attr("empty")(to_tuple(tensor.shape()), storage_dtype(tensor.dtype()));
     if (!tensor.shape().empty()) {
         // Made a line ago and held by nobody else: writing to it is in order.
         void* const memory = const_cast<void*>(memory_of(array));

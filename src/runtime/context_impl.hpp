@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace dlprim {
 
@@ -47,6 +48,10 @@ class ContextImpl {
     Context inner() { return Context(self()); }
     /// What a user's Context holds: `impl`, whose attachment goes with its last copy.
     static std::shared_ptr<ContextImpl> for_users(std::shared_ptr<ContextImpl> impl);
+    /// The same as a Context.
+    static Context context_of(std::shared_ptr<ContextImpl> impl) {
+        return Context(for_users(std::move(impl)));
+    }
     /// The owner of this object.
     virtual std::shared_ptr<ContextImpl> self() = 0;
 
@@ -74,9 +79,10 @@ class ContextImpl {
     /// The host's threads (every context has them: conversions and weight loading use them).
     virtual HostPool& pool() = 0;
 
-    /// The cl_context and cl_device_id, for interoperation; nullptr on the host.
+    /// The cl_context, cl_device_id and cl_command_queue, for interoperation; nullptr on the host.
     virtual void* cl_context_handle() const { return nullptr; }
     virtual void* cl_device_handle() const { return nullptr; }
+    virtual void* cl_queue_handle() const { return nullptr; }
 
     /// A feed of `bytes` of a buffer, which it keeps.
     virtual std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to,

@@ -27,6 +27,9 @@ const std::vector<OpenCLDevice>& opencl_devices();
 /// known.
 const std::vector<std::string>& opencl_troubles();
 
+/// A device by its cl_device_id, which may be none of opencl_devices(), a sub-device say.
+OpenCLDevice opencl_device_of(void* device);
+
 DeviceInfo host_info();
 /// The host's traits before DLPRIM_TRAITS.
 Traits host_traits();
@@ -39,6 +42,12 @@ void lower_traits(Traits& traits);
 HostPool& shared_pool();
 
 std::shared_ptr<ContextImpl> make_host_context();
-std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device);
+/// OpenCL objects that a context is to use in place of its own; it retains them.
+struct OpenCLObjects {
+    void* context = nullptr;  ///< cl_context
+    void* queue = nullptr;    ///< cl_command_queue, in order
+};
+std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device,
+                                                 const OpenCLObjects& given = {});
 
 }  // namespace dlprim

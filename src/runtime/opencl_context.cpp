@@ -69,7 +69,7 @@ class OpenCLBuffer : public Buffer {
 
 class OpenCLContext : public PooledContext {
   public:
-    explicit OpenCLContext(const OpenCLDevice& device);
+    OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& given);
     ~OpenCLContext() override;
 
     std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) override;
@@ -77,6 +77,7 @@ class OpenCLContext : public PooledContext {
     std::shared_ptr<Program> build(const ProgramSource& source) override;
     void* cl_context_handle() const override { return context_; }
     void* cl_device_handle() const override { return device_; }
+    void* cl_queue_handle() const override { return queue_->handle(); }
     std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset,
                                          std::uint64_t bytes) override {
         return make_opencl_feed(transfer_home(), std::move(to), byte_offset, bytes);
@@ -160,7 +161,23 @@ void at_exit() {
     all.gone = true;
 }
 
-OpenCLContext::OpenCLContext(const OpenCLDevice& device)
+// A context for one device, or the one that was given, retained.
+cl_context context_for(const OpenCLDevice& device, void* given, const std::string& name) {
+    if (given != nullptr) {
+        const auto context = static_cast<cl_context>(given);
+        cl_check(clRetainContext(context), "keeping the cl_context of device ", name);
+        return context;
+    }
+    const cl_context_properties properties[] = {
+        CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
+    const auto id = static_cast<cl_device_id>(device.device);
+    cl_int code = CL_SUCCESS;
+    const cl_context context = clCreateContext(properties, 1, &id, nullptr, nullptr, &code);
+    cl_check(code, "opening device ", name);
+    return context;
+}
+
+OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& given)
     : device_(static_cast<cl_device_id>(device.device)) {
     info_ = device.info;
     traits_ = device.traits;
@@ -169,13 +186,10 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
                       device.platform_version, '\n');
     is_pocl_ = is_pocl(device.platform_version);
     disk_ = BinaryCache::from_environment();
-    const cl_context_properties properties[] = {
-        CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(device.platform), 0};
-    cl_int code = CL_SUCCESS;
-    context_ = clCreateContext(properties, 1, &device_, nullptr, nullptr, &code);
-    cl_check(code, "opening device ", info_.str());
+    context_ = context_for(device, given.context, info_.str());
     try {
-        queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_);
+        queue_ = std::make_unique<OpenCLQueue>(context_, device_, counters_,
+                                               static_cast<cl_command_queue>(given.queue));
     } catch (...) {
         clReleaseContext(context_);
         throw;
@@ -374,16 +388,28 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
          info_.str(), ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
 }
 
+// Of a context that was given and holds several devices, programs do, too: this device's alone is
+// asked for.
 std::string OpenCLContext::binary_of(cl_program program) const {
-    std::size_t size = 0;
-    if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(size), &size, nullptr) !=
-            CL_SUCCESS ||
-        size == 0)
-        return {};
-    std::string binary(size, '\0');
-    auto* bytes = reinterpret_cast<unsigned char*>(binary.data());
-    if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, nullptr) !=
+    cl_uint count = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, nullptr) !=
         CL_SUCCESS)
+        return {};
+    std::vector<cl_device_id> devices(count);
+    std::vector<std::size_t> sizes(count);
+    if (clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
+                         nullptr) != CL_SUCCESS ||
+        clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof(std::size_t),
+                         sizes.data(), nullptr) != CL_SUCCESS)
+        return {};
+    const auto mine = std::find(devices.begin(), devices.end(), device_);
+    if (mine == devices.end()) return {};
+    const auto place = static_cast<std::size_t>(mine - devices.begin());
+    std::string binary(sizes[place], '\0');
+    std::vector<unsigned char*> bytes(count, nullptr);
+    bytes[place] = reinterpret_cast<unsigned char*>(binary.data());
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(unsigned char*), bytes.data(),
+                         nullptr) != CL_SUCCESS)
         return {};
     return binary;
 }
@@ -394,8 +420,9 @@ bool opencl_gone() noexcept {
     return live().gone.load();
 }
 
-std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device) {
-    const auto context = std::make_shared<OpenCLContext>(device);
+std::shared_ptr<ContextImpl> make_opencl_context(const OpenCLDevice& device,
+                                                 const OpenCLObjects& given) {
+    const auto context = std::make_shared<OpenCLContext>(device, given);
     context->probe();
     return context;
 }

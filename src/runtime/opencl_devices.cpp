@@ -194,6 +194,13 @@ const std::vector<OpenCLDevice>& opencl_devices() {
     return found().devices;
 }
 
+OpenCLDevice opencl_device_of(void* device) {
+    for (const OpenCLDevice& known : opencl_devices())
+        if (known.device == device) return known;
+    const auto id = static_cast<cl_device_id>(device);
+    return describe(device_value<cl_platform_id>(id, CL_DEVICE_PLATFORM), id, "given");
+}
+
 const std::vector<std::string>& opencl_troubles() {
     return found().troubles;
 }

@@ -24,9 +24,11 @@ std::string range_text(const NDRange& range) {
 
 }  // namespace
 
-OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters)
+OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
+                         cl_command_queue given)
     : context_(context), device_(device), counters_(counters) {
-    plain_ = make(0);
+    if (given != nullptr) cl_check(clRetainCommandQueue(given), "keeping a command queue");
+    plain_ = given != nullptr ? given : make(0);
     current_ = plain_;
 }
 

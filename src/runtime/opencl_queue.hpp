@@ -15,7 +15,9 @@ namespace dlprim {
 
 class OpenCLQueue : public Queue {
   public:
-    OpenCLQueue(cl_context context, cl_device_id device, Counters& counters);
+    /// On the queue `given`, which it retains, or on a new one where that is null.
+    OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
+                cl_command_queue given = nullptr);
     ~OpenCLQueue() override;
 
     void launch(Kernel& kernel, const NDRange& range) override;

@@ -29,6 +29,11 @@ foreach(program with_shared with_static)
     endif()
 endforeach()
 
+step("running with_opencl" ${work}/program/build/with_opencl)
+if(NOT output MATCHES "^(no OpenCL platform|0 waits, 0 buffers: 0 0 0 0 2 4 6 8)")
+    message(FATAL_ERROR "with_opencl printed:\n${output}")
+endif()
+
 # Each public header serves alone, and gives the library's namespace its short name.
 file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/dlprim/*.hpp)
 list(LENGTH headers count)
