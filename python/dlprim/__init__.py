@@ -19,6 +19,7 @@ from .errors import (
 )
 
 __all__ = [
+    "__version__",
     "BuildError",
     "Context",
     "DeviceError",
