@@ -2,13 +2,15 @@
 // Net: include/dlprim/net.hpp for Python. The class dlprim.Net derives from this one and adds what
 // is more readable in Python (python/dlprim/net.py).
 #include "bind.hpp"
-#include "host_array.hpp"
 #include "net_options.hpp"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <utility>
 
 namespace dlprim::python {
 namespace {
@@ -37,15 +39,54 @@ void make_net(Net* self, const Context& context, const std::string& text, bool i
                            : Net::from_json(context, text, options));
 }
 
-void set_input(Net& net, const std::string& name, nb::handle array) {
-    const DType dtype = net.input_dtype(name);
-    const HostArray data(array, dtype, "the array for input '" + name + "'");
-    if (const Shape wanted = net.input_shape(name); data.shape() != wanted)
+/// The first number of an integer type, and the one behind its last.
+std::pair<double, double> range_of(DType dtype) {
+    const double bits = 8.0 * static_cast<double>(size_of(dtype));
+    if (dtype == DType::boolean) return {0, 2};
+    if (dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32)
+        return {0, std::exp2(bits)};
+    return {-std::exp2(bits - 1), std::exp2(bits - 1)};
+}
+
+/// Refuses numbers that the integer type of an input does not hold, a NaN among them.
+void check_whole(const std::string& name, DType dtype, const std::vector<double>& values) {
+    const auto [lowest, end] = range_of(dtype);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const double value = values[i];
+        if (value >= lowest && value < end && value == std::floor(value)) continue;
         throw Error(ErrorKind::invalid_argument,
-                    "input '" + name + "' takes an array of shape " + wanted.str() + ", got " +
-                        data.shape().str());
+                    "the array for input '" + name + "' holds " + std::to_string(value) +
+                        " at position " + std::to_string(i) + ", which " + dtype_name(dtype) +
+                        " does not hold");
+    }
+}
+
+/// An array's elements in the dtype of an input. A float type rounds; what an integer type does not
+/// hold is refused.
+std::vector<std::byte> converted(const HostArray& array, const std::string& name, DType dtype) {
+    const auto count = static_cast<std::size_t>(array.shape.numel());
+    if (!is_float(dtype)) {
+        std::vector<double> values(count);
+        convert(array.data, array.dtype, values.data(), DType::f64, count);
+        check_whole(name, dtype, values);
+    }
+    std::vector<std::byte> result(count * size_of(dtype));
+    convert(array.data, array.dtype, result.data(), dtype, count);
+    return result;
+}
+
+void set_input(Net& net, const std::string& name, nb::handle values) {
+    const HostArray array = to_host_array(values);
     const ContextLock lock(net.context());
-    net.set_input(name, data.data(), data.bytes());
+    const DType dtype = net.input_dtype(name);
+    if (const Shape wanted = net.input_shape(name); array.shape != wanted)
+        throw Error(ErrorKind::invalid_argument, "input '" + name + "' takes an array of shape " +
+                                                     wanted.str() + ", got " +
+                                                     array.shape.str());
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(array.shape.numel()) * size_of(dtype);
+    if (array.dtype == dtype) return net.set_input(name, array.data, bytes);
+    net.set_input(name, converted(array, name, dtype).data(), bytes);
 }
 
 void bind_node_report(nb::module_& module) {
@@ -88,17 +129,17 @@ void bind_net(nb::module_& module) {
         .def("label_classes", locked(&Net::label_classes), nb::arg("input"))
         .def("input_shape",
              [](const Net& net, const std::string& name) {
-                 return shape_tuple(net.input_shape(name));
+                 return to_tuple(net.input_shape(name));
              },
              nb::arg("name"))
         .def("input_dtype",
              [](const Net& net, const std::string& name) {
-                 return std::string(name_of(net.input_dtype(name)));
+                 return dtype_name(net.input_dtype(name));
              },
              nb::arg("name"))
         .def("param_shape",
              [](const Net& net, const std::string& name) {
-                 return shape_tuple(net.param_shape(name));
+                 return to_tuple(net.param_shape(name));
              },
              nb::arg("name"))
         .def("input", locked(&Net::input), nb::arg("name"))

@@ -3,7 +3,6 @@
 #include "net_options.hpp"
 
 #include "callback.hpp"
-#include "host_array.hpp"
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -116,9 +115,8 @@ bool to_shapes(nb::handle object, std::map<std::string, Shape>& shapes) {
     shapes.clear();
     for (const auto [key, value] : nb::borrow<nb::dict>(object)) {
         std::string name;
-        Shape shape;
-        if (!nb::try_cast(key, name) || !to_shape(value, shape)) return false;
-        shapes.emplace(name, shape);
+        if (!nb::try_cast(key, name)) return false;
+        shapes.emplace(name, to_shape(value));
     }
     return true;
 }
@@ -134,7 +132,7 @@ NetOptions net_options(nb::handle keywords) {
             throw nb::type_error(("Net has no option '" + name + "'").c_str());
         if (!found->second.set(options, value))
             throw nb::type_error(
-                (name + " takes " + found->second.takes + ", not " + python_type(value)).c_str());
+                (name + " takes " + found->second.takes + ", not " + kind_of(value)).c_str());
     }
     return options;
 }
