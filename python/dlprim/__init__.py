@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from ._core import Context, DeviceInfo, NodeReport, Solver, Tensor, devices
+from . import schedules
+from ._core import (
+    Context,
+    DeviceInfo,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    Schedule,
+    Tensor,
+    TensorDescription,
+    TrainProgress,
+    TrainResult,
+    devices,
+)
 from .errors import (
     BuildError,
     DeviceError,
@@ -15,7 +29,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import Net
+from .net import Net, describe
+from .solver import Solver
+from .train import FitProgress, fit, train
 
 __all__ = [
     "BuildError",
@@ -24,16 +40,28 @@ __all__ = [
     "DeviceInfo",
     "DlprimError",
     "FileError",
+    "FitProgress",
     "FormatError",
     "InvalidArgumentError",
     "MissingFileError",
     "Net",
+    "NetworkDescription",
     "NodeReport",
     "NotFoundError",
     "NumericError",
+    "OperatorDescription",
     "OutOfMemoryError",
+    "ParamDescription",
+    "Schedule",
     "Solver",
     "Tensor",
+    "TensorDescription",
+    "TrainProgress",
+    "TrainResult",
     "UnsupportedError",
+    "describe",
     "devices",
+    "fit",
+    "schedules",
+    "train",
 ]
