@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from ._core import Context, DeviceInfo, Tensor, devices
+from . import schedules
+from ._core import (
+    Context,
+    DeviceInfo,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    Schedule,
+    Tensor,
+    TensorDescription,
+    TrainProgress,
+    TrainResult,
+    devices,
+)
 from ._core import version as __version__
 from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
@@ -17,6 +31,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .net import Net, describe
+from .solver import Solver
+from .train import FitProgress, fit, train
 
 __all__ = [
     "__version__",
@@ -26,15 +43,30 @@ __all__ = [
     "DeviceInfo",
     "DlprimError",
     "FileError",
+    "FitProgress",
     "FormatError",
     "InvalidArgumentError",
     "MissingFileError",
+    "Net",
+    "NetworkDescription",
+    "NodeReport",
     "NotFoundError",
     "NumericError",
+    "OperatorDescription",
     "OutOfMemoryError",
+    "ParamDescription",
+    "Schedule",
+    "Solver",
     "Tensor",
+    "TensorDescription",
+    "TrainProgress",
+    "TrainResult",
     "UnsupportedError",
+    "describe",
     "devices",
+    "fit",
+    "schedules",
+    "train",
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
