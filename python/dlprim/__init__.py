@@ -1,7 +1,18 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from ._core import Context, DeviceInfo, Tensor, devices
+from ._core import (
+    Context,
+    Counters,
+    DeviceInfo,
+    Tensor,
+    Traits,
+    devices,
+    find,
+    from_dlpack,
+    set_log,
+    troubles,
+)
 from .errors import (
     BuildError,
     DeviceError,
@@ -19,6 +30,7 @@ from .errors import (
 __all__ = [
     "BuildError",
     "Context",
+    "Counters",
     "DeviceError",
     "DeviceInfo",
     "DlprimError",
@@ -30,6 +42,11 @@ __all__ = [
     "NumericError",
     "OutOfMemoryError",
     "Tensor",
+    "Traits",
     "UnsupportedError",
     "devices",
+    "find",
+    "from_dlpack",
+    "set_log",
+    "troubles",
 ]
