@@ -13,6 +13,8 @@ from ._core import (
     set_log,
     troubles,
 )
+from ._core import version as __version__
+from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
     BuildError,
     DeviceError,
@@ -28,6 +30,7 @@ from .errors import (
 )
 
 __all__ = [
+    "__version__",
     "BuildError",
     "Context",
     "Counters",
@@ -47,6 +50,9 @@ __all__ = [
     "devices",
     "find",
     "from_dlpack",
+    "get_cmake_dir",
+    "get_include",
+    "get_library_dir",
     "set_log",
     "troubles",
 ]
