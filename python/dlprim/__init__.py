@@ -4,6 +4,7 @@
 from . import schedules
 from ._core import (
     Context,
+    Counters,
     DeviceInfo,
     NetworkDescription,
     NodeReport,
@@ -14,7 +15,12 @@ from ._core import (
     TensorDescription,
     TrainProgress,
     TrainResult,
+    Traits,
     devices,
+    find,
+    from_dlpack,
+    set_log,
+    troubles,
 )
 from ._core import version as __version__
 from ._paths import get_cmake_dir, get_include, get_library_dir
@@ -36,9 +42,9 @@ from .solver import Solver
 from .train import FitProgress, fit, train
 
 __all__ = [
-    "__version__",
     "BuildError",
     "Context",
+    "Counters",
     "DeviceError",
     "DeviceInfo",
     "DlprimError",
@@ -61,13 +67,19 @@ __all__ = [
     "TensorDescription",
     "TrainProgress",
     "TrainResult",
+    "Traits",
     "UnsupportedError",
+    "__version__",
     "describe",
     "devices",
+    "find",
     "fit",
-    "schedules",
-    "train",
+    "from_dlpack",
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "schedules",
+    "set_log",
+    "train",
+    "troubles",
 ]
