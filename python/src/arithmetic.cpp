@@ -66,7 +66,8 @@ bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
     const auto stride = [&](int dim) { return tensor.strides()[static_cast<std::size_t>(dim)]; };
     order.resize(static_cast<std::size_t>(tensor.shape().rank()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return stride(a) > stride(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return stride(a) > stride(b); });
     std::int64_t expected = 1;
     for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
         if (tensor.shape()[*dim] != 1 && stride(*dim) != expected) return false;
@@ -95,9 +96,16 @@ Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
 
 /// Copies on the device into a tensor without gaps of the same shape and type.
 void write_to(Tensor& to, const Tensor& from) {
+    if (to.shape().empty()) return;
     ops::CallOptions options;
-    options.out = {to};
-    ops::call("Slice", R"({"dim": 0})", {from}, {}, options);
+    const Shape line{to.shape().numel()};
+    options.out = {to.reshape(line)};
+    ops::call("Slice", R"({"dim": 0})", {from.reshape(line)}, {}, options);
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+    const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
+    return ops::call("Cast", options, {dense(tensor)}).at(0);
 }
 
 /// Throws where operands lie on two contexts.
@@ -110,9 +118,13 @@ void check_contexts(const char* symbol, const Tensor& a, const Tensor& b) {
                     "; dlprim.Tensor(context, tensor.numpy()) copies one to the other's");
 }
 
+/// &, | and ^, of truth alone.
+bool is_logical(const Binary& op) {
+    return &op == &both || &op == &either || &op == &one_of;
+}
+
 void check_truth(const Binary& op, const Tensor& tensor) {
-    const bool logical = &op == &both || &op == &either || &op == &one_of;
-    if (logical && tensor.dtype() != DType::boolean)
+    if (is_logical(op) && tensor.dtype() != DType::boolean)
         throw Error(ErrorKind::invalid_argument, std::string(op.symbol) +
                                                      " takes tensors of bool, as comparisons give, "
                                                      "not of " +
@@ -149,8 +161,8 @@ Number to_number(nb::handle object) {
     Number number;
     number.truth = PyBool_Check(object.ptr());
     number.whole = PyIndex_Check(object.ptr());
-    const nb::object plain = nb::steal(number.whole ? PyNumber_Index(object.ptr())
-                                                    : PyNumber_Float(object.ptr()));
+    const nb::object plain =
+        nb::steal(number.whole ? PyNumber_Index(object.ptr()) : PyNumber_Float(object.ptr()));
     if (!plain.is_valid()) throw nb::python_error();
     number.value = PyFloat_AsDouble(plain.ptr());
     if (number.value == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -201,10 +213,14 @@ DType type_beside(const Tensor& tensor, const Number& number, bool comparison) {
 nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Number& number,
                                bool reversed) {
     check_truth(op, tensor);
+    if (is_logical(op) && !number.truth)
+        throw Error(ErrorKind::invalid_argument,
+                    std::string(op.symbol) + " takes tensors of bool, True and False, no number");
     const bool integers = !is_float(tensor.dtype()) && number.whole;
     const char* with_scalar = reversed ? op.left : op.right;
     // Scalars are for floats, and text of JSON holds no infinity.
-    const bool scalar = !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
+    const bool scalar =
+        !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
     DType dtype = is_float(tensor.dtype()) ? tensor.dtype() : DType::f32;
     if (integers) dtype = type_beside(tensor, number, op.truth);
     Tensor result;
@@ -365,11 +381,19 @@ Tensor copied(const Tensor& tensor) {
     return copy;
 }
 
+bool copy_on_device(Tensor& to, const Tensor& from) {
+    if (!(to.context() == from.context()) || to.shape() != from.shape() || !to.contiguous())
+        return false;
+    const ContextLock lock(to.context());
+    if (to.buffer() == from.buffer()) return false;  // they may overlap
+    write_to(to, to.dtype() == from.dtype() ? dense(from) : converted(from, to.dtype()));
+    return true;
+}
+
 Tensor cast_to(const Tensor& tensor, DType dtype) {
     if (dtype == tensor.dtype()) return copied(tensor);
     const ContextLock lock(tensor.context());
-    const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
-    return ops::call("Cast", options, {dense(tensor)}).at(0);
+    return converted(tensor, dtype);
 }
 
 void bind_arithmetic(TensorClass& type) {
