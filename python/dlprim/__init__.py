@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import schedules
+from . import ops, schedules
 from ._core import (
     Context,
     Counters,
@@ -78,6 +78,7 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "ops",
     "schedules",
     "set_log",
     "train",
