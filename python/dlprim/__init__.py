@@ -1,11 +1,20 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
+from . import schedules
 from ._core import (
     Context,
     Counters,
     DeviceInfo,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    Schedule,
     Tensor,
+    TensorDescription,
+    TrainProgress,
+    TrainResult,
     Traits,
     devices,
     find,
@@ -28,9 +37,11 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .net import Net, describe
+from .solver import Solver
+from .train import FitProgress, fit, train
 
 __all__ = [
-    "__version__",
     "BuildError",
     "Context",
     "Counters",
@@ -38,21 +49,37 @@ __all__ = [
     "DeviceInfo",
     "DlprimError",
     "FileError",
+    "FitProgress",
     "FormatError",
     "InvalidArgumentError",
     "MissingFileError",
+    "Net",
+    "NetworkDescription",
+    "NodeReport",
     "NotFoundError",
     "NumericError",
+    "OperatorDescription",
     "OutOfMemoryError",
+    "ParamDescription",
+    "Schedule",
+    "Solver",
     "Tensor",
+    "TensorDescription",
+    "TrainProgress",
+    "TrainResult",
     "Traits",
     "UnsupportedError",
+    "__version__",
+    "describe",
     "devices",
     "find",
+    "fit",
     "from_dlpack",
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "schedules",
     "set_log",
+    "train",
     "troubles",
 ]
