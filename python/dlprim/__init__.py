@@ -4,17 +4,15 @@
 from . import schedules
 from ._core import (
     Context,
+    Counters,
     DeviceInfo,
-    NetworkDescription,
-    NodeReport,
-    OperatorDescription,
-    ParamDescription,
-    Schedule,
     Tensor,
-    TensorDescription,
-    TrainProgress,
-    TrainResult,
+    Traits,
     devices,
+    find,
+    from_dlpack,
+    set_log,
+    troubles,
 )
 from .errors import (
     BuildError,
@@ -29,13 +27,22 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import Net, describe
+from .net import (
+    Net,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    TensorDescription,
+    describe,
+)
 from .solver import Solver
-from .train import FitProgress, fit, train
+from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
     "BuildError",
     "Context",
+    "Counters",
     "DeviceError",
     "DeviceInfo",
     "DlprimError",
@@ -52,16 +59,20 @@ __all__ = [
     "OperatorDescription",
     "OutOfMemoryError",
     "ParamDescription",
-    "Schedule",
     "Solver",
     "Tensor",
     "TensorDescription",
     "TrainProgress",
     "TrainResult",
+    "Traits",
     "UnsupportedError",
     "describe",
     "devices",
+    "find",
     "fit",
+    "from_dlpack",
     "schedules",
+    "set_log",
     "train",
+    "troubles",
 ]

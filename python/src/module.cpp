@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
     using namespace dlprim::python;
     bind_errors(module);
     bind_context(module);
+    bind_log(module);
     bind_tensor(module);
     bind_ops(module);
     bind_net(module);
