@@ -14,6 +14,8 @@ from ._core import (
     set_log,
     troubles,
 )
+from ._core import version as __version__
+from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
     BuildError,
     DeviceError,
@@ -40,6 +42,7 @@ from .solver import Solver
 from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
+    "__version__",
     "BuildError",
     "Context",
     "Counters",
@@ -71,6 +74,9 @@ __all__ = [
     "find",
     "fit",
     "from_dlpack",
+    "get_cmake_dir",
+    "get_include",
+    "get_library_dir",
     "schedules",
     "set_log",
     "train",

@@ -21,9 +21,7 @@ def show(tensor: Tensor) -> str:
     """Return repr(tensor); of a large one only the elements that are shown leave the device."""
     whole = tensor.size <= _WHOLE
     values = _numbers(tensor.numpy() if whole else _edges(tensor))
-    text = np.array2string(
-        values, separator=", ", prefix="Tensor(", threshold=_WHOLE if whole else 0, edgeitems=_EDGE
-    )
+    text = np.array2string(values, separator=", ", prefix="Tensor(", threshold=_WHOLE if whole else 0, edgeitems=_EDGE)
     info = tensor.context.info
     shape = "" if whole and tensor.size > 0 else f"shape={tensor.shape}, "
     return f"Tensor({text}, {shape}dtype={tensor.dtype}, device='{info.id}')"
