@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What the files of the Python module share: one bind_ function per part, and rules for all of them.
+// What the files of the Python module share: one bind_ function per part, and rules for all of
+// them.
 //
 // The module sees include/dlprim alone. Every call that may take long releases the interpreter's
-// lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets of
-// one context are for one thread at a time. Whatever may log a line must have released the
+// lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets
+// of one context are for one thread at a time. Whatever may log a line must have released the
 // interpreter's lock, too: the receiver of dlprim.set_log takes it while other threads that log
 // wait for it. Destructors do not log.
 #pragma once
 
-#include <dlprim/dlprim.hpp>
 #include <nanobind/nanobind.h>
+#include <dlprim/dlprim.hpp>
 
 #include <optional>
 #include <string>
