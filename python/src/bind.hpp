@@ -86,6 +86,8 @@ Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DT
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
+/// Copies the values into a numpy array of the tensor's shape and type.
+void copy_to(const Tensor& tensor, nb::handle array);
 
 /// The sizes in an int or a sequence of ints.
 Shape to_shape(nb::handle sizes);
