@@ -6,7 +6,15 @@ from ._core import (
     Context,
     Counters,
     DeviceInfo,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    Schedule,
     Tensor,
+    TensorDescription,
+    TrainProgress,
+    TrainResult,
     Traits,
     devices,
     find,
@@ -29,17 +37,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import (
-    Net,
-    NetworkDescription,
-    NodeReport,
-    OperatorDescription,
-    ParamDescription,
-    TensorDescription,
-    describe,
-)
+from .net import Net, describe
 from .solver import Solver
-from .train import FitProgress, TrainProgress, TrainResult, fit, train
+from .train import FitProgress, fit, train
 
 __all__ = [
     "BuildError",
@@ -61,6 +61,7 @@ __all__ = [
     "OperatorDescription",
     "OutOfMemoryError",
     "ParamDescription",
+    "Schedule",
     "Solver",
     "Tensor",
     "TensorDescription",

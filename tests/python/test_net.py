@@ -452,6 +452,32 @@ def test_threads_run_nets_of_one_context(context: dlprim.Context) -> None:
     assert [solver.steps for _, solver in nets] == [60, 60]
 
 
+def test_nets_are_made_and_dropped_beside_one_that_runs(context: dlprim.Context) -> None:
+    net = dlprim.Net.from_json(context, classifier())
+    net.initialize()
+    data, labels = samples()
+    expected = net(data, labels)["prob"]
+    runs = threading.Event()
+    runs.set()
+
+    def make_and_drop() -> None:
+        while runs.is_set():
+            other = dlprim.Net.from_json(context, classifier(batch=2), seed=3)
+            other.initialize()
+            solver = dlprim.Solver(other)
+            other.set_input("data", np.zeros((2, 8)))
+            solver.step()
+
+    thread = threading.Thread(target=make_and_drop)
+    thread.start()
+    try:
+        for _ in range(50):
+            np.testing.assert_array_equal(net(data, labels)["prob"], expected)
+    finally:
+        runs.clear()
+        thread.join()
+
+
 def test_tensors_outlive_their_net(context: dlprim.Context) -> None:
     net = dlprim.Net.from_json(context, classifier())
     net.initialize()
