@@ -10,7 +10,18 @@ from typing import Any, NoReturn, Union
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._core import NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription
 from ._source import JsonSource, json_source
+
+__all__ = [
+    "Net",
+    "NetworkDescription",
+    "NodeReport",
+    "OperatorDescription",
+    "ParamDescription",
+    "TensorDescription",
+    "describe",
+]
 
 Pairs = Union[Mapping[str, str], Iterable[tuple[str, str]]]
 Progress = Callable[[str, int, int], object]
@@ -156,10 +167,10 @@ class Net(_core.Net):
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}={self.input_shape(name)}" for name in self.input_names)
-        return f"<dlprim.Net on {self.context.name}: {self.mode}, inputs {inputs}>"
+        return f"<dlprim.Net on {self.context.info.name}: {self.mode}, inputs {inputs}>"
 
 
-def describe(source: JsonSource, mode: str = "training", **options: Any) -> _core.NetworkDescription:
+def describe(source: JsonSource, mode: str = "training", **options: Any) -> NetworkDescription:
     """Describe a network, operator by operator, with shapes; neither device nor memory is needed.
 
     Args:

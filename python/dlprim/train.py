@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._core import TrainProgress, TrainResult
 from ._source import JsonSource, json_source
 from .errors import NumericError
 from .net import Net, Pairs, Progress
 from .solver import Solver
+
+__all__ = ["FitProgress", "TrainProgress", "TrainResult", "fit", "train"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -29,10 +32,10 @@ def train(
     epochs: int = 0,
     precision: str | None = None,
     precisions: Pairs = (),
-    on_progress: Callable[[_core.TrainProgress], object] | None = None,
+    on_progress: Callable[[TrainProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
     on_planning: Progress | None = None,
-) -> _core.TrainResult:
+) -> TrainResult:
     """Train a network from a training configuration (docs/json.md).
 
     Other threads' calls on the context's nets wait until it is done. Ctrl-C ends it after the batch with
