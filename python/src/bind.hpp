@@ -3,11 +3,15 @@
 //
 // The module sees include/dlprim alone. Every call that may take long releases the interpreter's
 // lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets of
-// one context are for one thread at a time.
+// one context are for one thread at a time. What may log a line must have released the
+// interpreter's lock, too: the receiver of dlprim.set_log takes it.
 #pragma once
 
 #include <dlprim/dlprim.hpp>
 #include <nanobind/nanobind.h>
+
+#include <optional>
+#include <string>
 
 namespace dlprim::python {
 
@@ -34,5 +38,40 @@ class ContextLock {
     nb::gil_scoped_release release_;
     void* mutex_;
 };
+
+/// "a float" or "a numpy.ndarray": what an object is, for messages.
+std::string kind_of(nb::handle object);
+
+// Element types (dtypes.cpp).
+
+/// The name in Python: "float32".
+const char* dtype_name(DType dtype);
+/// Of "float32", numpy.float32, numpy.dtype("f4") and their like; throws TypeError.
+DType to_dtype(nb::handle dtype);
+
+// numpy (arrays.cpp).
+
+/// The C-ordered array of native byte order that holds the values of a number, a list, an array or
+/// whatever numpy.asarray takes; copied where it is not so already. Throws TypeError where its
+/// elements have no dtype of the library.
+struct HostArray {
+    nb::object array;  ///< of bit patterns where the element type is bfloat16
+    DType dtype = DType::f32;
+    Shape shape;
+    const void* data = nullptr;
+};
+HostArray to_host_array(nb::handle values);
+
+/// New memory on the context's device with the values, converted to `dtype` where one is given.
+Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType> dtype = {});
+/// Overwrites a tensor or view with values of its shape, converted to its dtype.
+void copy_from(Tensor& tensor, nb::handle values);
+/// A new numpy array with a copy of the values.
+nb::object to_numpy(const Tensor& tensor);
+
+/// The sizes in an int or a sequence of ints.
+Shape to_shape(nb::handle sizes);
+/// A tuple of ints.
+nb::tuple to_tuple(const Shape& shape);
 
 }  // namespace dlprim::python

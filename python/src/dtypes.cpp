@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// Element types: names in Python ("float32"), numpy's dtypes, and what DLPack calls them.
+#include "bind.hpp"
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace dlprim::python {
+namespace {
+
+constexpr std::array<std::pair<DType, const char*>, 12> names{{
+    {DType::f32, "float32"},
+    {DType::f16, "float16"},
+    {DType::bf16, "bfloat16"},
+    {DType::f64, "float64"},
+    {DType::i8, "int8"},
+    {DType::u8, "uint8"},
+    {DType::i16, "int16"},
+    {DType::u16, "uint16"},
+    {DType::i32, "int32"},
+    {DType::u32, "uint32"},
+    {DType::i64, "int64"},
+    {DType::boolean, "bool"},
+}};
+
+bool find_dtype(std::string_view name, DType& dtype) {
+    for (const auto& [value, known] : names)
+        if (name == known) {
+            dtype = value;
+            return true;
+        }
+    return false;
+}
+
+std::string all_names() {
+    std::string text;
+    for (const auto& [value, name] : names) text += (text.empty() ? "" : ", ") + std::string(name);
+    return text;
+}
+
+[[noreturn]] void refuse(const std::string& name) {
+    const char* instead = name == "uint64"                 ? "; astype('int64') converts"
+                          : name.starts_with("complex")    ? "; its .real and .imag have one"
+                          : name == "object"               ? "; an array of numbers has"
+                          : name.starts_with("float128") ||
+                                  name.starts_with("longdouble")
+                              ? "; astype('float64') converts"
+                              : "";
+    throw nb::type_error(("tensors have no element type '" + name + "', but " + all_names() +
+                          instead)
+                             .c_str());
+}
+
+}  // namespace
+
+const char* dtype_name(DType dtype) {
+    for (const auto& [value, name] : names)
+        if (value == dtype) return name;
+    return "unknown";
+}
+
+DType to_dtype(nb::handle dtype) {
+    DType found{};
+    if (PyUnicode_Check(dtype.ptr())) {
+        const std::string name(nb::borrow<nb::str>(dtype).c_str());
+        if (find_dtype(name, found)) return found;
+        for (const auto& [value, known] : names)
+            if (name == name_of(value)) return value;  // as in network JSON: "float", "half"
+    }
+    nb::object numpy = nb::module_::import_("numpy");
+    std::string name;
+    try {
+        // Reached by 'f4', numpy.float32, numpy.dtype('>f4'), float, and ml_dtypes.bfloat16 alike.
+        name = nb::cast<std::string>(nb::str(numpy.attr("dtype")(dtype).attr("name")));
+    } catch (nb::python_error&) {
+        name = nb::cast<std::string>(nb::str(dtype));
+    }
+    if (find_dtype(name, found)) return found;
+    refuse(name);
+}
+
+}  // namespace dlprim::python
