@@ -338,10 +338,10 @@ class Activation(SingleLayer):
     type = "Activation"
 
     def __init__(
-        self, activation: str, *, alpha: float | None = None, beta: float | None = None, **common: Unpack[LayerOptions]
+        self, function: str, *, alpha: float | None = None, beta: float | None = None, **common: Unpack[LayerOptions]
     ) -> None:
-        super().__init__({"activation": activation, "alpha": alpha, "beta": beta}, common)
-        self.prefix = activation if isinstance(activation, str) and activation else self.prefix
+        super().__init__({"activation": function, "alpha": alpha, "beta": beta}, common)
+        self.prefix = function if isinstance(function, str) and function else self.prefix
 
 
 class ReLU(Activation):

@@ -351,14 +351,19 @@ class _Names:
         """Given names first, so that generated ones go around them; a layer keeps the name that a model gave it."""
         layers = list({id(call.layer): call.layer for call in calls}.values())
         first = {id(call.layer): call for call in reversed(calls)}
+        outputs = {key: self._tensors.get((call.serial, 0)) for key, call in first.items()}
+        output_of = {key: name for key, name in outputs.items() if name is not None}
         for layer in layers:
             if layer.name is not None:
-                output = self._tensors.get((first[id(layer)].serial, 0))
-                if output != layer.name:
+                if output_of.get(id(layer)) != layer.name:
                     self._claim(layer.name, f"a {type(layer).__name__}")
                 self._layers[id(layer)] = layer.name
         for layer in layers:
-            if layer.name is None:
+            if layer.name is not None:
+                continue
+            if id(layer) in output_of and not layer._params:  # what has no parameters is named after its output
+                self._layers[id(layer)] = output_of[id(layer)]
+            else:
                 kept = layer._generated
                 name = kept if kept is not None and kept not in self._taken else self._number(layer.prefix)
                 self._taken[name] = f"a {type(layer).__name__}"
