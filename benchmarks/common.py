@@ -88,7 +88,7 @@ def attempt(what, measure):
     """measure(), or None with a line on stderr where a peer cannot do it."""
     try:
         return measure()
-    except Exception as error:  # noqa: BLE001: whatever a peer throws, the others go on
+    except Exception as error:  # noqa: BLE001 - whatever a peer throws, the others go on
         print(f"{what}: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", file=sys.stderr)
         return None
 

@@ -88,7 +88,7 @@ def prepare(arguments):
 
 def torch_peer(arguments, channels_last):
     import torch
-    import torchvision_net  # noqa: F401: imported before memory is looked at
+    import torchvision_net  # noqa: F401 - imported before memory is looked at
     torch.set_num_threads(arguments.threads)
 
     def load():

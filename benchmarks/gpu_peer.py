@@ -13,7 +13,6 @@ import sys
 
 import common
 
-
 NARROW = {"fp16": "float16", "bf16": "bfloat16"}
 
 

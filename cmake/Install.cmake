@@ -7,9 +7,13 @@ set(dlprim_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/dlprim)
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/dlprim DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.hpp")
 set_target_properties(dlprim_core_shared PROPERTIES EXPORT_NAME core)
-set_target_properties(dlprim_core_static PROPERTIES EXPORT_NAME core_static)
+set(kinds shared)
+if(DLPRIM_BUILD_STATIC)
+    set_target_properties(dlprim_core_static PROPERTIES EXPORT_NAME core_static)
+    list(APPEND kinds static)
+endif()
 # Two exports: who links the shared library needs none of the static one's dependencies.
-foreach(kind shared static)
+foreach(kind IN LISTS kinds)
     install(TARGETS dlprim_core_${kind} EXPORT dlprim_${kind}_targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

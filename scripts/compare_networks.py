@@ -38,9 +38,8 @@ import numpy as np
 import torch
 import torch.fx
 import torch.nn.functional as F
-from torch import nn
-
 import torchvision_net
+from torch import nn
 from torchvision_net import torchvision
 
 # Where a function's branches meet, with a predicate on recorded outputs (and x): above that point or not.

@@ -13,5 +13,5 @@ if ! command -v $tool > /dev/null || ! $tool --version | grep -q ' version 14\.'
 fi
 options=(-i)
 if [ "${1:-}" = --check ]; then options=(--dry-run -Werror); fi
-find include src tools tests examples benchmarks \( -name '*.cpp' -o -name '*.hpp' \) -print0 |
+find include src tools tests examples benchmarks python \( -name '*.cpp' -o -name '*.hpp' \) -print0 |
     xargs -0 -P "$(nproc)" -n 40 $tool --style=file "${options[@]}"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
-#   scripts/install_deps.sh [build] [test] [run] [intel]     (default: build)
+#   scripts/install_deps.sh [build] [test] [run] [intel] [python]     (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format 14, locales
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
 #     intel  Intel's OpenCL runtime for CPUs from PyPI, into .cache/intel-opencl
+#     python what the Python module and its tests need (tests/python/requirements.txt), from PyPI into the virtual
+#            environment .cache/python; and graphviz
 # Asks for nothing. Where packages cannot be installed (no network, no root), it says so and goes on:
 # the build says what it lacks.
 set -uo pipefail
@@ -44,6 +46,15 @@ run_packages() {
     compgen -G "/etc/OpenCL/vendors/*.icd" > /dev/null || [ -n "${OCL_ICD_VENDORS:-}" ] ||
         want pocl-opencl-icd
     [ -d /usr/share/datasets/fashion-mnist ] || want dataset-fashion-mnist
+}
+
+python_packages() {
+    has_program python3 || want python3
+    python3 -c "import ensurepip, venv" 2> /dev/null || want python3-venv
+    # The headers of the Python that runs; Debian's are a package, others bring their own.
+    python3 -c "import os, sys, sysconfig
+sys.exit(not os.path.exists(os.path.join(sysconfig.get_path('include'), 'Python.h')))" 2> /dev/null || want python3-dev
+    has_program dot || want graphviz
 }
 
 as_root() {
@@ -116,6 +127,42 @@ intel_runtime() {
     echo "$library" > "$venv/vendors/intel.icd"
 }
 
+# Installs from PyPI what stands behind the first argument, which says what it is for. All of it, or none.
+pip_install() {
+    local what=$1
+    shift
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-input "$@" < /dev/null >> "$venv/pip.log" 2>&1 ||
+        { echo "$what could not be installed: $(grep ERROR "$venv/pip.log" | tail -1)"; return 1; }
+}
+
+python_environment() {
+    local venv=.cache/python wants=tests/python/requirements.txt
+    if cmp -s "$wants" "$venv/installed.txt" && "$venv/bin/python" -c "import nanobind, numpy, pytest" 2> /dev/null; then
+        echo "What the Python module's tests need is installed in $venv."
+        return
+    fi
+    echo "Installing what the Python module and its tests need from PyPI into $venv"
+    rm -rf "$venv"
+    mkdir -p "$(dirname "$venv")"
+    if ! python3 -m venv "$venv" > /dev/null 2>&1; then
+        rm -rf "$venv"
+        echo "python3 cannot make a virtual environment (python3-venv is missing); the Python module is left out."
+        return
+    fi
+    pip_install "What the Python module needs" -r "$wants" ||
+        pip_install "The least that it needs" nanobind numpy pytest || { echo "The Python module is left out."; return; }
+    # PyTorch's build for processors, which PyPI has for ARM alone; its build for x86-64 there is one for GPUs, of several
+    # GB. torchvision's dependencies would bring another PyTorch.
+    local torch=torch==2.13.0+cpu
+    [ "$(uname -m)" = x86_64 ] || torch=torch==2.13.0
+    if pip_install "PyTorch's build for processors" "$torch"; then
+        pip_install "torchvision" --no-deps torchvision==0.28.0
+    else
+        echo "Tests that compare with PyTorch are skipped; '$venv/bin/pip install torch==2.13.0' gets its build for GPUs."
+    fi
+    cp "$wants" "$venv/installed.txt"
+}
+
 [ $# -gt 0 ] || set -- build
 for what in "$@"; do
     case "$what" in
@@ -123,9 +170,11 @@ for what in "$@"; do
         test) test_packages ;;
         run) run_packages ;;
         intel) ;;
-        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel]" >&2; exit 2 ;;
+        python) python_packages ;;
+        *) echo "usage: scripts/install_deps.sh [build] [test] [run] [intel] [python]" >&2; exit 2 ;;
     esac
 done
 install_packages
 case " $* " in *" intel "*) intel_runtime ;; esac
+case " $* " in *" python "*) python_environment ;; esac
 exit 0

@@ -26,9 +26,8 @@ import h5py
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import nn
-
 import torchvision_net
+from torch import nn
 
 FIVE = ["alexnet", "resnet18", "resnet50", "vgg16", "mobilenet_v2"]
 KINDS = {"": "forward", "dx": "data gradient", "dw": "filter gradient"}

@@ -38,7 +38,7 @@ def product(a, b, small_first, factor=1.0):
         steps = [slice(i, i + 16) for i in range(0, 64, 16)]
         small = [[(a_lower, b_upper, s), (a_upper, b_lower, s)] for s in steps]
         large = [[(a_upper, b_upper, s)] for s in steps]
-        order = sum(small, []) + sum(large, []) if small_first else sum((l + s for l, s in zip(large, small)), [])
+        order = sum(small, []) + sum(large, []) if small_first else sum((one + two for one, two in zip(large, small)), [])
         unit = np.zeros(total.shape)
         for left, right, s in order:
             unit = cut(unit + left[:, k + s.start:k + s.stop] @ right[s])

@@ -4,13 +4,14 @@
 # OpenCL device: PoCL, Intel's runtime for CPUs, and what else is installed. Ends with "N passed, N failed".
 #   scripts/test.sh [ctest options]     e.g. -L formats, -R conv2d, -LE slow
 # DLPRIM_TEST_BUILD names another build folder (build-test), DLPRIM_CMAKE_ARGS gives CMake more options,
-# DLPRIM_NO_INTEL=1 leaves Intel's runtime out.
+# DLPRIM_NO_INTEL=1 leaves Intel's runtime out, DLPRIM_NO_PYTHON=1 the Python module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${DLPRIM_TEST_BUILD:-build-test}
 
 deps=(build test)
 [ -n "${DLPRIM_NO_INTEL:-}" ] || deps+=(intel)
+[ -n "${DLPRIM_NO_PYTHON:-}" ] || deps+=(python)
 bash scripts/install_deps.sh "${deps[@]}"
 
 # The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
@@ -36,11 +37,15 @@ generator=()
 if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator=(-G Ninja); fi
 cli11=()
 [ -z "${DLPRIM_CLI11_DIR:-}" ] || cli11=("-DDLPRIM_CLI11_DIR=$DLPRIM_CLI11_DIR")
+python=(-DDLPRIM_BUILD_PYTHON=OFF)
+if [ -z "${DLPRIM_NO_PYTHON:-}" ] && .cache/python/bin/python -c "import nanobind, numpy, pytest" 2> /dev/null; then
+    python=(-DDLPRIM_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.cache/python/bin/python")
+fi
 jobs=$(nproc)
 echo "Configuring and building in $build"
 # shellcheck disable=SC2086
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WERROR=ON \
-    "${cli11[@]}" ${DLPRIM_CMAKE_ARGS:-} > "$build/configure.log" 2>&1 || {
+    "${cli11[@]}" "${python[@]}" ${DLPRIM_CMAKE_ARGS:-} > "$build/configure.log" 2>&1 || {
     tail -30 "$build/configure.log"
     echo "CMake failed; the lines above say on what." >&2
     exit 1

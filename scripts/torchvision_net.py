@@ -33,10 +33,9 @@ except RuntimeError:
     _library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     _library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     import torchvision
-from torch import nn  # noqa: E402
 import torch.nn.functional as F  # noqa: E402
-
 import torchvision_attention as attention  # noqa: E402 - it imports torchvision
+from torch import nn  # noqa: E402
 
 NETWORKS = [
     "alexnet", "resnet18", "resnet50", "vgg16", "mobilenet_v2", "vgg11_bn", "squeezenet1_0", "googlenet",
@@ -473,7 +472,10 @@ class Exporter:
             return self.adaptive_pool(node, self.tensor(source), node.args[1])
         if target in (F.avg_pool2d, F.max_pool2d, torch.max_pool2d):
             mode = "avg" if target is F.avg_pool2d else "max"
-            get = lambda i, key, default: node.args[i] if len(node.args) > i else node.kwargs.get(key, default)
+
+            def get(i, key, default):
+                return node.args[i] if len(node.args) > i else node.kwargs.get(key, default)
+
             return self.pool(node, self.tensor(source), mode, get(1, "kernel_size", None), get(2, "stride", None),
                              get(3, "padding", 0), node.kwargs.get("ceil_mode", False), node.kwargs.get("count_include_pad", True))
         if target is F.dropout:

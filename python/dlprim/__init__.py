@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
+from . import nn, plot, summary, weights
 from ._core import Context, DeviceInfo, NodeReport, Solver, Tensor, devices
+from ._core import version as __version__
+from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
     BuildError,
     DeviceError,
@@ -36,4 +39,11 @@ __all__ = [
     "Tensor",
     "UnsupportedError",
     "devices",
+    "get_cmake_dir",
+    "get_include",
+    "get_library_dir",
+    "nn",
+    "plot",
+    "summary",
+    "weights",
 ]

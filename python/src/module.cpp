@@ -4,6 +4,7 @@
 
 NB_MODULE(_core, module) {
     using namespace dlprim::python;
+    module.attr("version") = DLPRIM_VERSION;
     bind_errors(module);
     bind_context(module);
     bind_tensor(module);

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// A program outside the tree: a matrix product on the host, through the installed headers.
+#include <dlprim/dlprim.hpp>
+
+#include <iostream>
+
+int main() {
+    const dp::Context host("cpu");
+    const dp::Tensor a(host, {2, 2}, std::vector<float>{1, 2, 3, 4});
+    const dp::Tensor b(host, {2, 2}, std::vector<float>{5, 6, 7, 8});
+    std::cout << "dlprim " << DLPRIM_VERSION << ":";
+    for (const float x : dp::ops::matmul(a, b).to_floats()) std::cout << ' ' << x;
+    std::cout << '\n';
+}
