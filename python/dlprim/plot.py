@@ -17,9 +17,28 @@ __all__ = ["Drawing", "dot_source", "draw", "svg_or_none"]
 # What an operator of docs/json.md is, and the colour of its box.
 _COLOURS = {
     "#d5e8d4": ("Input", "Parameter"),
-    "#dae8fc": ("Convolution2D", "TransposedConvolution2D", "InnerProduct", "MatMul", "Embedding", "Attention", "LSTM", "GRU"),
+    "#dae8fc": (
+        "Convolution2D",
+        "TransposedConvolution2D",
+        "InnerProduct",
+        "MatMul",
+        "Embedding",
+        "Attention",
+        "LSTM",
+        "GRU",
+    ),
     "#ffe6cc": ("BatchNorm", "LayerNorm", "GroupNorm"),
-    "#fff2cc": ("Activation", "PReLU", "Hardtanh", "Threshold", "Abs", "Softmax", "Dropout", "Elementwise", "Pointwise"),
+    "#fff2cc": (
+        "Activation",
+        "PReLU",
+        "Hardtanh",
+        "Threshold",
+        "Abs",
+        "Softmax",
+        "Dropout",
+        "Elementwise",
+        "Pointwise",
+    ),
     "#e1d5e7": ("Pooling2D", "GlobalPooling", "Interpolation", "Reduction"),
     "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
 }
@@ -158,6 +177,8 @@ def _run(source: str, kind: str) -> bytes:
     except OSError as error:
         raise DlprimError(f"graphviz's dot ('{dot}') cannot be started: {error.strerror or error}") from error
     if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"it ended with status {done.returncode}"]
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
+            f"it ended with status {done.returncode}"
+        ]
         raise DlprimError(f"graphviz's dot cannot draw the network as {kind}: {said[0]}")
     return done.stdout

@@ -19,8 +19,31 @@ _DTYPES = {
     "int": "int32",
     "bool_": "bool",
 }
-_KNOWN = ("float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "bool")
-_BYTES = {"float16": 2, "bfloat16": 2, "float64": 8, "int8": 1, "int16": 2, "int64": 8, "uint8": 1, "uint16": 2, "bool": 1}
+_KNOWN = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "bool",
+)
+_BYTES = {
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "int8": 1,
+    "int16": 2,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "bool": 1,
+}
 
 
 def dtype_name(dtype: Any) -> str:

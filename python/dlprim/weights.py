@@ -72,7 +72,9 @@ class Matches(list[Match]):
     each parameter and tensor that found no partner.
     """
 
-    def __init__(self, matches: Iterable[Match] = (), ignored: Sequence[str] = (), problems: Sequence[str] = ()) -> None:
+    def __init__(
+        self, matches: Iterable[Match] = (), ignored: Sequence[str] = (), problems: Sequence[str] = ()
+    ) -> None:
         super().__init__(matches)
         self.ignored = list(ignored)
         self.problems = list(problems)
@@ -245,19 +247,25 @@ def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> tuple[list[Mat
         for name in names:
             if name not in shapes:
                 turned = " (its keys are the network's names, its values the state_dict's)" if name in tensors else ""
-                problems.append(f"names has '{name}', which is no parameter of the network{_near(name, shapes)}{turned}")
+                problems.append(
+                    f"names has '{name}', which is no parameter of the network{_near(name, shapes)}{turned}"
+                )
     for name, shape in shapes.items():
         source = _mapped(names, name)
         if source is None:
             problems.append(f"names gives nothing for the parameter '{name}' {list(shape)}")
         elif source not in tensors:
-            problems.append(f"the parameter '{name}' is to take '{source}', which the state_dict lacks{_near(source, tensors)}")
+            problems.append(
+                f"the parameter '{name}' is to take '{source}', which the state_dict lacks{_near(source, tensors)}"
+            )
         elif not _fits(shape, tensors[source]):
             problems.append(_differ(name, shape, source, tensors[source]))
         else:
             pairs.append(Match(name, source, shape))
     used = {pair.source for pair in pairs} | {_mapped(names, name) for name in shapes}
-    problems += [_unused(name, shape) for name, shape in tensors.items() if name not in used and not name.endswith(_IGNORED)]
+    problems += [
+        _unused(name, shape) for name, shape in tensors.items() if name not in used and not name.endswith(_IGNORED)
+    ]
     return pairs, problems
 
 
@@ -337,9 +345,13 @@ def _state(state: Any) -> Mapping[str, Any]:
         raise TypeError(f"a state_dict, a dict of arrays or a PyTorch module is needed, not a {type(state).__name__}")
     for name, value in state.items():
         if isinstance(name, str) and isinstance(value, Mapping):
-            raise TypeError(f"the state_dict holds a dict '{name}', no tensor: perhaps state['{name}'] is the state_dict")
+            raise TypeError(
+                f"the state_dict holds a dict '{name}', no tensor: perhaps state['{name}'] is the state_dict"
+            )
         if not isinstance(name, str) or not hasattr(value, "shape"):
-            raise TypeError(f"the state_dict holds {name!r}, a {type(value).__name__}; tensors or arrays by name are needed")
+            raise TypeError(
+                f"the state_dict holds {name!r}, a {type(value).__name__}; tensors or arrays by name are needed"
+            )
     return state
 
 

@@ -223,9 +223,7 @@ def div(a: Symbol | Number, b: Symbol | Number, **common: Unpack[LayerOptions]) 
     return _binary("div", "/", a, b, common, None)
 
 
-def maximum(
-    a: Symbol, b: Symbol, *, activation: str = "identity", **common: Unpack[LayerOptions]
-) -> Symbol:
+def maximum(a: Symbol, b: Symbol, *, activation: str = "identity", **common: Unpack[LayerOptions]) -> Symbol:
     """The larger of two tensors' elements, broadcast as numpy does it."""
     options = {"operation": "max", "activation": unless(activation, "identity")}
     return Generic("Elementwise", "maximum", options, common).apply(a, b)[0]
@@ -433,9 +431,7 @@ def split(x: Symbol, parts: int, dim: int = 1, **common: Unpack[LayerOptions]) -
     return Generic("Split", "split", {"parts": parts, "dim": unless(dim, 1)}, common, builtins.max(parts, 1)).apply(x)
 
 
-def slice(
-    x: Symbol, dim: int = 1, begin: int = 0, end: int | None = None, **common: Unpack[LayerOptions]
-) -> Symbol:
+def slice(x: Symbol, dim: int = 1, begin: int = 0, end: int | None = None, **common: Unpack[LayerOptions]) -> Symbol:
     """Elements `begin` to `end`, which is not among them, of `dim`; ``x[:, 1:3]`` is another way to write it.
 
     Negative numbers count from the end; without `end` it goes to the end.
@@ -484,7 +480,9 @@ def _range(x: Symbol, dim: int, k: builtins.slice) -> Symbol:
     end = None if k.stop is None else _integer(k.stop)
     begin, stop, _ = builtins.slice(begin, end).indices(size)
     if begin >= stop:
-        raise InvalidArgumentError(f"the range {k.start}:{k.stop} of dimension {dim} of a tensor of shape {x.shape} is empty")
+        raise InvalidArgumentError(
+            f"the range {k.start}:{k.stop} of dimension {dim} of a tensor of shape {x.shape} is empty"
+        )
     if begin == 0 and stop == size:
         return x
     return slice(x, dim, begin, None if end is None else stop)
@@ -509,7 +507,9 @@ def squeeze(x: Symbol, dims: int | Sequence[int] | None = None, **common: Unpack
 def unsqueeze(x: Symbol, dim: int, **common: Unpack[LayerOptions]) -> Symbol:
     """Adds a dimension of size 1 at `dim`."""
     if not -x.ndim - 1 <= _integer(dim) <= x.ndim:
-        raise InvalidArgumentError(f"nn.unsqueeze: dim {dim} does not exist in what a tensor of shape {x.shape} becomes")
+        raise InvalidArgumentError(
+            f"nn.unsqueeze: dim {dim} does not exist in what a tensor of shape {x.shape} becomes"
+        )
     sizes = [-1, *x.shape[1:]] if x.ndim else []
     sizes.insert(dim if dim >= 0 else dim + x.ndim + 1, 1)
     return reshape(x, sizes, **common)

@@ -143,7 +143,9 @@ class Call:
     def __init__(self, layer: Layer, inputs: tuple[Symbol, ...]) -> None:
         for x in inputs:
             if not isinstance(x, Symbol):
-                raise TypeError(f"{layer.title} is called with {describe_value(x)}; symbolic tensors are needed: nn.Input makes one")
+                raise TypeError(
+                    f"{layer.title} is called with {describe_value(x)}; symbolic tensors are needed: nn.Input makes one"
+                )
         self.layer = layer
         self.inputs = inputs
         self.serial = next(_serials)
@@ -284,10 +286,14 @@ def make_input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbo
     sizes = []
     for size in shape:
         if isinstance(size, bool) or not hasattr(size, "__index__"):
-            raise TypeError(f"nn.Input '{name}': the shape {tuple(shape)!r} holds {size!r}; sizes are integers, the batch first")
+            raise TypeError(
+                f"nn.Input '{name}': the shape {tuple(shape)!r} holds {size!r}; sizes are integers, the batch first"
+            )
         sizes.append(size.__index__())
         if sizes[-1] < 1:
-            raise InvalidArgumentError(f"nn.Input '{name}': the shape {tuple(shape)!r} holds {size!r}; sizes are at least 1")
+            raise InvalidArgumentError(
+                f"nn.Input '{name}': the shape {tuple(shape)!r} holds {size!r}; sizes are at least 1"
+            )
     return Symbol(TensorRecord(name, tuple(sizes), dtype_name(dtype)), None)
 
 

@@ -21,6 +21,7 @@ def infer(
     Raises InvalidArgumentError with the library's sentence where options, shapes or types do not fit.
     """
     import _dev_describe
+
     names = [f"{_INPUT}{i}" for i in range(len(inputs))]
     made = [f"{_OUTPUT}{i}" for i in range(outputs)]
     operator = {"name": name, "type": kind, "inputs": names, "outputs": made, "options": options, "frozen": frozen}
@@ -30,6 +31,7 @@ def infer(
         "operators": [operator],
     }
     from ..errors import InvalidArgumentError
+
     try:
         (op,) = _dev_describe.describe(json.dumps(net), False)
     except ValueError as e:

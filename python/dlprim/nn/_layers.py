@@ -30,7 +30,9 @@ def unless(value: Any, default: Any) -> Any:
 def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation: IntOrPair) -> list[int]:
     """Pads that keep the image's size, as PyTorch's "same": where they are uneven, the larger is behind."""
     if any(step != 1 for step in pair(stride)):
-        raise InvalidArgumentError(f'{layer}: padding="same" keeps the size of the image, so stride must be 1, not {stride}')
+        raise InvalidArgumentError(
+            f'{layer}: padding="same" keeps the size of the image, so stride must be 1, not {stride}'
+        )
     total = [d * (k - 1) for k, d in zip(pair(kernel_size), pair(dilation))]
     front = [t // 2 for t in total]
     return front + [t - f for t, f in zip(total, front)]
@@ -41,7 +43,9 @@ def pair(value: IntOrPair) -> list[int]:
     return [value, value] if isinstance(value, int) else list(value)
 
 
-def padding_option(layer: str, padding: IntOrPair | str, kernel: IntOrPair, stride: IntOrPair, dilation: IntOrPair) -> Any:
+def padding_option(
+    layer: str, padding: IntOrPair | str, kernel: IntOrPair, stride: IntOrPair, dilation: IntOrPair
+) -> Any:
     if isinstance(padding, str):
         if padding == "same":
             return same_padding(layer, kernel, stride, dilation)

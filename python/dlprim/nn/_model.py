@@ -51,10 +51,10 @@ class _Network:
                 file.write(text)
         return text
 
-    def build(self, context: Context, mode: str = "inference", **options: Any) -> Net:
+    def build(self, context: Context, mode: str = "training", **options: Any) -> Net:
         """The network on a device: ``Net.from_json(context, self.to_dict(), mode=mode, **options)``.
 
-        `mode` is "inference", "evaluation" or "training"; `options` are those of Net.from_json, such as `batch`.
+        `mode` is "training", "evaluation" or "inference"; `options` are those of Net.from_json, such as `batch`.
         """
         from .. import Net
 
@@ -165,7 +165,9 @@ class Model(_Network):
             if x._call is not None:
                 raise InvalidArgumentError(f"{x!r} is made by a layer; the inputs of a model are made by nn.Input")
             if x._record.name in by_name:
-                raise InvalidArgumentError(f"the name '{x._record.name}' is given twice, to two inputs; each name stands for one")
+                raise InvalidArgumentError(
+                    f"the name '{x._record.name}' is given twice, to two inputs; each name stands for one"
+                )
             by_name[x._record.name] = x
         for x, reader in _leaves(self._calls, self._outputs):
             if id(x) in given:
@@ -248,9 +250,13 @@ class Sequential(_Network):
         self._input: Optional[Symbol] = steps.pop(0) if steps and isinstance(steps[0], Symbol) else None  # type: ignore[assignment]
         for step in steps:
             if isinstance(step, Symbol):
-                raise InvalidArgumentError(f"Sequential: {step!r} stands behind layers; an nn.Input can only be the first")
+                raise InvalidArgumentError(
+                    f"Sequential: {step!r} stands behind layers; an nn.Input can only be the first"
+                )
             if not callable(step):
-                raise TypeError(f"Sequential: {describe_value(step)} is no layer; layers and functions of one tensor are needed")
+                raise TypeError(
+                    f"Sequential: {describe_value(step)} is no layer; layers and functions of one tensor are needed"
+                )
         self._steps: list[Step] = steps  # type: ignore[assignment]
         self._built: Model | None = None
         if self._input is not None:
@@ -411,7 +417,9 @@ def _symbols(what: str, values: Any) -> list[Symbol]:
         found = [values]
     for value in found:
         if not isinstance(value, Symbol):
-            raise TypeError(f"a model's {what} hold {describe_value(value)}; symbolic tensors are needed: nn.Input makes one")
+            raise TypeError(
+                f"a model's {what} hold {describe_value(value)}; symbolic tensors are needed: nn.Input makes one"
+            )
     return found
 
 
