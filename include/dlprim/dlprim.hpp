@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/describe.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
@@ -10,6 +11,7 @@
 #include <dlprim/net.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/schedule.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>

@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import nn, plot, summary, weights
-from ._core import Context, DeviceInfo, NodeReport, Solver, Tensor, devices
+from . import nn, plot, schedules, summary, weights
+from ._core import (
+    Context,
+    Counters,
+    DeviceInfo,
+    Tensor,
+    Traits,
+    devices,
+    find,
+    from_dlpack,
+    set_log,
+    troubles,
+)
 from ._core import version as __version__
 from ._paths import get_cmake_dir, get_include, get_library_dir
 from .errors import (
@@ -18,32 +29,60 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import Net
+from .net import (
+    Net,
+    NetworkDescription,
+    NodeReport,
+    OperatorDescription,
+    ParamDescription,
+    TensorDescription,
+    describe,
+)
+from .solver import Solver
+from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
+    "__version__",
     "BuildError",
     "Context",
+    "Counters",
     "DeviceError",
     "DeviceInfo",
     "DlprimError",
     "FileError",
+    "FitProgress",
     "FormatError",
     "InvalidArgumentError",
     "MissingFileError",
     "Net",
+    "NetworkDescription",
     "NodeReport",
     "NotFoundError",
     "NumericError",
+    "OperatorDescription",
     "OutOfMemoryError",
+    "ParamDescription",
     "Solver",
     "Tensor",
+    "TensorDescription",
+    "TrainProgress",
+    "TrainResult",
+    "Traits",
     "UnsupportedError",
+    "describe",
     "devices",
+    "find",
+    "fit",
+    "from_dlpack",
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
     "nn",
     "plot",
+    "schedules",
+    "set_log",
     "summary",
+    "train",
+    "troubles",
     "weights",
 ]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from .errors import DlprimError, FileError, InvalidArgumentError
-from .summary import LayerRecord, TensorRecord
+from .summary import LayerRecord, TensorRecord, table
 
-__all__ = ["Drawing", "dot_source", "draw", "svg_or_none"]
+__all__ = ["Drawing", "Shown", "dot_source", "draw"]
 
 # What an operator of docs/json.md is, and the colour of its box.
 _COLOURS = {
@@ -103,14 +103,49 @@ def draw(
     return drawing
 
 
-def svg_or_none(layers: Sequence[LayerRecord], *, outputs: Iterable[str] = ()) -> str | None:
-    """SVG for a notebook; None, upon which it shows the table's text, where there is no dot or it takes too long."""
-    if not shutil.which("dot"):
-        return None
-    try:
-        return draw(layers, outputs=outputs).svg
-    except DlprimError:
-        return None
+class Shown:
+    """What networks have in common to be looked at: a table, a picture, and what print and notebooks show."""
+
+    def _layers(self) -> list[LayerRecord]:
+        """The inputs and operators, in the order in which they run."""
+        raise NotImplementedError
+
+    @property
+    def output_names(self) -> list[str]:
+        """The outputs' names."""
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        return ""
+
+    def summary(self, width: int | None = None) -> str:
+        """The table that `print` shows: layer, type, output shape, parameters, what it reads; totals below.
+
+        Lines have at most `width` characters (120 where not given).
+        """
+        return table(self._layers(), self._title(), width=width)
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, shapes: bool = True, rankdir: str = "TB"
+    ) -> Drawing:
+        """Draws the network by graphviz; see dlprim.plot.draw.
+
+        With `path` the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises
+        DlprimError where a picture is wanted and graphviz's program dot is not installed.
+        """
+        return draw(self._layers(), path, outputs=self.output_names, shapes=shapes, rankdir=rankdir)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_svg_(self) -> str | None:
+        """The picture for a notebook; None, upon which it shows text, where dot is missing or takes too long."""
+        if not shutil.which("dot"):
+            return None
+        try:
+            return self.plot().svg
+        except DlprimError:
+            return None
 
 
 def dot_source(

@@ -7,9 +7,12 @@ import math
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LayerRecord", "ParamRecord", "TensorRecord", "count_params", "dtype_name", "table"]
+if TYPE_CHECKING:
+    from ._core import NetworkDescription
+
+__all__ = ["LayerRecord", "ParamRecord", "TensorRecord", "count_params", "dtype_name", "records_of", "table"]
 
 # Types as network JSON and numpy's users may call them, and the names that Python sees.
 _DTYPES = {
@@ -98,6 +101,18 @@ class LayerRecord:
     inputs: Sequence[str] = ()
     outputs: Sequence[TensorRecord] = ()
     params: Sequence[ParamRecord] = field(default_factory=tuple)
+
+
+def records_of(network: NetworkDescription) -> list[LayerRecord]:
+    """The inputs and operators of what dlprim.describe() and Net.describe() return."""
+    records = []
+    for x in network.inputs:
+        records.append(LayerRecord(x.name, "Input", (), (TensorRecord(x.name, x.shape, x.dtype),)))
+    for op in network.operators:
+        outputs = tuple(TensorRecord(y.name, y.shape, y.dtype) for y in op.outputs)
+        params = tuple(ParamRecord(p.name, p.shape, p.dtype, p.trainable) for p in op.params)
+        records.append(LayerRecord(op.name, op.type, tuple(x.name for x in op.inputs), outputs, params))
+    return records
 
 
 def count_params(layers: Iterable[LayerRecord]) -> tuple[int, int]:

@@ -28,7 +28,9 @@ class Callback {
 
   private:
     static void drop(PyObject* object) {
-        if (nb::detail::cleanup_guard guard{}) Py_DECREF(object);
+        if (!Py_IsInitialized()) return;
+        const nb::gil_scoped_acquire gil;
+        Py_DECREF(object);
     }
 
     std::shared_ptr<PyObject> callable_;

@@ -28,6 +28,8 @@
 #include <set>
 #include <utility>
 
+#include <pthread.h>
+
 namespace dlprim {
 namespace {
 
@@ -38,7 +40,8 @@ class OpenCLContext;
 struct Live {
     std::mutex mutex;
     std::set<OpenCLContext*> contexts;
-    std::atomic<bool> gone{false};
+    std::atomic<bool> gone{false};    // drivers must not be called any more
+    std::atomic<bool> forked{false};  // this is a child of the process that opened them
 };
 
 Live& live() {
@@ -153,9 +156,16 @@ constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
 // worker threads, which must not outlive what its compiler keeps in static variables.
 void at_exit() {
     Live& all = live();
+    if (all.forked) return;
     const std::lock_guard lock(all.mutex);
     for (OpenCLContext* context : all.contexts) context->drain();
     all.gone = true;
+}
+
+// A driver's threads stay with the parent: in a child of fork() its calls may wait for ever. So a
+// child releases nothing either.
+void forbid_releases_in_children() {
+    pthread_atfork(nullptr, nullptr, [] { live().forked = live().gone = true; });
 }
 
 OpenCLContext::OpenCLContext(const OpenCLDevice& device)
@@ -180,13 +190,16 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
     }
     traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
-    std::call_once(opened, [] { std::atexit(at_exit); });
+    std::call_once(opened, [] {
+        std::atexit(at_exit);
+        forbid_releases_in_children();
+    });
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
 }
 
 OpenCLContext::~OpenCLContext() {
-    {
+    if (!opencl_gone()) {
         const std::lock_guard lock(live().mutex);
         live().contexts.erase(this);
     }

@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..summary import ParamRecord, TensorRecord, dtype_name
+from .._core import describe
+from ..summary import ParamRecord, TensorRecord
 
 # Names that stand for the inputs and outputs of the operator in question.
 _INPUT, _OUTPUT = "input", "output"
@@ -20,8 +21,6 @@ def infer(
 
     Raises InvalidArgumentError with the library's sentence where options, shapes or types do not fit.
     """
-    import _dev_describe
-
     names = [f"{_INPUT}{i}" for i in range(len(inputs))]
     made = [f"{_OUTPUT}{i}" for i in range(outputs)]
     operator = {"name": name, "type": kind, "inputs": names, "outputs": made, "options": options, "frozen": frozen}
@@ -30,13 +29,6 @@ def infer(
         "outputs": made,
         "operators": [operator],
     }
-    from ..errors import InvalidArgumentError
-
-    try:
-        (op,) = _dev_describe.describe(json.dumps(net), False)
-    except ValueError as e:
-        raise InvalidArgumentError(str(e))
-    t = lambda x: TensorRecord(x["name"], tuple(x["shape"]), dtype_name(x["dtype"]))
-    p = lambda x: ParamRecord(x["name"], tuple(x["shape"]), dtype_name(x["dtype"]), x["trainable"])
-    outs = op["outputs"] if kind != "Parameter" else op["params"]
-    return [t(x) for x in outs], [p(x) for x in op["params"]]
+    (described,) = describe(json.dumps(net), False, {"mode": "inference"}).operators
+    records = [TensorRecord(y.name, y.shape, y.dtype) for y in described.outputs]
+    return records, [ParamRecord(p.name, p.shape, p.dtype, p.trainable) for p in described.params]

@@ -7,10 +7,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional, Union
 
-from .. import plot as _plot
-from .. import summary as _summary
 from ..errors import InvalidArgumentError
-from ..summary import LayerRecord, ParamRecord, TensorRecord
+from ..plot import Shown
+from ..summary import LayerRecord, ParamRecord, TensorRecord, count_params
 from ._graph import Call, Layer, Symbol, describe_value
 from ._layers import SoftmaxWithLoss
 
@@ -23,16 +22,28 @@ Outputs = Union[Symbol, Sequence[Symbol], Mapping[str, Symbol]]
 Step = Callable[[Symbol], Any]
 
 
-class _Network:
+class _Network(Shown):
     """What a Model and a Sequential with an input can do."""
 
     def _model(self) -> Model:
         raise NotImplementedError
 
+    def _layers(self) -> list[LayerRecord]:
+        return list(self._model()._records)
+
+    def _title(self) -> str:
+        return self._model().title
+
     @property
     def layers(self) -> list[LayerRecord]:
         """The inputs and operators, in the order in which they run, with shapes and parameters."""
-        return self._model()._layers
+        return self._layers()
+
+    @property
+    def output_names(self) -> list[str]:
+        """The outputs' names in the network."""
+        model = self._model()
+        return [model._names.tensor(x) for x in model._outputs]
 
     @property
     def parameters(self) -> list[ParamRecord]:
@@ -60,21 +71,6 @@ class _Network:
 
         return Net.from_json(context, self.to_dict(), mode=mode, **options)
 
-    def summary(self, width: int | None = None) -> str:
-        """A table of the layers: type, output shape, parameters, what they read; totals below. `print` shows it."""
-        model = self._model()
-        return _summary.table(model._layers, model.title, width=width)
-
-    def plot(self, path: str | os.PathLike[str] | None = None, **options: Any) -> _plot.Drawing:
-        """Draws the network with graphviz; see dlprim.plot.draw. With `path` into a file: .svg, .png, .pdf, .dot."""
-        return _plot.draw(self.layers, path, outputs=self._model().output_names, **options)
-
-    def __str__(self) -> str:
-        return self.summary()
-
-    def _repr_svg_(self) -> str | None:
-        return _plot.svg_or_none(self.layers, outputs=self._model().output_names)
-
 
 class Model(_Network):
     """The network between `inputs` and `outputs`.
@@ -101,7 +97,7 @@ class Model(_Network):
         self._calls = _collect(self._outputs)
         self._take_inputs()
         self._names = _Names(self._inputs, self._calls, self._outputs, named)
-        self._layers = self._records()
+        self._records = self._record()
 
     @property
     def title(self) -> str:
@@ -118,13 +114,8 @@ class Model(_Network):
         """The symbols that it makes."""
         return list(self._outputs)
 
-    @property
-    def output_names(self) -> list[str]:
-        """The outputs' names in the network."""
-        return [self._names.tensor(x) for x in self._outputs]
-
     def __repr__(self) -> str:
-        parameters = sum(_summary.count_params(self._layers))
+        parameters = sum(count_params(self._records))
         inputs = ", ".join(f"{x._record.name} {x.shape}" for x in self._inputs)
         return f"<{self.title}: {inputs} -> {', '.join(self.output_names)}; {len(self._calls)} operators, {parameters:,} parameters>"
 
@@ -188,7 +179,7 @@ class Model(_Network):
             by_name[name] = x
             self._inputs.append(x)
 
-    def _records(self) -> list[LayerRecord]:
+    def _record(self) -> list[LayerRecord]:
         names = self._names
         records = [LayerRecord(x._record.name, "Input", (), (x._record,), ()) for x in self._inputs]
         for call in self._calls:
