@@ -164,6 +164,9 @@ class Net(Shown, _core.Net):
     def _layers(self) -> list[LayerRecord]:
         return records_of(self.describe())
 
+    def _outputs_shown(self) -> list[str]:
+        return self.output_names
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Net cannot be pickled or copied, since it lives on a device: pickle net.weights(), which "

@@ -110,9 +110,8 @@ class Shown:
         """The inputs and operators, in the order in which they run."""
         raise NotImplementedError
 
-    @property
-    def output_names(self) -> list[str]:
-        """The outputs' names."""
+    def _outputs_shown(self) -> list[str]:
+        """The names of the outputs."""
         raise NotImplementedError
 
     def _title(self) -> str:
@@ -133,7 +132,7 @@ class Shown:
         With `path` the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises
         DlprimError where a picture is wanted and graphviz's program dot is not installed.
         """
-        return draw(self._layers(), path, outputs=self.output_names, shapes=shapes, rankdir=rankdir)
+        return draw(self._layers(), path, outputs=self._outputs_shown(), shapes=shapes, rankdir=rankdir)
 
     def __str__(self) -> str:
         return self.summary()

@@ -491,9 +491,9 @@ def _write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], meta
     kinds = {ours: theirs for theirs, ours in _KINDS.items()}
     header: dict[str, Any] = {}
     if metadata is not None:
-        for key, text in metadata.items():
-            if not isinstance(key, str) or not isinstance(text, str):
-                raise TypeError(f"metadata holds {key!r}: {text!r}; safetensors files hold strings by strings")
+        for key, value in metadata.items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError(f"metadata holds {key!r}: {value!r}; safetensors files hold strings by strings")
         header["__metadata__"] = dict(metadata)
     begin = 0
     ordered = sorted(entries.items(), key=lambda item: (-item[1][2].itemsize, item[0]))
@@ -503,9 +503,9 @@ def _write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], meta
         header[name] = {"dtype": kinds[kind], "shape": shape, "data_offsets": [begin, begin + bits.nbytes]}
         begin += bits.nbytes
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    text += b" " * (-len(text) % 8)
+    padded = text + b" " * (-len(text) % 8)
     with _replacing(os.fspath(path)) as file:
-        file.write(len(text).to_bytes(8, "little") + text)
+        file.write(len(padded).to_bytes(8, "little") + padded)
         for _, (_, _, bits) in ordered:
             file.write(bits.reshape(-1).view(np.uint8).data)
 

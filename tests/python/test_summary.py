@@ -122,5 +122,5 @@ def test_types_that_tensors_do_not_have() -> None:
 def test_a_net_is_shown_as_its_model_is(host: dlprim.Context) -> None:
     model = small_model()
     net = model.build(host, mode="training")
-    assert words(str(net))[1:] == words(str(model))[1:]
+    assert words(str(net)) == words(str(model))[1:]
     assert "217,186" in str(net)

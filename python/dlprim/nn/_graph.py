@@ -92,49 +92,51 @@ class Symbol:
         raise TypeError("a symbolic tensor has no values; those of a net come from net.output(name)")
 
     def __add__(self, other: Symbol | Number) -> Symbol:
-        return _arithmetic().add(self, other)
+        return _made("add", self, other)
 
     def __radd__(self, other: Number) -> Symbol:
-        return _arithmetic().add(self, other)
+        return _made("add", self, other)
 
     def __sub__(self, other: Symbol | Number) -> Symbol:
-        return _arithmetic().sub(self, other)
+        return _made("sub", self, other)
 
     def __rsub__(self, other: Number) -> Symbol:
-        return _arithmetic().sub(other, self)
+        return _made("sub", other, self)
 
     def __mul__(self, other: Symbol | Number) -> Symbol:
-        return _arithmetic().mul(self, other)
+        return _made("mul", self, other)
 
     def __rmul__(self, other: Number) -> Symbol:
-        return _arithmetic().mul(self, other)
+        return _made("mul", self, other)
 
     def __truediv__(self, other: Symbol | Number) -> Symbol:
-        return _arithmetic().div(self, other)
+        return _made("div", self, other)
 
     def __rtruediv__(self, other: Number) -> Symbol:
-        return _arithmetic().div(other, self)
+        return _made("div", other, self)
 
     def __pow__(self, exponent: Number) -> Symbol:
-        return _arithmetic().pow(self, exponent)
+        return _made("pow", self, exponent)
 
     def __neg__(self) -> Symbol:
-        return _arithmetic().neg(self)
+        return _made("neg", self)
 
     def __abs__(self) -> Symbol:
-        return _arithmetic().abs(self)
+        return _made("abs", self)
 
     def __matmul__(self, other: Symbol) -> Symbol:
-        return _arithmetic().matmul(self, other)
+        return _made("matmul", self, other)
 
     def __getitem__(self, key: Any) -> Symbol:
-        return _arithmetic().getitem(self, key)
+        return _made("getitem", self, key)
 
 
-def _arithmetic() -> Any:
-    from . import _functions  # which needs Symbol
+def _made(function: str, *arguments: Any) -> Symbol:
+    """What a function of nn makes; they stand in a module that needs this one."""
+    from . import _functions
 
-    return _functions
+    made: Symbol = getattr(_functions, function)(*arguments)
+    return made
 
 
 class Call:
@@ -176,11 +178,15 @@ def _claim(names: dict[str, object], name: str, owner: object) -> None:
     other = names.setdefault(name, owner)
     if other is owner:
         return
-    alike = isinstance(other, Symbol) and isinstance(owner, Symbol) and other._record == owner._record
-    if not (alike and (other._implicit or owner._implicit)):  # type: ignore[union-attr]
+    if not (isinstance(other, Symbol) and isinstance(owner, Symbol) and same_labels(other, owner)):
         kinds = sorted({"an input" if isinstance(x, Symbol) else f"a {type(x).__name__}" for x in (other, owner)})
         what = f"{kinds[0]} and {kinds[1]}" if len(kinds) == 2 else f"two {kinds[0].split(' ', 1)[1]}s"
         raise InvalidArgumentError(f"the name '{name}' is given twice, to {what}; each name stands for one")
+
+
+def same_labels(a: Symbol, b: Symbol) -> bool:
+    """Whether two inputs are one, since a loss made one of them for labels that the other is, too."""
+    return a._record == b._record and (a._implicit or b._implicit)
 
 
 def describe_value(value: object) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Optional, Union
 from ..errors import InvalidArgumentError
 from ..plot import Shown
 from ..summary import LayerRecord, ParamRecord, TensorRecord, count_params
-from ._graph import Call, Layer, Symbol, describe_value
+from ._graph import Call, Layer, Symbol, describe_value, same_labels
 from ._layers import SoftmaxWithLoss
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class _Network(Shown):
 
     def _layers(self) -> list[LayerRecord]:
         return list(self._model()._records)
+
+    def _outputs_shown(self) -> list[str]:
+        return self.output_names
 
     def _title(self) -> str:
         return self._model().title
@@ -165,7 +168,7 @@ class Model(_Network):
                 continue
             name = x._record.name
             known = by_name.get(name)
-            if known is not None and known._record == x._record and (x._implicit or known._implicit):
+            if known is not None and same_labels(known, x):
                 continue
             if known is not None:
                 raise InvalidArgumentError(
