@@ -42,7 +42,6 @@ from .solver import Solver
 from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
-    "__version__",
     "BuildError",
     "Context",
     "Counters",
@@ -69,6 +68,7 @@ __all__ = [
     "TrainResult",
     "Traits",
     "UnsupportedError",
+    "__version__",
     "describe",
     "devices",
     "find",

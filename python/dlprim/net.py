@@ -175,7 +175,7 @@ class Net(Shown, _core.Net):
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}={self.input_shape(name)}" for name in self.input_names)
-        return f"<dlprim.Net on {self.context.name}: {self.mode}, inputs {inputs}>"
+        return f"<dlprim.Net on {self.context.info.name}: {self.mode}, inputs {inputs}>"
 
 
 def describe(source: JsonSource, mode: str = "training", **options: Any) -> NetworkDescription:

@@ -66,7 +66,8 @@ bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
     const auto stride = [&](int dim) { return tensor.strides()[static_cast<std::size_t>(dim)]; };
     order.resize(static_cast<std::size_t>(tensor.shape().rank()));
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return stride(a) > stride(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return stride(a) > stride(b); });
     std::int64_t expected = 1;
     for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
         if (tensor.shape()[*dim] != 1 && stride(*dim) != expected) return false;
@@ -149,8 +150,8 @@ Number to_number(nb::handle object) {
     Number number;
     number.truth = PyBool_Check(object.ptr());
     number.whole = PyIndex_Check(object.ptr());
-    const nb::object plain = nb::steal(number.whole ? PyNumber_Index(object.ptr())
-                                                    : PyNumber_Float(object.ptr()));
+    const nb::object plain =
+        nb::steal(number.whole ? PyNumber_Index(object.ptr()) : PyNumber_Float(object.ptr()));
     if (!plain.is_valid()) throw nb::python_error();
     number.value = PyFloat_AsDouble(plain.ptr());
     if (number.value == -1 && PyErr_Occurred()) throw nb::python_error();
@@ -204,7 +205,8 @@ nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Num
     const bool integers = !is_float(tensor.dtype()) && number.whole;
     const char* with_scalar = reversed ? op.left : op.right;
     // Scalars are for floats, and text of JSON holds no infinity.
-    const bool scalar = !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
+    const bool scalar =
+        !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
     DType dtype = is_float(tensor.dtype()) ? tensor.dtype() : DType::f32;
     if (integers) dtype = type_beside(tensor, number, op.truth);
     Tensor result;

@@ -69,6 +69,14 @@ void write(Tensor& tensor, const HostArray& host) {
     tensor.copy_from_host(converted.data(), converted.size());
 }
 
+/// Copies a tensor to an array that has been found, or made, fit for it.
+void read(const Tensor& tensor, const nb::object& array) {
+    if (tensor.shape().empty()) return;
+    void* const memory = const_cast<void*>(memory_of(array));
+    const ContextLock lock(tensor.context());
+    tensor.copy_to_host(memory, tensor.bytes());
+}
+
 std::int64_t to_size(nb::handle size) {
     if (!PyIndex_Check(size.ptr())) wrong_type("a size in a shape", "an int", size);
     const Py_ssize_t value = PyNumber_AsSsize_t(size.ptr(), PyExc_OverflowError);
@@ -110,15 +118,29 @@ nb::object to_numpy(const Tensor& tensor) {
     const bool bits = tensor.dtype() == DType::bf16;
     nb::object array = numpy().attr("empty")(to_tuple(tensor.shape()),
                                              bits ? "uint16" : dtype_name(tensor.dtype()));
-    if (!tensor.shape().empty()) {
-        // Made a line ago and held by nobody else: writing to it is in order.
-        void* const memory = const_cast<void*>(memory_of(array));
-        const ContextLock lock(tensor.context());
-        tensor.copy_to_host(memory, tensor.bytes());
-    }
+    read(tensor, array);
     if (!bits) return array;
     nb::object bfloat16 = bfloat16_type();
     return bfloat16.is_none() ? array : array.attr("view")(bfloat16);
+}
+
+void copy_to(const Tensor& tensor, nb::handle array) {
+    if (!nb::isinstance(array, numpy().attr("ndarray")))
+        wrong_type("what a tensor is copied to", "a numpy array", array);
+    const Shape shape = to_shape(array.attr("shape"));
+    const DType dtype = to_dtype(array.attr("dtype"));
+    const bool bits = tensor.dtype() == DType::bf16 && dtype == DType::u16;
+    const bool fits = shape == tensor.shape() && (dtype == tensor.dtype() || bits) &&
+                      nb::cast<bool>(array.attr("flags").attr("c_contiguous")) &&
+                      nb::cast<bool>(array.attr("flags").attr("writeable")) &&
+                      nb::cast<bool>(array.attr("dtype").attr("isnative"));
+    if (!fits)
+        throw Error(ErrorKind::invalid_argument,
+                    "the array that takes a tensor of " + std::string(dtype_name(tensor.dtype())) +
+                        " and shape " + tensor.shape().str() +
+                        " must be one of that type and shape, C-ordered, of native byte order and "
+                        "writable");
+    read(tensor, dtype == DType::bf16 ? array.attr("view")("uint16") : nb::borrow(array));
 }
 
 Shape to_shape(nb::handle sizes) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// What the files of the Python module share: one bind_ function per part, and rules for all of them.
+// What the files of the Python module share: one bind_ function per part, and rules for all of
+// them.
 //
 // The module sees include/dlprim alone. Every call that may take long releases the interpreter's
-// lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets of
-// one context are for one thread at a time. Whatever may log a line must have released the
+// lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets
+// of one context are for one thread at a time. Whatever may log a line must have released the
 // interpreter's lock, too: the receiver of dlprim.set_log takes it while other threads that log
 // wait for it. Destructors do not log.
 #pragma once
 
-#include <dlprim/dlprim.hpp>
 #include <nanobind/nanobind.h>
+#include <dlprim/dlprim.hpp>
 
 #include <optional>
 #include <string>
@@ -85,6 +86,8 @@ Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DT
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
+/// Copies the values into a numpy array of the tensor's shape and type.
+void copy_to(const Tensor& tensor, nb::handle array);
 
 /// The sizes in an int or a sequence of ints.
 Shape to_shape(nb::handle sizes);

@@ -17,9 +17,11 @@ std::string quoted(std::string_view text) {
 
 void bind_device_info(nb::module_& module) {
     nb::class_<DeviceInfo>(module, "DeviceInfo", "What a device is called and how to ask for it.")
-        .def_ro("id", &DeviceInfo::id, R"("cpu" for the host, "P:D" for device D of OpenCL platform P.)")
+        .def_ro("id", &DeviceInfo::id,
+                R"("cpu" for the host, "P:D" for device D of OpenCL platform P.)")
         .def_ro("name", &DeviceInfo::name, "The name that the driver gives it.")
-        .def_ro("platform", &DeviceInfo::platform, R"(The OpenCL platform's name; "host" for the host.)")
+        .def_ro("platform", &DeviceInfo::platform,
+                R"(The OpenCL platform's name; "host" for the host.)")
         .def_ro("vendor", &DeviceInfo::vendor, "Who made it.")
         .def_ro("driver", &DeviceInfo::driver, "The driver's version.")
         .def_prop_ro(
@@ -29,8 +31,7 @@ void bind_device_info(nb::module_& module) {
         .def("__str__", &DeviceInfo::str)
         .def("__repr__", [](const DeviceInfo& self) {
             return "DeviceInfo(id=" + quoted(self.id) + ", name=" + quoted(self.name) +
-                   ", platform=" + quoted(self.platform) +
-                   ", kind=" + quoted(name_of(self.kind)) +
+                   ", platform=" + quoted(self.platform) + ", kind=" + quoted(name_of(self.kind)) +
                    ", memory_mib=" + std::to_string(self.memory_mib) + ")";
         });
 }
@@ -62,7 +63,8 @@ void bind_traits(nb::module_& module) {
         .def_ro("matrix_bf16", &Traits::matrix_bf16, "Matrix instructions take bfloat16.")
         .def_ro("unified_memory", &Traits::unified_memory, "Host and device share memory.")
         .def_ro("gflops", &Traits::gflops, "Estimated float32 peak in 10^9 operations a second.")
-        .def_ro("gbytes_per_s", &Traits::gbytes_per_s, "Estimated bandwidth in 10^9 bytes a second.")
+        .def_ro("gbytes_per_s", &Traits::gbytes_per_s,
+                "Estimated bandwidth in 10^9 bytes a second.")
         .def_ro("launch_us", &Traits::launch_us, "Estimated cost of a launch in microseconds.");
 }
 
@@ -107,7 +109,8 @@ void bind_counters(nb::module_& module) {
 
 std::string to_device(nb::handle device) {
     if (!PyUnicode_Check(device.ptr()))
-        wrong_type("a device", "a str such as \"cpu\", \"gpu\", \"0:0\" or a part of a name", device);
+        wrong_type("a device", "a str such as \"cpu\", \"gpu\", \"0:0\" or a part of a name",
+                   device);
     return nb::cast<std::string>(device);
 }
 
@@ -151,8 +154,7 @@ Copies of the handle, tensors and nets share the device, which is closed when th
 gone. Work is asynchronous on OpenCL devices and done when a call returns on the host. Several
 threads may use one Context; their calls run one after the other.)")
         .def(
-            "__init__",
-            [](Context* self, nb::handle device) { new (self) Context(open(device)); },
+            "__init__", [](Context* self, nb::handle device) { new (self) Context(open(device)); },
             nb::arg("device") = "", nb::sig("def __init__(self, device: str = '') -> None"),
             R"(Open a device.
 

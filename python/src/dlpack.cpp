@@ -20,12 +20,13 @@ using Array = nb::ndarray<>;
 using Code = nb::dlpack::dtype_code;
 
 constexpr const char* no_address =
-    " lies on an OpenCL device, whose memory cannot be shared; allow a copy, as tensor.numpy() makes";
+    " lies on an OpenCL device, whose memory cannot be shared; allow a copy, as tensor.numpy() "
+    "makes";
 
 nb::dlpack::dtype to_dlpack(DType dtype) {
-    const Code code = dtype == DType::boolean ? Code::Bool
-                      : dtype == DType::bf16  ? Code::Bfloat
-                      : is_float(dtype)       ? Code::Float
+    const Code code = dtype == DType::boolean    ? Code::Bool
+                      : dtype == DType::bf16     ? Code::Bfloat
+                      : is_float(dtype)          ? Code::Float
                       : name_of(dtype)[0] == 'u' ? Code::UInt
                                                  : Code::Int;
     return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
@@ -57,7 +58,7 @@ nb::object exported(const Tensor& tensor, void* data, const std::vector<std::int
     std::vector<std::size_t> shape;
     for (const std::int64_t size : tensor.shape().dims())
         shape.push_back(static_cast<std::size_t>(size));
-    return Array(data, shape.size(), shape.data(), owner, strides.data(), to_dlpack(tensor.dtype()),
+    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(), to_dlpack(tensor.dtype()),
                  nb::device::cpu::value)
         .cast();
 }
@@ -109,8 +110,9 @@ nb::object array_of(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
                            : to_numpy(tensor);
     if (dtype.is_none()) return array;
     if (copy.is(Py_False) && !numpy.attr("dtype")(dtype).equal(array.attr("dtype")))
-        throw nb::value_error("a tensor of another element type cannot be shared as an array; allow "
-                              "a copy");
+        throw nb::value_error(
+            "a tensor of another element type cannot be shared as an array; allow "
+            "a copy");
     return array.attr("astype")(dtype, nb::arg("copy") = false);
 }
 
@@ -173,7 +175,8 @@ Tensor from_dlpack(nb::handle where, nb::handle object, nb::handle copy) {
     }
     if (copy.is(Py_False))
         throw nb::buffer_error(
-            "the array's memory cannot be shared: that takes the host's context, and memory that may "
+            "the array's memory cannot be shared: that takes the host's context, and memory that "
+            "may "
             "be written to, is aligned to its elements and does not run backwards; allow a copy");
     const HostArray host = from_dlpack_host(object);
     return to_tensor(context, host);

@@ -41,16 +41,14 @@ std::string all_names() {
 }
 
 [[noreturn]] void refuse(const std::string& name) {
-    const char* instead = name == "uint64"                 ? "; astype('int64') converts"
-                          : name.starts_with("complex")    ? "; its .real and .imag have one"
-                          : name == "object"               ? "; an array of numbers has"
-                          : name.starts_with("float128") ||
-                                  name.starts_with("longdouble")
+    const char* instead = name == "uint64"              ? "; astype('int64') converts"
+                          : name.starts_with("complex") ? "; its .real and .imag have one"
+                          : name == "object"            ? "; an array of numbers has"
+                          : name.starts_with("float128") || name.starts_with("longdouble")
                               ? "; astype('float64') converts"
                               : "";
-    throw nb::type_error(("tensors have no element type '" + name + "', but " + all_names() +
-                          instead)
-                             .c_str());
+    throw nb::type_error(
+        ("tensors have no element type '" + name + "', but " + all_names() + instead).c_str());
 }
 
 }  // namespace

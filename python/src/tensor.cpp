@@ -160,6 +160,10 @@ bfloat16 becomes ml_dtypes.bfloat16 where that package is installed, else its bi
              nb::sig("def copy_from(self, values: numpy.typing.ArrayLike | Tensor) -> None"),
              "Overwrite all elements by values of the same shape, converted to dtype; waits for the "
              "device.")
+        .def("copy_to", &copy_to, nb::arg("array"),
+             nb::sig("def copy_to(self, array: numpy.typing.NDArray[typing.Any]) -> None"),
+             "Copy the values into a numpy array of the same shape and dtype, C-ordered and of native "
+             "byte order; waits for the device.")
         .def("fill", &fill, nb::arg("value"), nb::sig("def fill(self, value: float) -> None"),
              "Overwrite all elements by a number.")
         .def("copy", &copied, "Return a copy in memory of its own, without gaps.")

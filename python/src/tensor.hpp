@@ -20,8 +20,8 @@ nb::object one_or_many(const nb::tuple& arguments);
 
 /// Whether an object is a number of Python's or numpy's, not an array.
 bool is_number(nb::handle object);
-/// Overwrites all elements by a number. Throws Error(invalid_argument) for an int that the type does
-/// not hold.
+/// Overwrites all elements by a number. Throws Error(invalid_argument) for an int that the type
+/// does not hold.
 void fill(Tensor& tensor, nb::handle number);
 
 /// A copy in memory of its own, without gaps.

@@ -26,13 +26,13 @@ class Indexing {
     explicit Indexing(const Tensor& tensor) : tensor_(tensor) {}
 
     Tensor view(nb::handle index) {
-        const nb::tuple items = PyTuple_Check(index.ptr()) ? nb::borrow<nb::tuple>(index)
-                                                           : nb::make_tuple(index);
+        const nb::tuple items =
+            PyTuple_Check(index.ptr()) ? nb::borrow<nb::tuple>(index) : nb::make_tuple(index);
         const int named = count_dimensions(items);
         const int rank = tensor_.shape().rank();
         if (named > rank)
-            bad_index("an index of " + std::to_string(named) + " dimensions is too long for shape " +
-                      tensor_.shape().str());
+            bad_index("an index of " + std::to_string(named) +
+                      " dimensions is too long for shape " + tensor_.shape().str());
         for (nb::handle item : items) {
             if (item.is(Py_Ellipsis))
                 take_whole(rank - named);
@@ -87,8 +87,8 @@ class Indexing {
             throw Error(ErrorKind::invalid_argument,
                         "a view cannot run backwards, as a slice of step " + std::to_string(step) +
                             " asks for; tensor.numpy()[...] can");
-        const Py_ssize_t size =
-            PySlice_AdjustIndices(static_cast<Py_ssize_t>(tensor_.shape()[dim_]), &begin, &end, step);
+        const Py_ssize_t size = PySlice_AdjustIndices(
+            static_cast<Py_ssize_t>(tensor_.shape()[dim_]), &begin, &end, step);
         if (size > 0) offset_ += begin * stride();
         // One element needs no step, which may be longer than any memory.
         push(size, size > 1 ? step * stride() : stride());
@@ -235,7 +235,8 @@ void bind_views(TensorClass& type) {
 index: ints, slices with a step of 1 or more, None (a dimension of size 1) and '...', one or a tuple.
 Negative ints count from the end. Arrays and negative steps are for tensor.numpy()[index].)")
         .def("__setitem__", &assign, nb::arg("index"), nb::arg("value"),
-             nb::sig("def __setitem__(self, index: typing.Any, value: numpy.typing.ArrayLike | Tensor, /)"
+             nb::sig("def __setitem__(self, index: typing.Any, value: numpy.typing.ArrayLike | "
+                     "Tensor, /)"
                      " -> None"),
              "Overwrite a view by a number, or by values of its shape; waits for the device.")
         .def("reshape", &reshaped, nb::arg("shape"),
