@@ -124,9 +124,7 @@ class Shown:
         """
         return table(self._layers(), self._title(), width=width)
 
-    def plot(
-        self, path: str | os.PathLike[str] | None = None, *, shapes: bool = True, rankdir: str = "TB"
-    ) -> Drawing:
+    def plot(self, path: str | os.PathLike[str] | None = None, *, shapes: bool = True, rankdir: str = "TB") -> Drawing:
         """Draws the network by graphviz; see dlprim.plot.draw.
 
         With `path` the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises

@@ -53,7 +53,7 @@ def dtype_name(dtype: Any) -> str:
     """``"float32"`` and so on, from a name of docs/json.md, a numpy dtype or a Python type; TypeError on others."""
     name = dtype if isinstance(dtype, str) else ""
     if not name:
-        if dtype in (float, int, bool):  # Python's float is 64 bits wide in numpy, and means float32 to a network
+        if isinstance(dtype, type) and dtype in (float, int, bool):  # what they mean to a network
             name = {float: "float32", int: "int32", bool: "bool"}[dtype]
         else:
             name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype).replace("torch.", "")
@@ -151,7 +151,7 @@ def _totals(layers: Sequence[LayerRecord]) -> list[str]:
 
 
 def _rows(layers: Sequence[LayerRecord]) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     makers: dict[str, str] = {}  # tensor -> the layer that made it last
     seen: set[str] = set()
     for layer in layers:

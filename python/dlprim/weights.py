@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Weights from and to PyTorch's state_dicts, dicts of numpy arrays and safetensors files.
 
+A dict of arrays by the network's own names is what net.weights() returns and net.set_weights() takes; this module
+finds out what is what where names are others.
+
 ::
 
     matches = dlprim.weights.load(net, torchvision_model.state_dict())  # by name, or by order and shape
@@ -43,7 +46,6 @@ __all__ = [
     "match",
     "read_safetensors",
     "save_safetensors",
-    "to_arrays",
     "to_state_dict",
     "write_safetensors",
 ]
@@ -114,24 +116,17 @@ def load(net: Net, state: Any, names: NameMap | None = None, *, strict: bool = T
     `state` may also be a PyTorch module. `names` maps the network's parameters to the state_dict's tensors; without
     it they are matched by name where all names agree, else by order and shape. Values of half, bfloat16 and double
     convert to the parameter's type, and strided ones are copied. Raises InvalidArgumentError, before anything is
-    changed, where something finds no partner, unless `strict` is False: then parameters without one keep their
-    values, and the result's `problems` name them.
+    changed, where something finds no partner, unless `strict` is False: then parameters without one are initialised,
+    and the result's `problems` name them.
     """
     tensors = _state(state)
     shapes = {name: net.param_shape(name) for name in net.param_names}
     found = match(shapes, tensors, names)
     if strict and found.problems:
         raise InvalidArgumentError(_first_problems(found.problems))
-    values = [(m, _converted(m, tensors[m.source], net.param(m.param).dtype)) for m in found]
-    for m, array in values:
-        net.param(m.param).copy_from(array)
-    net.params_changed()
+    values = {m.param: _converted(m, tensors[m.source], net.param_dtype(m.param)) for m in found}
+    net.set_weights(values, missing_ok=not strict)
     return found
-
-
-def to_arrays(net: Net) -> dict[str, Array]:
-    """The network's parameters as numpy arrays, by name, in the network's order. Of bfloat16 they are float32."""
-    return {name: _array_of(net.param(name)) for name in net.param_names}
 
 
 def to_state_dict(net: Net, like: Any = None, names: NameMap | None = None) -> dict[str, torch.Tensor]:
@@ -143,7 +138,7 @@ def to_state_dict(net: Net, like: Any = None, names: NameMap | None = None) -> d
     """
     import torch
 
-    own = {name: net.param(name) for name in net.param_names}
+    own = net.weights()
     if like is None:
         if names is None:
             return {name: _torch_tensor(param) for name, param in own.items()}
@@ -156,8 +151,7 @@ def to_state_dict(net: Net, like: Any = None, names: NameMap | None = None) -> d
     result = {}
     for name, value in tensors.items():
         if name in partners:
-            tensor = _torch_tensor(own[partners[name]])
-            result[name] = tensor.reshape(_shape_of(name, value))
+            result[name] = _torch_tensor(own[partners[name]]).reshape(_shape_of(name, value))
         else:
             result[name] = value.detach().clone() if hasattr(value, "detach") else torch.as_tensor(value)
     return result
@@ -170,17 +164,14 @@ def load_safetensors(net: Net, path: Path, names: NameMap | None = None, *, stri
     what `load` raises.
     """
     tensors = read_safetensors(path)
-    useful = {name for name in tensors if name.rpartition(".")[2] != _IGNORED}
-    if names is None and useful != set(net.param_names):
-        missing = next((name for name in net.param_names if name not in useful), None)
-        extra = next((name for name in sorted(useful) if name not in set(net.param_names)), None)
-        what = f"'{missing}' of the network is not in" if missing else f"the network has no '{extra}' of"
-        if strict or missing == next(iter(net.param_names), None):
+    if names is None:
+        own = net.param_names
+        if own and not any(name in tensors for name in own):
             raise InvalidArgumentError(
-                f"{what} '{os.fspath(path)}', whose tensors have no order to match by: give `names`, a map from the "
-                "network's names to the file's"
+                f"'{os.fspath(path)}' has none of the network's names, such as '{own[0]}', and its tensors have no "
+                "order to match by: give `names`, a map from the network's names to the file's"
             )
-        names = {name: name for name in net.param_names}
+        names = {name: name for name in own}
     return load(net, tensors, names, strict=strict)
 
 
@@ -191,11 +182,11 @@ def save_safetensors(
 
     `names` maps the network's names to the file's; without it they are the network's own.
     """
-    tensors = {(_mapped(names, name) if names else name) or name: net.param(name) for name in net.param_names}
-    if len(tensors) != len(net.param_names):
+    own = net.weights()
+    tensors = {(_mapped(names, name) if names else name) or name: value for name, value in own.items()}
+    if len(tensors) != len(own):
         raise InvalidArgumentError("names gives two parameters one name")
-    entries = {name: _entry(param.dtype, param.shape, _bits_of(param)) for name, param in tensors.items()}
-    _write(path, entries, metadata)
+    write_safetensors(path, tensors, metadata=metadata)
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
@@ -230,9 +221,7 @@ def write_safetensors(
     entries = {}
     for name, value in arrays.items():
         array = np.asarray(value)
-        kind = _dtype_of(name, array)
-        bits = array.view(np.uint16) if kind == "bfloat16" else array
-        entries[name] = _entry(kind, array.shape, bits)
+        entries[name] = _entry(_dtype_of(name, array), array.shape, _bits_of(array))
     _write(path, entries, metadata)
 
 
@@ -394,7 +383,7 @@ def _host(name: str, value: Any) -> Array:
 
 
 def _narrowed(m: Match, array: Array, dtype: str) -> Array:
-    """float32, or float16 itself: copy_from() rounds the rest. A number that would become infinite is refused."""
+    """float32, or float16 itself: the library rounds the rest. A number that would become infinite is refused."""
     limit = 65504.0 if dtype == "float16" else float(np.finfo(np.float32).max) if dtype != "float64" else np.inf
     if array.size and array.dtype.itemsize > (2 if dtype == "float16" else 4):
         largest = float(np.max(np.abs(array), initial=0, where=np.isfinite(array)))
@@ -422,24 +411,17 @@ def _widened(bits: Array) -> Array:
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-def _bits_of(param: Any) -> Array:
-    """A parameter's values; of bfloat16 their bits, as uint16."""
-    array: Array = param.numpy()
-    return array.view(np.uint16) if param.dtype == "bfloat16" else array
+def _bits_of(array: Array) -> Array:
+    """The values; of bfloat16, which numpy's own types lack, their bits as uint16."""
+    return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 
-def _array_of(param: Any) -> Array:
-    bits = _bits_of(param)
-    return _widened(bits) if param.dtype == "bfloat16" else bits
-
-
-def _torch_tensor(param: Any) -> torch.Tensor:
+def _torch_tensor(array: Array) -> torch.Tensor:
     import torch
 
-    bits = np.ascontiguousarray(_bits_of(param))
-    if param.dtype == "bfloat16":
-        return torch.from_numpy(bits.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(bits)
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
 
 
 # Safetensors files ---------------------------------------------------------------------------------------------------

@@ -234,6 +234,7 @@ def test_options_of_every_layer_reach_the_json() -> None:
     assert not any(p.trainable for p in model.parameters)
 
 
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 def test_same_padding_keeps_the_size(host: dlprim.Context, torch: Any) -> None:
     x = image(1, 9)
     y = nn.Conv2d(2, (4, 3), padding="same", dilation=(1, 2))(x)
@@ -336,7 +337,9 @@ def test_a_model_says_what_is_wrong_with_its_inputs_and_outputs() -> None:
     y = nn.relu(x)
     with pytest.raises(dlprim.InvalidArgumentError, match="at least one output"):
         nn.Model(x, [])
-    with pytest.raises(dlprim.InvalidArgumentError, match="made by a layer; the inputs of a model are made by nn.Input"):
+    with pytest.raises(
+        dlprim.InvalidArgumentError, match="made by a layer; the inputs of a model are made by nn.Input"
+    ):
         nn.Model(y, nn.relu(y))
     with pytest.raises(TypeError, match="a model's outputs hold an int"):
         nn.Model(x, [3])  # type: ignore[list-item]

@@ -92,8 +92,8 @@ def test_lenet_as_a_list(context: dlprim.Context, torch: Any) -> None:
     torch.manual_seed(1)
     t = torch.nn
     module = t.Sequential(
-        t.Conv2d(1, 6, 5, padding=2), t.ReLU(), t.MaxPool2d(2), t.Conv2d(6, 16, 5), t.ReLU(), t.MaxPool2d(2), t.Flatten(),
-        t.Linear(400, 120), t.ReLU(), t.Linear(120, 84), t.ReLU(), t.Linear(84, 10),
+        t.Conv2d(1, 6, 5, padding=2), t.ReLU(), t.MaxPool2d(2), t.Conv2d(6, 16, 5), t.ReLU(), t.MaxPool2d(2),
+        t.Flatten(), t.Linear(400, 120), t.ReLU(), t.Linear(120, 84), t.ReLU(), t.Linear(84, 10),
     )  # fmt: skip
     both = Trained(context, model, module)
     batch = images((8, 1, 28, 28), 10)

@@ -102,7 +102,11 @@ CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]
     "unsqueeze": (lambda x: nn.unsqueeze(x, -1), lambda t, x: x.unsqueeze(-1), (ROWS,)),
     "transpose": (lambda x: nn.transpose(x, 0, 2), lambda t, x: x.transpose(0, 2), (ROWS,)),
     "permute": (lambda x: nn.permute(x, (2, 0, 1)), lambda t, x: x.permute(2, 0, 1), (ROWS,)),
-    "pad": (lambda x: nn.pad(x, (1, 2, 0, 1), value=3), lambda t, x: t.nn.functional.pad(x, (1, 2, 0, 1), value=3), (ROWS,)),
+    "pad": (
+        lambda x: nn.pad(x, (1, 2, 0, 1), value=3),
+        lambda t, x: t.nn.functional.pad(x, (1, 2, 0, 1), value=3),
+        (ROWS,),
+    ),
     "pad by reflection": (
         lambda x: nn.pad(x, (1, 2), mode="reflect"),
         lambda t, x: t.nn.functional.pad(x, (1, 2), mode="reflect"),
@@ -279,10 +283,12 @@ def test_programs_of_several_outputs(host: dlprim.Context) -> None:
 
 # Layers that stand in lists, for functions that test_function() tests.
 STEPS: list[Any] = [
-    nn.Conv2d(4, 3), nn.ReLU(), nn.ReLU6(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.SiLU(), nn.Hardswish(), nn.Hardsigmoid(),
-    nn.LeakyReLU(), nn.ELU(), nn.Softplus(), nn.Mish(), nn.Hardtanh(), nn.PReLU(), nn.Activation("selu"), nn.Dropout(),
-    nn.Upsample(scale_factor=2), nn.Pad((1, 1)), nn.MaxPool2d(2), nn.AvgPool2d(2), nn.GroupNorm(2), nn.GlobalAvgPool2d(),
-    nn.GlobalMaxPool2d(), nn.Reshape((0, 2, 2)), nn.Softmax(), nn.LogSoftmax(-1), nn.Flatten(), nn.Linear(3),
+    nn.Conv2d(4, 3), nn.ReLU(), nn.ReLU6(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.SiLU(),
+    nn.Hardswish(), nn.Hardsigmoid(), nn.LeakyReLU(), nn.ELU(), nn.Softplus(), nn.Mish(), nn.Hardtanh(),
+    nn.PReLU(), nn.Activation("selu"), nn.Dropout(),
+    nn.Upsample(scale_factor=2), nn.Pad((1, 1)), nn.MaxPool2d(2), nn.AvgPool2d(2), nn.GroupNorm(2),
+    nn.GlobalAvgPool2d(), nn.GlobalMaxPool2d(), nn.Reshape((0, 2, 2)), nn.Softmax(), nn.LogSoftmax(-1),
+    nn.Flatten(), nn.Linear(3),
     nn.SoftmaxWithLoss(),
 ]  # fmt: skip
 

@@ -52,7 +52,9 @@ def test_svg_in_notebooks() -> None:
 
 
 @needs_dot
-@pytest.mark.parametrize(("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("dot", b"digraph")])
+@pytest.mark.parametrize(
+    ("suffix", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF"), ("dot", b"digraph")]
+)
 def test_files_of_each_kind(tmp_path: pathlib.Path, suffix: str, begins: bytes) -> None:
     path = tmp_path / f"net.{suffix}"
     small_model().plot(path)
@@ -82,10 +84,16 @@ def test_operators_in_place_are_drawn_one_behind_the_other() -> None:
     layers = [LayerRecord("x", "Input", (), (tensor,))]
     layers += [LayerRecord(name, "Activation", ("x",), (tensor,)) for name in ("first", "second")]
     source = dot_source(layers, outputs=["x"])
-    assert [line.split(" [")[0].strip() for line in source.splitlines() if "->" in line] == ["n0 -> n1", "n1 -> n2", "n2 -> out0"]
+    assert [line.split(" [")[0].strip() for line in source.splitlines() if "->" in line] == [
+        "n0 -> n1",
+        "n1 -> n2",
+        "n2 -> out0",
+    ]
 
 
-def test_without_graphviz_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+def test_without_graphviz_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     model = small_model()
     assert model._repr_svg_() is None  # a notebook shows the table
@@ -101,7 +109,7 @@ def test_what_dot_says_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: pathli
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path) + ":/bin:/usr/bin")
     with pytest.raises(dlprim.DlprimError, match="dot cannot draw the network as svg: no fonts here"):
-        small_model().plot().svg
+        assert small_model().plot().svg
     assert small_model()._repr_svg_() is None
 
 

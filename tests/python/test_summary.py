@@ -47,7 +47,15 @@ def test_a_model_is_shown_as_a_table() -> None:
 def test_columns_stand_one_below_the_other() -> None:
     lines = str(small_model()).splitlines()
     start = lines[2].index("Connected to")
-    assert [line[start:] for line in lines[4:-4]] == ["", "", "data", "conv2d_1", "batch_norm_1", "flatten_1", "fc, label"]
+    assert [line[start:] for line in lines[4:-4]] == [
+        "",
+        "",
+        "data",
+        "conv2d_1",
+        "batch_norm_1",
+        "flatten_1",
+        "fc, label",
+    ]
     right = lines[2].index("Parameters") + len("Parameters")
     assert all(line[right - 1].isdigit() for line in lines[4:-4])
     assert all(len(line) == len(lines[1]) for line in lines if line and set(line) <= set("-="))

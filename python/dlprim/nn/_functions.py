@@ -529,7 +529,10 @@ def permute(x: Symbol, dims: Sequence[int], **common: Unpack[LayerOptions]) -> S
 def pad(
     x: Symbol, pads: Sequence[int], *, mode: str = "constant", value: float = 0.0, **common: Unpack[LayerOptions]
 ) -> Symbol:
-    """Adds elements at the borders: `pads` in front and behind, from the last dimension backward; negative ones crop."""
+    """Adds elements at the borders: `pads` in front and behind, from the last dimension backward; negative ones crop.
+
+    `mode` is "constant" (of `value`), "reflect", "replicate" or "circular".
+    """
     return layers.Pad(pads, mode=mode, value=value, **common)(x)
 
 

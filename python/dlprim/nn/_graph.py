@@ -7,18 +7,12 @@ import difflib
 import inspect
 import itertools
 import re
-import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Union
+from typing import Any, TypedDict, Union
 
 from ..errors import InvalidArgumentError
 from ..summary import ParamRecord, TensorRecord, dtype_name
 from ._infer import infer
-
-if sys.version_info >= (3, 11):
-    from typing import Unpack
-elif TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 Number = Union[int, float]
 IntOrPair = Union[int, Sequence[int]]

@@ -337,7 +337,7 @@ class GlobalMaxPool2d(SingleLayer):
 
 
 class Activation(SingleLayer):
-    """A function of each element, by its name in docs/json.md; `alpha` and `beta` are its parameters, in their order."""
+    """A function of each element, by its name in docs/json.md; `alpha` and `beta` are its parameters."""
 
     type = "Activation"
 
@@ -519,9 +519,9 @@ class Pad(SingleLayer):
 
 
 class Upsample(SingleLayer):
-    """Resizes images [N, C, H, W] to `size`, or by `scale_factor`, whose result rounds down: a number or (height, width).
+    """Resizes images [N, C, H, W] to `size`, or by `scale_factor`: a number or (height, width).
 
-    `mode` is "nearest", "nearest-exact" or "bilinear".
+    Sizes by a factor round down. `mode` is "nearest", "nearest-exact" or "bilinear".
     """
 
     type = "Interpolation"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from ..errors import InvalidArgumentError
 from ..plot import Shown
@@ -120,7 +120,8 @@ class Model(_Network):
     def __repr__(self) -> str:
         parameters = sum(count_params(self._records))
         inputs = ", ".join(f"{x._record.name} {x.shape}" for x in self._inputs)
-        return f"<{self.title}: {inputs} -> {', '.join(self.output_names)}; {len(self._calls)} operators, {parameters:,} parameters>"
+        outputs = ", ".join(self.output_names)
+        return f"<{self.title}: {inputs} -> {outputs}; {len(self._calls)} operators, {parameters:,} parameters>"
 
     def __call__(self, *inputs: Symbol) -> Any:
         """Its operators on other symbols: one for each input it was given. Shares its parameters.
@@ -172,12 +173,13 @@ class Model(_Network):
                 continue
             if known is not None:
                 raise InvalidArgumentError(
-                    f"{reader} reads an input '{name}' {x.shape}, which is not the model's input of this name {known.shape}"
+                    f"{reader} reads an input '{name}' {x.shape}, which is not the model's own '{name}' {known.shape}"
                 )
             if not x._implicit:
+                own = ", ".join(repr(n) for n in by_name) or "none"
                 raise InvalidArgumentError(
-                    f"{reader} reads '{name}', which is not among the model's inputs "
-                    f"({', '.join(repr(n) for n in by_name) or 'none'}): it belongs to another model, or inputs lacks it"
+                    f"{reader} reads '{name}', which is not among the model's inputs ({own}): it belongs to another "
+                    "model, or `inputs` lacks it"
                 )
             by_name[name] = x
             self._inputs.append(x)
@@ -240,8 +242,8 @@ class Sequential(_Network):
 
     def __init__(self, layers: Sequence[Symbol | Step], name: str | None = None) -> None:
         self.name = name
-        steps = list(layers)
-        self._input: Optional[Symbol] = steps.pop(0) if steps and isinstance(steps[0], Symbol) else None  # type: ignore[assignment]
+        steps: list[Any] = list(layers)
+        self._input: Symbol | None = steps.pop(0) if steps and isinstance(steps[0], Symbol) else None
         for step in steps:
             if isinstance(step, Symbol):
                 raise InvalidArgumentError(
@@ -251,7 +253,7 @@ class Sequential(_Network):
                 raise TypeError(
                     f"Sequential: {describe_value(step)} is no layer; layers and functions of one tensor are needed"
                 )
-        self._steps: list[Step] = steps  # type: ignore[assignment]
+        self._steps: list[Step] = steps
         self._built: Model | None = None
         if self._input is not None:
             self._built = self._build(self._input)
@@ -342,7 +344,7 @@ class _Names:
             if x._call is None or self._tensors.get(_key(x), name) != name:
                 known = x._record.name if x._call is None else self._tensors[_key(x)]
                 raise InvalidArgumentError(
-                    f"the output '{name}' is called '{known}' already; nn.activation(x, 'identity') gives it a second name"
+                    f"the output '{name}' is called '{known}' already; nn.activation(x, 'identity') can be the other"
                 )
             self._claim(name, "an output")
             self._tensors[_key(x)] = name
