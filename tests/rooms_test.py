@@ -15,8 +15,8 @@ PUBLIC = {
     "dtype": "base", "error": "base", "log": "base", "namespace": "base", "precision": "base",
     "shape": "base", "version": "base",
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
-    "ops": "exec", "solver_options": "train",
-    "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
+    "ops": "exec", "schedule": "train", "solver_options": "train",
+    "describe": "api", "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
     "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

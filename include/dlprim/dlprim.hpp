@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/describe.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/log.hpp>
@@ -11,6 +12,7 @@
 #include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/schedule.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>

@@ -12,6 +12,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
+#include <dlprim/tensor_file.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -66,6 +67,9 @@ struct NetOptions {
     /// Over 0: planning first measures the engines on problems that no database knows, for about so
     /// many seconds, and keeps what it finds in the user's database (dlprim/tuning.hpp).
     double tune_seconds = 0;
+    /// Called by the thread that waits, while the net plans, compiles, tunes and profiles. What it
+    /// throws ends the call and arrives at the caller; the net is then as before the call, and may
+    /// be used.
     std::function<void(std::string_view what, int done, int total)> progress;
 };
 
@@ -98,6 +102,7 @@ class Net {
     Net& operator=(Net&&) noexcept;
 
     const Context& context() const;
+    const NetOptions& options() const;  ///< as given, with what reshape() has changed since
 
     std::vector<std::string> input_names() const;
     std::vector<std::string> output_names() const;
@@ -114,6 +119,7 @@ class Net {
     Shape input_shape(const std::string& name) const;
     DType input_dtype(const std::string& name) const;
     Shape param_shape(const std::string& name) const;
+    DType param_dtype(const std::string& name) const;
 
     /// The network's own tensors; they stay valid and in place until reshape(). Inputs hold zeros
     /// until they are set, and so do parameters. Written and read with Tensor's copies. Throws
@@ -145,6 +151,16 @@ class Net {
     void load_weights(const std::string& path, bool missing_ok = false);
     /// Throws Error(invalid_argument) where parameters have no values (see forward()).
     void save_weights(const std::string& path);
+    /// A copy of a parameter's values on the host. Waits for the device. Unlike param(), which
+    /// gives out its memory, it leaves no memory behind on the device. Throws Error(not_found);
+    /// Error(invalid_argument) where parameters have no values (see forward()).
+    HostTensor read_param(const std::string& name);
+    /// Every parameter from host memory, by name, in its own shape; a float type is converted to
+    /// another. `missing_ok`: parameters that are not among them are initialised. In inference the
+    /// values stay in host memory while the net may need them again (NetOptions::keep_parameters).
+    /// Throws Error naming the parameter, and then nothing has changed: not_found for one that is
+    /// missing, or that the network has not; invalid_argument for a wrong shape, type or size.
+    void write_params(std::map<std::string, HostTensor> values, bool missing_ok = false);
     /// Initialises all parameters: "default" (the field's default for each type), "he", "xavier".
     void initialize(std::string_view method = "default");
     /// To be called after writing to param() tensors: packed copies are made anew before the next
@@ -161,7 +177,9 @@ class Net {
     /// forward() of these shapes.
     void backward();
     /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans
-    /// are kept by shapes, NetOptions::max_plans of them; parameters stay.
+    /// are kept by shapes, NetOptions::max_plans of them; parameters stay. Throws
+    /// Error(invalid_argument) on shapes that do not fit the network, or under which a parameter
+    /// would have another shape; then nothing has changed.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 
@@ -175,7 +193,7 @@ class Net {
     /// Runs one batch (forward; with `whole_step` all the net has planned) with every launch timed:
     /// each node by launches of its own, even where batches run several nodes in one launch. There,
     /// which is in inference on CPUs, another batch runs first, untimed. Parameters must have been
-    /// set, as for forward(). Waits.
+    /// set, as for forward(). Waits. NetOptions::progress is called before each node.
     ///
     /// Afterwards everything that outlasts a run holds the bits that it held before: parameters,
     /// solver state, running statistics, random state, step counts and gradients. Until

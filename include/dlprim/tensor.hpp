@@ -53,9 +53,10 @@ class Tensor {
     static Tensor wrap_opencl(const Context& context, void* cl_mem_handle,
                               std::uint64_t byte_offset, const Shape& shape,
                               DType dtype = DType::f32);
-    /// Wraps host memory without a copy, for the host context only; it must outlive the tensor.
+    /// Wraps host memory without a copy, for the host context only. It must outlive all tensors on
+    /// it, or belong to `owner`, which is let go with the last of them, in whatever thread that is.
     static Tensor wrap_host(const Context& context, void* data, const Shape& shape,
-                            DType dtype = DType::f32);
+                            DType dtype = DType::f32, std::shared_ptr<void> owner = nullptr);
 
     bool defined() const noexcept { return buffer_ != nullptr || deferred_ != nullptr; }
     const Context& context() const;
@@ -74,6 +75,12 @@ class Tensor {
     Tensor reshape(const Shape& shape) const;  ///< same element count; contiguous() tensors only
     Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
     Tensor transpose(int dim0, int dim1) const;
+    /// Any view: element [i, j, ...] is this tensor's element number
+    /// `offset` + i * strides[0] + j * strides[1] + ... of its memory, counted from its first one.
+    /// Strides are not negative, and the view stays within what this tensor's own elements span;
+    /// throws Error(invalid_argument) otherwise.
+    Tensor view(const Shape& shape, const std::vector<std::int64_t>& strides,
+                std::int64_t offset = 0) const;
 
     /// This tensor where it is contiguous(), else new row-major memory of its own with a copy of
     /// its elements. What takes no strided views, as eager calls do, takes this. The copy goes
@@ -83,6 +90,10 @@ class Tensor {
     // Copies between host and device; they wait for the queue. The host side is row-major.
     void copy_from_host(const void* data, std::uint64_t bytes);
     void copy_to_host(void* data, std::uint64_t bytes) const;
+    /// The first element's address on the host context, for reading and writing elements in place
+    /// by strides(); valid while a tensor on the memory lives. The library then counts on nothing
+    /// that it derived from these contents before. Throws Error(unsupported) for other devices.
+    void* host_data() const;
     void copy_from(const std::vector<float>& values);  ///< converts to dtype()
     std::vector<float> to_floats() const;
     std::vector<double> to_doubles() const;

@@ -29,6 +29,9 @@ struct TrainProgress {
 
 struct TrainCall {
     std::string config;  ///< file
+    /// The configuration itself, in place of a file; paths in it are relative to the working
+    /// folder.
+    std::string config_text;
     std::string out =
         "training";  ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
     std::string resume;  ///< checkpoint to go on from, or empty
@@ -39,7 +42,9 @@ struct TrainCall {
     /// As NetOptions::precisions, over the checkpoint's.
     std::vector<std::pair<std::string, Precision>> precisions;
     std::function<void(std::string_view)> note;  ///< remarks, as Net::notes(), before it trains
-    std::function<void(const TrainProgress&)> progress;        ///< after each batch
+    /// After each batch, and after each epoch with epoch_done. What it throws ends the training and
+    /// arrives at the caller; checkpoints of the epochs before are there.
+    std::function<void(const TrainProgress&)> progress;
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
 };
 
@@ -49,9 +54,9 @@ struct TrainResult {
     std::string model;  ///< weights file
 };
 
-/// Throws Error: what is wrong in configuration, data or network; Error(numeric) naming the first
-/// operator whose output is not finite where the loss is not (unless "on_nan": "continue", which
-/// skips the batch).
+/// Throws Error: not one of config and config_text; what is wrong in configuration, data or
+/// network; Error(numeric) naming the first operator whose output is not finite where the loss is
+/// not (unless "on_nan": "continue", which skips the batch).
 TrainResult train(const Context& context, const TrainCall& call);
 
 }  // namespace dlprim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Values between numpy and tensors, without a copy on the way that can be spared.
-#include "bind.hpp"
+#include "tensor.hpp"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -14,15 +14,6 @@ nb::module_ numpy() {
     return nb::module_::import_("numpy");
 }
 
-bool is_array(nb::handle values) {
-    return nb::hasattr(values, "dtype");
-}
-
-/// numpy's dtype for an element type, in which bfloat16 is a bit pattern.
-nb::object storage_dtype(DType dtype) {
-    return numpy().attr("dtype")(dtype == DType::bf16 ? "uint16" : dtype_name(dtype));
-}
-
 /// ml_dtypes.bfloat16 where that is installed, else None.
 nb::object bfloat16_type() {
     try {
@@ -33,22 +24,32 @@ nb::object bfloat16_type() {
     }
 }
 
-/// What numpy makes of the values. Python's own floats and ints are float32 and int64 here, as
-/// networks want them, whatever numpy would take.
-nb::object as_array(nb::handle values) {
-    nb::object array = numpy().attr("asarray")(values);
-    if (is_array(values)) return array;
-    if (nb::cast<std::string>(array.attr("dtype").attr("name")) != "float64") return array;
-    return array.attr("astype")("float32");
-}
-
-/// The memory of a C-ordered array; the array keeps it.
+/// The memory of a C-ordered array that buffers can describe.
 const void* memory_of(nb::handle array) {
     return nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(array).data();
 }
 
-Shape shape_of(nb::handle array) {
-    return to_shape(array.attr("shape"));
+/// numpy's array of the values. Python's own floats are float32 here, as networks want them, where
+/// numpy takes float64.
+nb::object as_array(nb::handle values) {
+    nb::object array = numpy().attr("asarray")(values);
+    if (nb::hasattr(values, "dtype") ||
+        nb::cast<std::string>(array.attr("dtype").attr("name")) != "float64")
+        return array;
+    return array.attr("astype")("float32");
+}
+
+HostArray from_array(nb::object array) {
+    HostArray host;
+    nb::object type = array.attr("dtype");
+    host.dtype = to_dtype(type);
+    host.shape = to_shape(array.attr("shape"));
+    array = numpy().attr("asarray")(array, nb::arg("dtype") = type.attr("newbyteorder")("="),
+                                    nb::arg("order") = "C");
+    if (host.dtype == DType::bf16) array = array.attr("view")("uint16");
+    host.data = host.shape.empty() ? nullptr : memory_of(array);
+    host.owner = std::move(array);
+    return host;
 }
 
 void write(Tensor& tensor, const HostArray& host) {
@@ -68,33 +69,44 @@ void write(Tensor& tensor, const HostArray& host) {
     tensor.copy_from_host(converted.data(), converted.size());
 }
 
-}  // namespace
-
-std::string kind_of(nb::handle object) {
-    const std::string module = nb::cast<std::string>(object.type().attr("__module__"));
-    const std::string name = nb::cast<std::string>(object.type().attr("__qualname__"));
-    return "a " + (module == "builtins" ? "" : module + ".") + name;
+/// Copies a tensor to an array that has been found, or made, fit for it.
+void read(const Tensor& tensor, const nb::object& array) {
+    if (tensor.shape().empty()) return;
+    void* const memory = const_cast<void*>(memory_of(array));
+    const ContextLock lock(tensor.context());
+    tensor.copy_to_host(memory, tensor.bytes());
 }
 
+std::int64_t to_size(nb::handle size) {
+    if (!is_int(size)) wrong_type("a size in a shape", "an int", size);
+    const Py_ssize_t value = PyNumber_AsSsize_t(size.ptr(), PyExc_OverflowError);
+    if (value == -1 && PyErr_Occurred()) throw nb::python_error();
+    return value;
+}
+
+}  // namespace
+
 HostArray to_host_array(nb::handle values) {
-    HostArray host;
-    nb::object array = as_array(values);
-    host.dtype = to_dtype(array.attr("dtype"));
-    host.shape = shape_of(array);
-    nb::object native = array.attr("dtype").attr("newbyteorder")("=");
-    array = numpy().attr("asarray")(array, nb::arg("dtype") = native, nb::arg("order") = "C");
-    if (host.dtype == DType::bf16) array = array.attr("view")("uint16");
-    host.data = host.shape.empty() ? nullptr : memory_of(array);
-    host.array = std::move(array);
-    return host;
+    try {
+        return from_array(as_array(values));
+    } catch (nb::python_error& error) {
+        // What numpy has no type for may still be had by DLPack: PyTorch's bfloat16.
+        if (!error.matches(PyExc_TypeError) || !nb::hasattr(values, "__dlpack__")) throw;
+    }
+    return from_dlpack_host(values);
 }
 
 void copy_from(Tensor& tensor, nb::handle values) {
+    const Tensor* other = nullptr;
+    if (nb::try_cast(values, other) && other != nullptr && copy_on_device(tensor, *other)) return;
     write(tensor, to_host_array(values));
 }
 
 Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType> dtype) {
-    const HostArray host = to_host_array(values);
+    return to_tensor(context, to_host_array(values), dtype);
+}
+
+Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DType> dtype) {
     Tensor tensor;
     {
         const ContextLock lock(context);
@@ -105,37 +117,42 @@ Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType>
 }
 
 nb::object to_numpy(const Tensor& tensor) {
-    nb::object array =
-        numpy().attr("empty")(to_tuple(tensor.shape()), storage_dtype(tensor.dtype()));
-    if (!tensor.shape().empty()) {
-        // Made a line ago and held by nobody else: writing to it is in order.
-        void* const memory = const_cast<void*>(memory_of(array));
-        const ContextLock lock(tensor.context());
-        tensor.copy_to_host(memory, tensor.bytes());
-    }
-    if (tensor.dtype() != DType::bf16) return array;
+    const bool bits = tensor.dtype() == DType::bf16;
+    nb::object array = numpy().attr("empty")(to_tuple(tensor.shape()),
+                                             bits ? "uint16" : dtype_name(tensor.dtype()));
+    read(tensor, array);
+    if (!bits) return array;
     nb::object bfloat16 = bfloat16_type();
     return bfloat16.is_none() ? array : array.attr("view")(bfloat16);
 }
 
+void copy_to(const Tensor& tensor, nb::handle array) {
+    if (!nb::isinstance(array, numpy().attr("ndarray")))
+        wrong_type("what a tensor is copied to", "a numpy array", array);
+    const Shape shape = to_shape(array.attr("shape"));
+    const DType dtype = to_dtype(array.attr("dtype"));
+    const bool bits = tensor.dtype() == DType::bf16 && dtype == DType::u16;
+    const bool fits = shape == tensor.shape() && (dtype == tensor.dtype() || bits) &&
+                      nb::cast<bool>(array.attr("flags").attr("c_contiguous")) &&
+                      nb::cast<bool>(array.attr("flags").attr("writeable")) &&
+                      nb::cast<bool>(array.attr("dtype").attr("isnative"));
+    if (!fits)
+        throw Error(ErrorKind::invalid_argument,
+                    "the array that takes a tensor of " + std::string(dtype_name(tensor.dtype())) +
+                        " and shape " + tensor.shape().str() +
+                        " must be one of that type and shape, C-ordered, of native byte order and "
+                        "writable");
+    read(tensor, dtype == DType::bf16 ? array.attr("view")("uint16") : nb::borrow(array));
+}
+
 Shape to_shape(nb::handle sizes) {
-    const auto size_of_dimension = [&](nb::handle size) {
-        const Py_ssize_t value = PyNumber_AsSsize_t(size.ptr(), PyExc_OverflowError);
-        if (value == -1 && PyErr_Occurred()) throw nb::python_error();
-        return static_cast<std::int64_t>(value);
-    };
     std::vector<std::int64_t> dims;
-    if (PyIndex_Check(sizes.ptr())) {
-        dims.push_back(size_of_dimension(sizes));
-        return Shape(dims);
-    }
-    if (PyUnicode_Check(sizes.ptr()) || !PySequence_Check(sizes.ptr()))
-        throw nb::type_error(
-            ("a shape is an int or a sequence of ints, not " + kind_of(sizes)).c_str());
-    for (nb::handle size : nb::borrow<nb::object>(sizes)) {
-        if (!PyIndex_Check(size.ptr()))
-            throw nb::type_error(("a size in a shape is an int, not " + kind_of(size)).c_str());
-        dims.push_back(size_of_dimension(size));
+    if (is_int(sizes)) {
+        dims.push_back(to_size(sizes));
+    } else if (PyUnicode_Check(sizes.ptr()) || !PySequence_Check(sizes.ptr())) {
+        wrong_type("a shape", "an int or a sequence of ints", sizes);
+    } else {
+        for (nb::handle size : nb::borrow<nb::object>(sizes)) dims.push_back(to_size(size));
     }
     return Shape(dims);
 }

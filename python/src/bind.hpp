@@ -4,8 +4,9 @@
 //
 // The module sees include/dlprim alone. Every call that may take long releases the interpreter's
 // lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets
-// of one context are for one thread at a time. What may log a line must have released the
-// interpreter's lock, too: the receiver of dlprim.set_log takes it.
+// of one context are for one thread at a time. Whatever may log a line must have released the
+// interpreter's lock, too: the receiver of dlprim.set_log takes it while other threads that log
+// wait for it. Destructors do not log.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -21,13 +22,17 @@ namespace nb = nanobind;
 // Each adds its classes and functions to the module dlprim._core.
 void bind_errors(nb::module_& module);
 void bind_context(nb::module_& module);
+void bind_log(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);
 void bind_net(nb::module_& module);
 void bind_solver(nb::module_& module);
 
+// Locks and forks (lock.cpp).
+
 /// Lets other Python threads run, and holds the lock of a context while it lives. Python must not
-/// be touched meanwhile but by nb::gil_scoped_acquire.
+/// be touched meanwhile but by nb::gil_scoped_acquire. Throws Error(device) in a child of fork()
+/// where the context belongs to the parent.
 class ContextLock {
   public:
     explicit ContextLock(const Context& context);
@@ -40,8 +45,21 @@ class ContextLock {
     void* mutex_;
 };
 
+/// Notes that a context was opened by this process.
+void register_context(const Context& context);
+/// Throws Error(device) in a child of fork() whose parent has used OpenCL: drivers' threads stay
+/// with the parent. Whoever is about to ask OpenCL for anything calls this first.
+void check_opencl_after_fork();
+
+// Python's types (errors.cpp).
+
 /// "a float" or "a numpy.ndarray": what an object is, for messages.
 std::string kind_of(nb::handle object);
+/// Throws TypeError: "<what> is <wanted>, not a list".
+[[noreturn]] void wrong_type(const char* what, const char* wanted, nb::handle got);
+const Context& to_context(nb::handle context);
+/// Whether an object is an int, or numpy's, and no array.
+bool is_int(nb::handle object);
 
 // Element types (dtypes.cpp).
 
@@ -52,27 +70,36 @@ DType to_dtype(nb::handle dtype);
 
 // numpy (arrays.cpp).
 
-/// The C-ordered array of native byte order that holds the values of a number, a list, an array or
-/// whatever numpy.asarray takes; copied where it is not so already. Throws TypeError where its
-/// elements have no dtype of the library.
+/// The C-ordered memory, in native byte order, with the values of a number, a list, an array or
+/// whatever numpy.asarray takes; copied where they do not lie so already.
 struct HostArray {
-    nb::object array;  ///< of bit patterns where the element type is bfloat16
+    nb::object owner;
     DType dtype = DType::f32;
     Shape shape;
     const void* data = nullptr;
 };
+/// Throws TypeError where the elements have no dtype of the library.
 HostArray to_host_array(nb::handle values);
 
 /// New memory on the context's device with the values, converted to `dtype` where one is given.
 Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType> dtype = {});
+Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DType> dtype = {});
 /// Overwrites a tensor or view with values of its shape, converted to its dtype.
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
+/// Copies the values into a numpy array of the tensor's shape and type.
+void copy_to(const Tensor& tensor, nb::handle array);
 
 /// The sizes in an int or a sequence of ints.
 Shape to_shape(nb::handle sizes);
 /// A tuple of ints.
 nb::tuple to_tuple(const Shape& shape);
+
+// Tensors without gaps (arithmetic.cpp).
+
+/// The tensor, or a copy of a strided view without gaps, as operators want them. Permuted
+/// dimensions are put in order on the device. The caller holds a ContextLock.
+Tensor dense(const Tensor& tensor);
 
 }  // namespace dlprim::python

@@ -2,6 +2,7 @@
 // dlprim::Error becomes the exception of dlprim.errors that its kind asks for.
 #include "bind.hpp"
 
+#include <string>
 #include <string_view>
 
 namespace dlprim::python {
@@ -45,6 +46,33 @@ void translate(const std::exception_ptr& thrown, void*) {
 }
 
 }  // namespace
+
+std::string kind_of(nb::handle object) {
+    const auto text = [&](const char* name) {
+        return std::string(nb::borrow<nb::str>(object.type().attr(name)).c_str());
+    };
+    if (object.is_none()) return "None";
+    const std::string module = text("__module__"), name = text("__qualname__");
+    const std::string whole = module == "builtins" ? name : module + "." + name;
+    const bool vowel = std::string_view("aeio").find(whole[0]) != std::string_view::npos;
+    return (vowel ? "an " : "a ") + whole;
+}
+
+void wrong_type(const char* what, const char* wanted, nb::handle got) {
+    throw nb::type_error((std::string(what) + " is " + wanted + ", not " + kind_of(got)).c_str());
+}
+
+const Context& to_context(nb::handle context) {
+    const Context* found = nullptr;
+    if (!nb::try_cast(context, found) || found == nullptr)
+        wrong_type("a context", "a dlprim.Context", context);
+    return *found;
+}
+
+bool is_int(nb::handle object) {
+    if (PyLong_Check(object.ptr())) return true;
+    return PyIndex_Check(object.ptr()) && !nb::hasattr(object, "__len__");
+}
 
 void bind_errors(nb::module_&) {
     nb::register_exception_translator(translate, nullptr);

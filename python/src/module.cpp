@@ -7,6 +7,7 @@ NB_MODULE(_core, module) {
     module.attr("version") = DLPRIM_VERSION;
     bind_errors(module);
     bind_context(module);
+    bind_log(module);
     bind_tensor(module);
     bind_ops(module);
     bind_net(module);

@@ -99,6 +99,10 @@ const Context& Net::context() const {
     return impl().context();
 }
 
+const NetOptions& Net::options() const {
+    return impl().options();
+}
+
 std::vector<std::string> Net::input_names() const {
     std::vector<std::string> names;
     for (ValueId id : impl().base_graph().inputs)
@@ -176,11 +180,10 @@ DType Net::input_dtype(const std::string& name) const {
 }
 
 Shape Net::param_shape(const std::string& name) const {
-    const auto found = impl().params().find(name);
-    if (found == impl().params().end())
-        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
-             did_you_mean(name, param_names()));
-    return found->second.value.spec.shape;
+    return impl().param_spec(name).shape;
+}
+DType Net::param_dtype(const std::string& name) const {
+    return impl().param_spec(name).dtype;
 }
 
 Tensor Net::input(const std::string& name) {

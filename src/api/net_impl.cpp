@@ -110,27 +110,31 @@ void drop_losses(Graph& graph) {
 
 }  // namespace
 
-NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
-    : context_(context), description_(std::move(description)), options_(options) {
+std::vector<std::string> apply_options(NetDescription& description, const NetOptions& options) {
     require(options.batch >= 0, "a batch of ", options.batch,
             " cannot be: it is at least 1, or 0 for what the network declares");
-    require(options.max_plans >= 1, "max_plans is ", options.max_plans,
-            ": a net keeps at least the plan that it runs");
     for (const std::string& name : options.extra_outputs) {
         const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
-        if (std::none_of(description_.outputs.begin(), description_.outputs.end(), same))
-            description_.outputs.push_back({name, std::nullopt});
+        if (std::none_of(description.outputs.begin(), description.outputs.end(), same))
+            description.outputs.push_back({name, std::nullopt});
     }
-    remarks = override_precisions(description_, options.precisions);
-    base_ = make_graph();
+    return override_precisions(description, options.precisions);
+}
+
+Graph build_graph(const NetDescription& description, const NetOptions& options) {
+    return build_graph(description, options.input_shapes, options.batch,
+                       options.mode == Mode::training, options.precision);
+}
+
+NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
+    : context_(context), description_(std::move(description)), options_(options) {
+    require(options.max_plans >= 1, "max_plans is ", options.max_plans,
+            ": a net keeps at least the plan that it runs");
+    remarks = apply_options(description_, options);
+    base_ = build_graph(description_, options_);
     int order = 0;
     for (const Value& value : base_.values)
         if (value.role == Role::parameter) params_[value.name] = {value, order++};
-}
-
-Graph NetImpl::make_graph() const {
-    return build_graph(description_, options_.input_shapes, options_.batch,
-                       options_.mode == Mode::training, options_.precision);
 }
 
 std::map<std::string, Precision> NetImpl::precisions() const {
@@ -155,6 +159,14 @@ const TensorSpec& NetImpl::input_spec(const std::string& name) const {
     fail(ErrorKind::not_found, "the network has no input '", name, "'", did_you_mean(name, names));
 }
 
+const TensorSpec& NetImpl::param_spec(const std::string& name) const {
+    const auto found = params_.find(name);
+    if (found == params_.end())
+        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
+             did_you_mean(name, param_names()));
+    return found->second.value.spec;
+}
+
 std::string NetImpl::plan_key() const {
     std::string key(solver_ ? "solver" : "");
     for (ValueId id : base_.inputs) key += base_.shape(id).str();
@@ -162,7 +174,7 @@ std::string NetImpl::plan_key() const {
 }
 
 std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
-    Graph graph = make_graph();
+    Graph graph = build_graph(description_, options_);
     auto built = std::make_unique<Built>();
     built->classes = label_inputs(graph);
     for (const auto& [value, weight] : graph.losses)
@@ -290,6 +302,16 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
     }
 }
 
+void NetImpl::check_params_stay(const Graph& graph) const {
+    for (const Value& value : graph.values) {
+        if (value.role != Role::parameter) continue;
+        const TensorSpec& spec = params_.at(value.name).value.spec;
+        require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
+                "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
+                ": another Net is to be made for them, with NetOptions::input_shapes");
+    }
+}
+
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
     const NetOptions before = options_;
     for (const auto& [name, shape] : shapes) options_.input_shapes[name] = shape;
@@ -299,7 +321,9 @@ void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& sh
             if (shape.rank() > 0) shape = shape.with(0, batch);
     }
     try {
-        base_ = make_graph();
+        Graph graph = build_graph(description_, options_);
+        check_params_stay(graph);
+        base_ = std::move(graph);
     } catch (...) {
         options_ = before;
         throw;
@@ -324,10 +348,7 @@ std::uint64_t NetImpl::feed_bytes() {
 }
 
 Tensor NetImpl::param(const std::string& name) {
-    if (!params_.count(name)) {
-        fail(ErrorKind::not_found, "the network has no parameter '", name, "'",
-             did_you_mean(name, param_names()));
-    }
+    param_spec(name);  // throws where there is none
     const Built& plan = built();
     Tensor tensor = plan.executor->tensor(plan.params.at(name));
     if (!tensor.defined()) {
@@ -497,7 +518,7 @@ std::vector<Executor::Timing> NetImpl::profile(bool whole_step) {
         Built& plan = built();
         plan.ran_forward = false;
         try {
-            return plan.executor->profile(whole_step);
+            return plan.executor->profile(whole_step, options_.progress);
         } catch (const EngineFailure&) {
             plan_anew();
         }

@@ -22,6 +22,12 @@
 
 namespace dlprim {
 
+/// What options ask of a description: names extra outputs, gives operators their precisions.
+/// Returns remarks. Throws Error(invalid_argument).
+std::vector<std::string> apply_options(NetDescription& description, const NetOptions& options);
+/// The graph of a description that apply_options() has seen, before any pass.
+Graph build_graph(const NetDescription& description, const NetOptions& options);
+
 class NetImpl : private ParamSupply {
   public:
     NetImpl(const Context& context, NetDescription description, const NetOptions& options);
@@ -50,6 +56,7 @@ class NetImpl : private ParamSupply {
     std::vector<std::string> param_names() const;
     /// Throws Error(not_found) offering the nearest name.
     const TensorSpec& input_spec(const std::string& name) const;
+    const TensorSpec& param_spec(const std::string& name) const;
 
     /// The current plan, made now if it has not been, for which another may be dropped
     /// (NetOptions::max_plans).
@@ -79,6 +86,8 @@ class NetImpl : private ParamSupply {
     /// cannot be read shows. Where it fails, parameters that it was not asked for are as before.
     void fill_from(std::shared_ptr<ParamSource> source, bool pack_now);
     void initialize(std::string_view method);
+    /// Whether large parameters are let go when they have been packed.
+    bool lets_go() const;
 
     /// Enqueue without a flush, which is whoever's who knows what else belongs to the step.
     void forward();
@@ -101,10 +110,11 @@ class NetImpl : private ParamSupply {
     const Graph& base_graph() const { return base_; }
 
   private:
-    Graph make_graph() const;
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
     /// `apart`: every operator in launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// Throws Error(invalid_argument) where parameters would have other shapes than they have.
+    void check_params_stay(const Graph& graph) const;
     /// The operator of the description that a node was made of.
     std::string described(const std::string& node) const;
     /// Takes the place of the current plan, an engine of which has failed.
@@ -113,8 +123,6 @@ class NetImpl : private ParamSupply {
     std::string plan_key() const;
     /// Leaves room for one more plan.
     void drop_plans();
-    /// Whether large parameters are let go when they have been packed.
-    bool lets_go() const;
     Tensor fetch(const External& parameter) override;
     void done() override {
         if (source_) source_->close();

@@ -15,6 +15,36 @@ void InitialValues::read(const Value& parameter, std::vector<std::byte>& data) {
     convert(values.data(), DType::f32, data.data(), parameter.spec.dtype, values.size());
 }
 
+void HostValues::check(const Value& parameter) const {
+    const auto found = values_.find(parameter.name);
+    if (found == values_.end()) {
+        if (missing_) return;
+        std::vector<std::string> names;
+        for (const auto& item : values_) names.push_back(item.first);
+        fail(ErrorKind::not_found, "there are no values for parameter '", parameter.name, "'",
+             did_you_mean(parameter.name, names));
+    }
+    const HostTensor& given = found->second;
+    const TensorSpec& want = parameter.spec;
+    require(given.shape == want.shape, "the values for parameter '", parameter.name,
+            "' have shape ", given.shape.str(), ", the network wants ", want.shape.str());
+    require(given.dtype == want.dtype || (is_float(given.dtype) && is_float(want.dtype)),
+            "the values for parameter '", parameter.name, "' are ", name_of(given.dtype),
+            ", the network wants ", name_of(want.dtype));
+    const auto bytes = static_cast<std::size_t>(given.shape.numel()) * size_of(given.dtype);
+    require(given.data.size() == bytes, "the values for parameter '", parameter.name, "' take ",
+            bytes, " bytes, got ", given.data.size());
+}
+
+void HostValues::read(const Value& parameter, std::vector<std::byte>& data) {
+    const auto found = values_.find(parameter.name);
+    if (found == values_.end()) return missing_->read(parameter, data);
+    const TensorSpec& spec = parameter.spec;
+    const auto count = static_cast<std::size_t>(spec.shape.numel());
+    data.resize(count * size_of(spec.dtype));
+    convert(found->second.data.data(), found->second.dtype, data.data(), spec.dtype, count);
+}
+
 WeightsFile::WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing)
     : file_(std::make_shared<const InputFile>(path)), missing_(std::move(missing)) {
     reader_.emplace(file_);

@@ -7,6 +7,8 @@
 #include "graph/graph.hpp"
 #include "runtime/host_pool.hpp"
 
+#include <dlprim/tensor_file.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -39,6 +42,27 @@ class InitialValues : public ParamSource {
     std::string method_;
     std::uint64_t seed_;
     HostPool& pool_;
+};
+
+/// Values in host memory.
+class HostValues : public ParamSource {
+  public:
+    /// `missing` (may be null) gives what `values` lack. `read_again`: they stay behind close().
+    HostValues(std::map<std::string, HostTensor> values, std::shared_ptr<ParamSource> missing,
+               bool read_again)
+        : values_(std::move(values)), missing_(std::move(missing)), read_again_(read_again) {}
+    /// Throws Error naming the parameter: missing, of another shape, type or size.
+    void check(const Value& parameter) const;
+    /// After check().
+    void read(const Value& parameter, std::vector<std::byte>& data) override;
+    void close() override {
+        if (!read_again_) values_.clear();
+    }
+
+  private:
+    std::map<std::string, HostTensor> values_;
+    std::shared_ptr<ParamSource> missing_;
+    bool read_again_;
 };
 
 /// A weights file. HDF5 has it open only until close(), for its locks keep others from writing; a

@@ -70,11 +70,24 @@ class LateOutput {
     std::unique_ptr<Readback> readback_;
 };
 
+/// What messages call the configuration.
+std::string name_of_config(const TrainCall& call) {
+    return call.config.empty() ? "configuration" : call.config;
+}
+
+TrainConfig config_of(const TrainCall& call) {
+    require(call.config.empty() != call.config_text.empty(),
+            "train() takes a configuration as a file or as a text, and one of the two");
+    if (call.config.empty())
+        return parse_train_config(call.config_text, name_of_config(call), call.epochs);
+    return read_train_config(call.config, call.epochs);
+}
+
 class Trainer {
   public:
     Trainer(const Context& context, const TrainCall& call)
         : call_(call),
-          config_(read_train_config(call.config, call.epochs)),
+          config_(config_of(call)),
           context_(context),
           train_(config_.train.images, config_.train.labels),
           schedule_(config_.schedule, config_.solver.learning_rate, config_.epochs) {
@@ -129,7 +142,8 @@ class Trainer {
         check_data(train_);
         require(train_.size() >= config_.batch, "there are ", train_.size(),
                 " images to train on, fewer than a batch of ", config_.batch);
-        check_images(config_, call_.config, train_.size(), train_.height(), train_.width());
+        check_images(config_, name_of_config(call_), train_.size(), train_.height(),
+                     train_.width());
         if (!test_) return;
         check_data(*test_);
         options.mode = Mode::inference;

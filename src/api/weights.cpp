@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Net's weights files: HDF5, a dataset a parameter.
+// Net's weights: in HDF5 files, a dataset per parameter, and in host memory.
 #include "api/net_impl.hpp"
+#include "base/text.hpp"
 #include "runtime/context_impl.hpp"
 
 namespace dlprim {
@@ -26,6 +27,26 @@ void Net::save_weights(const std::string& path) {
         file.write(name, spec.shape, spec.dtype, data.data());
     }
     file.commit();
+}
+
+HostTensor Net::read_param(const std::string& name) {
+    const TensorSpec& spec = impl().param_spec(name);
+    impl().require_params("read_param()");
+    HostTensor values{spec.shape, spec.dtype, {}};
+    impl().read_param(name, values.data);
+    return values;
+}
+
+void Net::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
+    for (const auto& [name, value] : values) impl().param_spec(name);  // throws where there is none
+    std::shared_ptr<ParamSource> missing;
+    if (missing_ok)
+        missing = std::make_shared<InitialValues>("default", impl().options().seed,
+                                                  context().impl().pool());
+    auto source =
+        std::make_shared<HostValues>(std::move(values), std::move(missing), impl().lets_go());
+    for (const auto& [name, param] : impl().params()) source->check(param.value);
+    impl().fill_from(std::move(source), true);
 }
 
 }  // namespace dlprim

@@ -336,19 +336,21 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     throw EngineFailure(named, part, part == Part::backward);
 }
 
-std::vector<Executor::Timing> Executor::profile(bool whole_step) {
+std::vector<Executor::Timing> Executor::profile(bool whole_step, const Progress& progress) {
     const std::vector<Saved> saved = save_lasting(whole_step);
     std::vector<Timing> timings(plan_->steps.size());
     try {
-        run_profiled(Part::forward, timings);
+        run_profiled(Part::forward, timings, progress);
         if (whole_step)
             for (const Part part : {Part::backward, Part::accumulate, Part::update})
-                run_profiled(part, timings);
+                run_profiled(part, timings, progress);
     } catch (...) {
         write_back(saved);
         throw;
     }
     write_back(saved);
+    const int steps = static_cast<int>(plan_->steps.size());
+    if (progress) progress("", steps, steps);
     return timings;
 }
 
@@ -381,9 +383,12 @@ void Executor::write_back(const std::vector<Saved>& saved) {
     scalars_dirty_ = true;  // those that were set since are in their host copy alone again
 }
 
-void Executor::enqueue_labelled(Part part) {
+void Executor::enqueue_labelled(Part part, const Progress& progress) {
+    const int steps = static_cast<int>(plan_->steps.size());
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         if (plan_->steps[i].part != part) continue;
+        running_ = nullptr;
+        if (progress) progress("profiling " + plan_->steps[i].name, static_cast<int>(i), steps);
         context_.impl().queue().set_label(static_cast<int>(i));
         running_ = &plan_->steps[i];
         enqueue(plan_->steps[i], step_bound_[i]);
@@ -391,7 +396,7 @@ void Executor::enqueue_labelled(Part part) {
     running_ = nullptr;
 }
 
-void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
+void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progress& progress) {
     struct Profiling {
         Queue& queue;
         ~Profiling() {
@@ -412,10 +417,10 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings) {
         running_ = nullptr;
         // What batches launch in chains has not been launched step by step, and drivers may compile
         // at a first launch. Chains are inference's, which may run twice.
-        if (!chains_.empty()) enqueue_labelled(part);
+        if (!chains_.empty()) enqueue_labelled(part, progress);
         queue.finish();
         queue.set_profiling(true);
-        enqueue_labelled(part);
+        enqueue_labelled(part, progress);
     } catch (const Error& error) {
         if (running_ != nullptr && running_->engine != nullptr)
             launch_failed(*running_, part, error);

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dlprim {
@@ -96,11 +97,13 @@ class Executor {
         std::uint64_t start_ns = 0, end_ns = 0;
         std::uint64_t busy_ns = 0;  ///< sum over its launches
     };
+    using Progress = std::function<void(std::string_view what, int done, int total)>;
     /// Runs forward, or with `whole_step` every part, with each launch timed; by index into
     /// plan().steps. Waits. What outlasts a run (blocks and bound gradients) is copied to
     /// the host before and written back after, whatever happens in between; scratch is not, so that
-    /// backward must not go on from what a forward before has left. Throws EngineFailure.
-    std::vector<Timing> profile(bool whole_step);
+    /// backward must not go on from what a forward before has left. `progress` is called before
+    /// each step; what it throws is thrown here. Throws EngineFailure.
+    std::vector<Timing> profile(bool whole_step, const Progress& progress = {});
     /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops
     /// when it returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
@@ -129,8 +132,8 @@ class Executor {
     };
     std::vector<Saved> save_lasting(bool whole_step) const;
     void write_back(const std::vector<Saved>& saved);
-    void run_profiled(Part part, std::vector<Timing>& timings);
-    void enqueue_labelled(Part part);
+    void run_profiled(Part part, std::vector<Timing>& timings, const Progress& progress);
+    void enqueue_labelled(Part part, const Progress& progress);
     [[noreturn]] void launch_failed(const Step& step, Part part, const Error& error);
     void find_states();
     std::byte* slot(const std::string& name);

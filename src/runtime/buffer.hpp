@@ -23,9 +23,9 @@ class Buffer {
     /// weights) is valid while it stands. Meaningless for foreign memory, which others write to.
     std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
     void touch() const noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
-    /// Wrapped, not made by the library.
-    bool foreign() const noexcept { return foreign_; }
-    void set_foreign() noexcept { foreign_ = true; }
+    /// Others may write to it behind the library's back: it was wrapped, or its address given out.
+    bool foreign() const noexcept { return foreign_.load(std::memory_order_relaxed); }
+    void set_foreign() noexcept { foreign_.store(true, std::memory_order_relaxed); }
 
   protected:
     Buffer(std::uint64_t bytes, std::byte* host, void* handle)
@@ -38,7 +38,7 @@ class Buffer {
     void* handle_;
     std::uint64_t id_;
     mutable std::atomic<std::uint64_t> version_{0};
-    bool foreign_ = false;
+    std::atomic<bool> foreign_{false};
 };
 
 /// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element

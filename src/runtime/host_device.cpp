@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <fstream>
 #include <limits>
+#include <mutex>
 #include <string>
 
+#include <pthread.h>
 #include <unistd.h>
 
 namespace dlprim {
@@ -91,10 +93,35 @@ Traits host_traits() {
     return traits;
 }
 
+namespace {
+
+struct SharedPool {
+    std::mutex mutex;
+    HostPool* pool = nullptr;
+};
+
+SharedPool& shared() {
+    static SharedPool* const instance = [] {
+        auto* made = new SharedPool;
+        // A child of fork() has none of the threads: contexts that it opens get threads of its own.
+        pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
+                       [] {
+                           shared().pool = nullptr;
+                           shared().mutex.unlock();
+                       });
+        return made;
+    }();
+    return *instance;
+}
+
+}  // namespace
+
 HostPool& shared_pool() {
     // Never destroyed: contexts of static lifetime may outlive any static of this library.
-    static HostPool* pool = new HostPool;
-    return *pool;
+    SharedPool& all = shared();
+    const std::lock_guard lock(all.mutex);
+    if (all.pool == nullptr) all.pool = new HostPool;
+    return *all.pool;
 }
 
 }  // namespace dlprim

@@ -30,6 +30,8 @@
 #include <set>
 #include <utility>
 
+#include <pthread.h>
+
 namespace dlprim {
 namespace {
 
@@ -40,7 +42,8 @@ class OpenCLContext;
 struct Live {
     std::mutex mutex;
     std::set<OpenCLContext*> contexts;
-    std::atomic<bool> gone{false};
+    std::atomic<bool> gone{false};    // drivers must not be called any more
+    std::atomic<bool> forked{false};  // this is a child of the process that opened them
 };
 
 Live& live() {
@@ -156,6 +159,7 @@ constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
 // worker threads, which must not outlive what its compiler keeps in static variables.
 void at_exit() {
     Live& all = live();
+    if (all.forked) return;
     const std::lock_guard lock(all.mutex);
     for (OpenCLContext* context : all.contexts) context->drain();
     all.gone = true;
@@ -177,6 +181,12 @@ cl_context context_for(const OpenCLDevice& device, void* given, const std::strin
     return context;
 }
 
+// A driver's threads stay with the parent: in a child of fork() its calls may wait for ever. So a
+// child releases nothing either.
+void forbid_releases_in_children() {
+    pthread_atfork(nullptr, nullptr, [] { live().forked = live().gone = true; });
+}
+
 OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& given)
     : device_(static_cast<cl_device_id>(device.device)) {
     info_ = device.info;
@@ -196,13 +206,16 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device, const OpenCLObjects& gi
     }
     traits_.own_cores = bind_runtime_threads(context_, device_);
     static std::once_flag opened;
-    std::call_once(opened, [] { std::atexit(at_exit); });
+    std::call_once(opened, [] {
+        std::atexit(at_exit);
+        forbid_releases_in_children();
+    });
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);
 }
 
 OpenCLContext::~OpenCLContext() {
-    {
+    if (!opencl_gone()) {
         const std::lock_guard lock(live().mutex);
         live().contexts.erase(this);
     }

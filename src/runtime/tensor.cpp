@@ -41,6 +41,27 @@ void each_element(const Shape& shape, const std::vector<std::int64_t>& strides, 
     }
 }
 
+// Whether a non-empty view keeps to the first `elements` of its memory. The sums do not overflow:
+// every stride that steps is checked against what is left before it is multiplied.
+bool stays_within(const Shape& shape, const std::vector<std::int64_t>& strides, std::int64_t offset,
+                  std::uint64_t elements) {
+    if (offset < 0 || static_cast<std::uint64_t>(offset) >= elements) return false;
+    std::int64_t left = static_cast<std::int64_t>(elements) - 1 - offset;
+    for (int i = 0; i < shape.rank(); ++i) {
+        const std::int64_t stride = strides[static_cast<std::size_t>(i)];
+        const std::int64_t steps = shape[i] - 1;
+        if (stride < 0 || (steps > 0 && stride > left / steps)) return false;
+        left -= stride * steps;
+    }
+    return true;
+}
+
+std::string list(const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers) text += cat(text.empty() ? "" : ", ", number);
+    return cat("[", text, "]");
+}
+
 void check_pointer(const void* data, const Shape& shape) {
     if (data == nullptr)
         fail(ErrorKind::invalid_argument, "the host memory to copy a tensor of shape ", shape.str(),
@@ -113,12 +134,18 @@ Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uin
                   byte_offset, shape, dtype);
 }
 
-Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype) {
+Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype,
+                         std::shared_ptr<void> owner) {
     require(context.impl().is_host(),
             "host memory can only be wrapped for the host, not for device ", context.info().str());
     require(data != nullptr || shape.empty(), "host memory to wrap as a tensor of shape ",
             shape.str(), " must not be null");
-    return Tensor(context, context.impl().wrap(data, byte_size(shape, dtype)), 0, shape, dtype);
+    std::shared_ptr<Buffer> buffer = context.impl().wrap(data, byte_size(shape, dtype));
+    if (owner != nullptr) {
+        Buffer* const wrapped = buffer.get();
+        buffer = {wrapped, [kept = std::move(buffer), owner = std::move(owner)](Buffer*) {}};
+    }
+    return Tensor(context, std::move(buffer), 0, shape, dtype);
 }
 
 std::uint64_t Tensor::bytes() const noexcept {
@@ -176,6 +203,25 @@ Tensor Tensor::transpose(int dim0, int dim1) const {
     return view;
 }
 
+Tensor Tensor::view(const Shape& shape, const std::vector<std::int64_t>& strides,
+                    std::int64_t offset) const {
+    require(defined(), "an undefined tensor has no views");
+    require(static_cast<int>(strides.size()) == shape.rank(), "a view of shape ", shape.str(),
+            " takes ", shape.rank(), " strides, not ", strides.size());
+    const bool inside =
+        shape.empty() ||
+        (!shape_.empty() && stays_within(shape, strides, offset, extent(shape_, strides_)));
+    if (!inside)
+        fail(ErrorKind::invalid_argument, "a view of shape ", shape.str(), " with strides ",
+             list(strides), " from element ", offset, " on leaves the tensor of shape ",
+             shape_.str(), " that it is to show");
+    Tensor view = *this;
+    view.shape_ = shape;
+    view.strides_ = strides;
+    if (!shape.empty()) view.byte_offset_ += static_cast<std::uint64_t>(offset) * size_of(dtype_);
+    return view;
+}
+
 Tensor Tensor::to_contiguous() const {
     require(defined(), "an undefined tensor holds no elements");
     if (contiguous()) return *this;
@@ -229,6 +275,16 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
         std::memcpy(to, memory.data() + static_cast<std::size_t>(at) * element, element);
         to += element;
     });
+}
+
+void* Tensor::host_data() const {
+    require(defined(), "an undefined tensor holds no elements");
+    if (!context_->impl().is_host())
+        fail(ErrorKind::unsupported, "memory of device ", context_->info().str(),
+             " has no address on the host; copy_to_host() copies it");
+    Buffer& memory = *buffer();
+    memory.set_foreign();
+    return memory.host() == nullptr ? nullptr : memory.host() + byte_offset_;
 }
 
 void Tensor::copy_from(const std::vector<float>& values) {

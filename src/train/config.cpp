@@ -199,9 +199,14 @@ TrainConfig read_train_config(const std::string& path, int epochs) {
     return Reader(document, fs::path(path).parent_path(), epochs).read();
 }
 
-void check_images(const TrainConfig& config, const std::string& path, std::int64_t count,
+TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs) {
+    const JsonDocument document(text, name);
+    return Reader(document, fs::path(), epochs).read();
+}
+
+void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
                   std::int64_t height, std::int64_t width) {
-    const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, path, ": ", what...); };
+    const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, name, ": ", what...); };
     if (config.crop_pad >= std::min(height, width))
         refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
                width, ": shifts by so much would leave nothing of them");

@@ -2,14 +2,14 @@
 // TrainConfig: a training configuration file (JSON), as docs/json.md describes it.
 #pragma once
 
-#include "train/schedule.hpp"
-
 #include <dlprim/precision.hpp>
+#include <dlprim/schedule.hpp>
 #include <dlprim/solver_options.hpp>
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace dlprim {
 
@@ -38,10 +38,12 @@ struct TrainConfig {
 /// `epochs`: instead of the configuration's, when positive. Throws Error(format) naming file, line
 /// and path of what is wrong.
 TrainConfig read_train_config(const std::string& path, int epochs = 0);
+/// The same of a text, which messages call `name`; paths are relative to the working folder.
+TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
-/// Throws Error(format) where numbers of the configuration at `path` are beyond the images to train
-/// on: so many, of that size.
-void check_images(const TrainConfig& config, const std::string& path, std::int64_t count,
+/// Throws Error(format) where numbers of the configuration, which messages call `name`, are beyond
+/// the images to train on: so many, of that size.
+void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
                   std::int64_t height, std::int64_t width);
 
 }  // namespace dlprim

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Learning rates by value: PyTorch's StepLR, CosineAnnealingLR and ReduceLROnPlateau, with warm-up.
-#include "support/catch.hpp"
-#include "train/schedule.hpp"
+#include "net/support.hpp"
+
+#include <dlprim/schedule.hpp>
 
 #include <cmath>
 
@@ -66,4 +67,20 @@ TEST_CASE("a plateau lowers the rate when patience is at its end", "[schedules]"
         schedule.report(losses[epoch]);
         CHECK(schedule.rate(epoch + 1) == rates[epoch]);
     }
+}
+
+TEST_CASE("a schedule refuses numbers that make no sense", "[schedules]") {
+    const auto refused = [](const char* word, double rate, auto change) {
+        ScheduleOptions options;
+        change(options);
+        dlprim::testing::check_error(dlprim::ErrorKind::invalid_argument, {word},
+                                     [&] { Schedule(options, rate, 10); });
+    };
+    refused("-1", -1, [](ScheduleOptions&) {});
+    refused("nan", NAN, [](ScheduleOptions&) {});
+    refused("step_epochs", 1, [](ScheduleOptions& o) { o.step_epochs = 0; });
+    refused("gamma", 1, [](ScheduleOptions& o) { o.gamma = 0; });
+    refused("warmup_epochs", 1, [](ScheduleOptions& o) { o.warmup_epochs = -1; });
+    refused("minimum", 1, [](ScheduleOptions& o) { o.minimum = NAN; });
+    refused("patience", 1, [](ScheduleOptions& o) { o.patience = -1; });
 }

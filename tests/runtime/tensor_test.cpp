@@ -56,6 +56,59 @@ TEST_CASE("copies and views") {
     }
 }
 
+TEST_CASE("a view has any shape and strides within its tensor") {
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.name);
+        const Context context(info.id);
+        const Tensor x(context, {2, 3, 4}, ramp(24));
+        CHECK(x.view({2, 2}, {12, 2}, 5).to_floats() == std::vector<float>{5, 7, 17, 19});
+        CHECK(x.view({2, 1, 3}, {4, 0, 1}, 12).to_floats() ==
+              std::vector<float>{12, 13, 14, 16, 17, 18});
+        CHECK(x.view({3}, {0}, 23).to_floats() == std::vector<float>{23, 23, 23});
+        CHECK(x.view({}, {}, 7).to_floats() == std::vector<float>{7});
+        CHECK(x.view({0, 2}, {1, 1}).to_floats().empty());
+        // A view of a view counts from the view's own first element, and stays within it.
+        const Tensor row = x.slice(0, 1, 2).slice(1, 2, 3);
+        CHECK(row.view({2}, {3}).to_floats() == std::vector<float>{20, 23});
+        x.view({2, 3}, {12, 4}, 1).fill(-1);
+        CHECK(x.slice(2, 1, 2).to_floats() == std::vector<float>(6, -1));
+        CHECK_THROWS_AS(row.view({3}, {2}), Error);
+        CHECK_THROWS_AS(row.view({1}, {1}, -1), Error);
+        CHECK_THROWS_AS(row.view({1}, {1}, 4), Error);
+        CHECK_THROWS_AS(x.view({2}, {-1}, 5), Error);
+        CHECK_THROWS_AS(x.view({2}, {1, 1}), Error);
+        CHECK_THROWS_AS(x.view({3, 3}, {INT64_MAX, INT64_MAX}), Error);
+        CHECK_THROWS_AS(x.view({0}, {1}).view({1}, {1}), Error);
+        CHECK_THROWS_AS(Tensor().view({1}, {1}), Error);
+    }
+}
+
+TEST_CASE("host memory is reached by its address, and kept by its owner") {
+    const Context context("cpu");
+    const Tensor x(context, {2, 3}, ramp(6));
+    CHECK(static_cast<float*>(x.slice(0, 1, 2).host_data())[1] == 4);
+    static_cast<float*>(x.host_data())[0] = 8;
+    CHECK(x.to_floats()[0] == 8);
+    CHECK(x.buffer()->foreign());  // others may have written to it: nothing derived from it counts
+
+    auto memory = std::make_shared<std::vector<float>>(ramp(4));
+    const std::weak_ptr<std::vector<float>> alive = memory;
+    Tensor row;
+    {
+        float* const data = memory->data();
+        const Tensor all = Tensor::wrap_host(context, data, {2, 2}, DType::f32, std::move(memory));
+        row = all.slice(0, 1, 2);
+    }
+    CHECK(row.to_floats() == std::vector<float>{2, 3});
+    row = Tensor();
+    CHECK(alive.expired());
+
+    for (const DeviceInfo& info : Context::devices())
+        if (info.kind != DeviceKind::host)
+            CHECK_THROWS_AS(Tensor(Context(info.id), {1}).host_data(), Error);
+    CHECK_THROWS_AS(Tensor().host_data(), Error);
+}
+
 TEST_CASE("foreign memory is wrapped without a copy") {
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);

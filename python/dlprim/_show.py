@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""How a tensor is shown: its values as numpy shows them, its shape where that hides some, dtype and device."""
+
+from __future__ import annotations
+
+import typing
+
+import numpy as np
+
+if typing.TYPE_CHECKING:
+    from ._core import Tensor
+
+# numpy shows up to so many elements whole.
+_WHOLE = 1000
+_EDGE = 3
+# What is not larger is copied at once rather than piece by piece.
+_PIECE_BYTES = 1 << 16
+
+
+def show(tensor: Tensor) -> str:
+    """Return repr(tensor); of a large one only the elements that are shown leave the device."""
+    whole = tensor.size <= _WHOLE
+    values = tensor.numpy() if whole else _edges(tensor)
+    if tensor.dtype == "bfloat16":
+        values = _widened(values)
+    text = np.array2string(values, separator=", ", prefix="Tensor(", threshold=_WHOLE if whole else 0, edgeitems=_EDGE)
+    info = tensor.context.info
+    shape = "" if whole and tensor.size > 0 else f"shape={tensor.shape}, "
+    return f"Tensor({text}, {shape}dtype={tensor.dtype}, device='{info.id}')"
+
+
+def _widened(values: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
+    """Return float32 for bfloat16, which numpy does not know: the bits are the upper half of a float's."""
+    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def _edges(tensor: Tensor) -> np.ndarray[typing.Any, typing.Any]:
+    """Return the values with the middle of every long dimension cut to one element, which is not shown."""
+    if tensor.nbytes <= _PIECE_BYTES or tensor.ndim == 0:
+        values = tensor.numpy()
+        for axis, size in enumerate(values.shape):
+            values = np.take(values, _places(size), axis=axis)
+        return values
+    if tensor.ndim == 1:
+        return np.concatenate([tensor[: _EDGE + 1].numpy(), tensor[-_EDGE:].numpy()])
+    return np.stack([_edges(tensor[i]) for i in _places(tensor.shape[0])])
+
+
+def _places(size: int) -> list[int]:
+    if size <= 2 * _EDGE:
+        return list(range(size))
+    return [*range(_EDGE + 1), *range(size - _EDGE, size)]

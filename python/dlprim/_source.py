@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""JSON as the library takes it, from what Python's users have: a text, a dict or a path."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Union
+
+JsonSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+
+def _plain(value: Any) -> Any:
+    """Make a list or a number of what json.dumps() does not know: numpy's arrays and numbers."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"JSON cannot hold a {type(value).__name__}")
+
+
+def json_source(source: JsonSource, what: str) -> tuple[str, bool]:
+    """Return a JSON text and False, or the path of a JSON file and True.
+
+    A str that ends in ".json" is a path, and so is every os.PathLike; another str is JSON itself.
+    """
+    if isinstance(source, Mapping):
+        return json.dumps(dict(source), default=_plain, allow_nan=False), False
+    if isinstance(source, str):
+        return source, source.endswith(".json")
+    if isinstance(source, os.PathLike):
+        return os.fspath(source), True
+    raise TypeError(f"{what} is given as a JSON text, a dict or a path, not as a {type(source).__name__}")

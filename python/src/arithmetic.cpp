@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+// Arithmetic operators on tensors: one pointwise kernel each, or a matrix product.
+//
+// The other operand may be a tensor, a number or a numpy array; shapes broadcast as numpy's do. A
+// number takes the tensor's element type where that holds it, so that 2 * t is of t's type.
+#include "tensor.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace dlprim::python {
+namespace {
+
+/// An operator: its program for two tensors, and for a number on the right and on the left, with
+/// the type of its results where that is not the operands'.
+struct Binary {
+    const char* symbol;
+    const char* tensors;  ///< "x0 + x1"
+    const char* right;    ///< "x0 + p0"
+    const char* left;     ///< "p0 + x0"
+    bool truth = false;   ///< the result is of bool
+};
+
+constexpr Binary add{"+", "y0 = x0 + x1", "y0 = x0 + p0", "y0 = p0 + x0"};
+constexpr Binary subtract{"-", "y0 = x0 - x1", "y0 = x0 - p0", "y0 = p0 - x0"};
+constexpr Binary multiply{"*", "y0 = x0 * x1", "y0 = x0 * p0", "y0 = p0 * x0"};
+constexpr Binary divide{"/", "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"};
+constexpr Binary power{"**", "y0 = pow(x0, x1)", "y0 = pow(x0, p0)", "y0 = pow(p0, x0)"};
+constexpr Binary less{"<", "y0 = x0 < x1", "y0 = x0 < p0", "", true};
+constexpr Binary less_equal{"<=", "y0 = x0 <= x1", "y0 = x0 <= p0", "", true};
+constexpr Binary greater{">", "y0 = x0 > x1", "y0 = x0 > p0", "", true};
+constexpr Binary greater_equal{">=", "y0 = x0 >= x1", "y0 = x0 >= p0", "", true};
+constexpr Binary equal{"==", "y0 = x0 == x1", "y0 = x0 == p0", "", true};
+constexpr Binary not_equal{"!=", "y0 = x0 != x1", "y0 = x0 != p0", "", true};
+constexpr Binary both{"&", "y0 = x0 && x1", "", "", true};
+constexpr Binary either{"|", "y0 = x0 || x1", "", "", true};
+constexpr Binary one_of{"^", "y0 = x0 != x1", "", "", true};
+
+nb::object not_implemented() {
+    return nb::borrow(Py_NotImplemented);
+}
+
+/// A pointwise program whose results are of the operands' type, or of bool.
+Tensor run(const char* program, const std::vector<Tensor>& inputs,
+           const std::vector<double>& scalars, bool truth) {
+    if (!truth) return ops::pointwise(program, inputs, scalars).at(0);
+    std::string options = std::string(R"({"code": ")") + program + R"(", "dtypes": ["bool"])";
+    char number[32];
+    for (std::size_t i = 0; i < scalars.size(); ++i) {
+        std::snprintf(number, sizeof(number), "%.17g", scalars[i]);
+        options += std::string(i == 0 ? R"(, "scalars": [)" : ", ") + number;
+    }
+    options += scalars.empty() ? "}" : "]}";
+    return ops::call("Pointwise", options, inputs).at(0);
+}
+
+/// Whether the dimensions are those of a tensor without gaps in another order. Then `order` says
+/// which dimension of this one each of that tensor's is.
+bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
+    const auto stride = [&](int dim) { return tensor.strides()[static_cast<std::size_t>(dim)]; };
+    order.resize(static_cast<std::size_t>(tensor.shape().rank()));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return stride(a) > stride(b); });
+    std::int64_t expected = 1;
+    for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+        if (tensor.shape()[*dim] != 1 && stride(*dim) != expected) return false;
+        expected *= tensor.shape()[*dim];
+    }
+    return true;
+}
+
+/// The tensor without gaps whose dimensions a view has in another order.
+Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
+    std::vector<std::int64_t> sizes;
+    for (const int dim : order) sizes.push_back(view.shape()[dim]);
+    const Shape shape(sizes);
+    return view.view(shape, shape.strides());
+}
+
+/// Both for dense() and for tensors whose own copy is wanted.
+Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
+    std::vector<std::size_t> dims(order.size());
+    for (std::size_t i = 0; i < order.size(); ++i) dims[static_cast<std::size_t>(order[i])] = i;
+    std::string options = R"({"dims": [)";
+    for (std::size_t i = 0; i < dims.size(); ++i)
+        options += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
+    return ops::call("Transpose", options + "]}", {put_in_order(view, order)}).at(0);
+}
+
+/// Copies on the device into a tensor without gaps of the same shape and type.
+void write_to(Tensor& to, const Tensor& from) {
+    if (to.shape().empty()) return;
+    ops::CallOptions options;
+    const Shape line{to.shape().numel()};
+    options.out = {to.reshape(line)};
+    ops::call("Slice", R"({"dim": 0})", {from.reshape(line)}, {}, options);
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+    const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
+    return ops::call("Cast", options, {dense(tensor)}).at(0);
+}
+
+/// Throws where operands lie on two contexts.
+void check_contexts(const char* symbol, const Tensor& a, const Tensor& b) {
+    if (a.context() == b.context()) return;
+    const auto& device = [](const Tensor& tensor) { return tensor.context().info().str(); };
+    throw Error(ErrorKind::invalid_argument,
+                std::string("the operands of ") + symbol + " belong to two contexts, of " +
+                    device(a) + " and of " + device(b) +
+                    "; dlprim.Tensor(context, tensor.numpy()) copies one to the other's");
+}
+
+/// &, | and ^, of truth alone.
+bool is_logical(const Binary& op) {
+    return &op == &both || &op == &either || &op == &one_of;
+}
+
+void check_truth(const Binary& op, const Tensor& tensor) {
+    if (is_logical(op) && tensor.dtype() != DType::boolean)
+        throw Error(ErrorKind::invalid_argument, std::string(op.symbol) +
+                                                     " takes tensors of bool, as comparisons give, "
+                                                     "not of " +
+                                                     dtype_name(tensor.dtype()));
+    if (&op == &subtract && tensor.dtype() == DType::boolean)
+        throw Error(ErrorKind::invalid_argument,
+                    "- takes numbers, not bool; tensor.astype(\"int32\") makes numbers of truth");
+}
+
+nb::object combine(const Binary& op, const Tensor& a, const Tensor& b) {
+    check_contexts(op.symbol, a, b);
+    check_truth(op, a);
+    check_truth(op, b);
+    Tensor result;
+    {
+        const ContextLock lock(a.context());
+        result = run(op.tensors, {dense(a), dense(b)}, {}, op.truth);
+    }
+    return nb::cast(std::move(result));
+}
+
+// Numbers.
+
+/// What a number may be as an operand; taken apart while Python may be touched.
+struct Number {
+    bool whole = false;  ///< an int, or a bool
+    bool truth = false;
+    bool fits = false;         ///< into `integer`
+    std::int64_t integer = 0;  ///< of an int
+    double value = 0;
+};
+
+Number to_number(nb::handle object) {
+    Number number;
+    number.truth = PyBool_Check(object.ptr());
+    number.whole = PyIndex_Check(object.ptr());
+    const nb::object plain =
+        nb::steal(number.whole ? PyNumber_Index(object.ptr()) : PyNumber_Float(object.ptr()));
+    if (!plain.is_valid()) throw nb::python_error();
+    number.value = PyFloat_AsDouble(plain.ptr());
+    if (number.value == -1 && PyErr_Occurred()) throw nb::python_error();
+    if (number.whole) {
+        int overflow = 0;
+        number.integer = PyLong_AsLongLongAndOverflow(plain.ptr(), &overflow);
+        number.fits = overflow == 0;
+    }
+    return number;
+}
+
+/// Whether an integer type holds an int.
+bool holds(DType dtype, const Number& number) {
+    if (!number.fits || dtype == DType::i64) return number.fits;
+    if (dtype == DType::boolean) return number.integer == 0 || number.integer == 1;
+    const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32;
+    const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_signed ? 1 : 0);
+    const std::int64_t limit = std::int64_t{1} << bits;
+    return number.integer < limit && number.integer >= (is_signed ? -limit : 0);
+}
+
+[[noreturn]] void does_not_hold(DType dtype, const Number& number) {
+    const std::string value =
+        number.fits ? std::to_string(number.integer) : "an int of more than 64 bits";
+    throw Error(ErrorKind::invalid_argument,
+                std::string("a tensor of ") + dtype_name(dtype) + " does not hold " + value);
+}
+
+/// A tensor of one element.
+Tensor single(const Context& context, const Number& number, DType dtype) {
+    Tensor tensor(context, Shape{}, dtype);
+    if (dtype == DType::i64 && number.fits)
+        tensor.copy_from_host(&number.integer, sizeof(number.integer));
+    else
+        tensor.fill(number.value);
+    return tensor;
+}
+
+/// The type that an int gets as an operand beside a tensor of integers.
+DType type_beside(const Tensor& tensor, const Number& number, bool comparison) {
+    const bool truth = tensor.dtype() == DType::boolean && !number.truth;
+    const DType dtype = truth ? DType::i64 : tensor.dtype();
+    if (holds(dtype, number)) return dtype;
+    if (comparison && number.fits) return DType::i64;
+    does_not_hold(dtype, number);
+}
+
+nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Number& number,
+                               bool reversed) {
+    check_truth(op, tensor);
+    if (is_logical(op) && !number.truth)
+        throw Error(ErrorKind::invalid_argument,
+                    std::string(op.symbol) + " takes tensors of bool, True and False, no number");
+    const bool integers = !is_float(tensor.dtype()) && number.whole;
+    const char* with_scalar = reversed ? op.left : op.right;
+    // Scalars are for floats, and text of JSON holds no infinity.
+    const bool scalar =
+        !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
+    DType dtype = is_float(tensor.dtype()) ? tensor.dtype() : DType::f32;
+    if (integers) dtype = type_beside(tensor, number, op.truth);
+    Tensor result;
+    {
+        const ContextLock lock(tensor.context());
+        const Tensor x = dense(tensor);
+        if (scalar) {
+            result = run(with_scalar, {x}, {number.value}, op.truth);
+        } else {
+            std::vector<Tensor> operands{x, single(tensor.context(), number, dtype)};
+            if (reversed) std::swap(operands[0], operands[1]);
+            result = run(op.tensors, operands, {}, op.truth);
+        }
+    }
+    return nb::cast(std::move(result));
+}
+
+/// `reversed`: the tensor is the right operand.
+template <const Binary& op, bool reversed = false>
+nb::object operate(const Tensor& tensor, nb::handle other) {
+    const Tensor* second = nullptr;
+    if (nb::try_cast(other, second) && second != nullptr)
+        return reversed ? combine(op, *second, tensor) : combine(op, tensor, *second);
+    if (is_number(other)) return combine_with_number(op, tensor, to_number(other), reversed);
+    if (!nb::hasattr(other, "__array__")) return not_implemented();
+    const Tensor made = to_tensor(tensor.context(), other);
+    return reversed ? combine(op, made, tensor) : combine(op, tensor, made);
+}
+
+/// Small whole exponents are products: exact for integers, and as numpy computes squares.
+nb::object raise(const Tensor& tensor, nb::handle exponent) {
+    if (!is_number(exponent) || !PyIndex_Check(exponent.ptr()))
+        return operate<power>(tensor, exponent);
+    const Number number = to_number(exponent);
+    const int most = is_float(tensor.dtype()) ? 2 : 63;
+    const int least = is_float(tensor.dtype()) ? 2 : 0;
+    if (tensor.dtype() == DType::boolean || number.value < least || number.value > most)
+        return operate<power>(tensor, exponent);
+    std::string program = number.value == 0 ? "y0 = x0 * 0 + 1" : "y0 = x0";
+    for (int i = 1; i < static_cast<int>(number.value); ++i) program += " * x0";
+    Tensor result;
+    {
+        const ContextLock lock(tensor.context());
+        result = run(program.c_str(), {dense(tensor)}, {}, false);
+    }
+    return nb::cast(std::move(result));
+}
+
+Tensor unary(const Tensor& tensor, const char* program, bool truth) {
+    const ContextLock lock(tensor.context());
+    return run(program, {dense(tensor)}, {}, truth);
+}
+
+Tensor negated(const Tensor& tensor) {
+    check_truth(subtract, tensor);
+    return unary(tensor, "y0 = -x0", false);
+}
+
+Tensor inverted(const Tensor& tensor) {
+    if (tensor.dtype() != DType::boolean)
+        throw Error(ErrorKind::invalid_argument,
+                    std::string("~ takes tensors of bool, as comparisons give, not of ") +
+                        dtype_name(tensor.dtype()));
+    return unary(tensor, "y0 = !x0", true);
+}
+
+// Matrix products.
+
+/// An operand of a product: without gaps, perhaps with its last two dimensions swapped.
+struct Factor {
+    Tensor tensor;
+    bool swapped = false;
+};
+
+Factor factor(const Tensor& tensor) {
+    if (tensor.contiguous() || tensor.shape().rank() < 2) return {dense(tensor)};
+    const Tensor other = tensor.transpose(-1, -2);
+    return other.contiguous() ? Factor{other, true} : Factor{dense(tensor)};
+}
+
+Tensor product(const Tensor& a, const Tensor& b) {
+    check_contexts("@", a, b);
+    static constexpr const char* options[2][2] = {
+        {"{}", R"({"transpose_b": true})"},
+        {R"({"transpose_a": true})", R"({"transpose_a": true, "transpose_b": true})"}};
+    const ContextLock lock(a.context());
+    const Factor left = factor(a), right = factor(b);
+    return ops::call("MatMul", options[left.swapped][right.swapped], {left.tensor, right.tensor})
+        .at(0);
+}
+
+template <bool reversed>
+nb::object multiply_matrices(const Tensor& tensor, nb::handle other) {
+    const Tensor* second = nullptr;
+    Tensor made;
+    if (!nb::try_cast(other, second) || second == nullptr) {
+        if (is_number(other) || !nb::hasattr(other, "__array__")) return not_implemented();
+        made = to_tensor(tensor.context(), other);
+        second = &made;
+    }
+    return nb::cast(reversed ? product(*second, tensor) : product(tensor, *second));
+}
+
+void bind(TensorClass& type, const char* name, nb::object (*function)(const Tensor&, nb::handle),
+          bool numbers = true) {
+    const std::string signature = std::string("def ") + name + "(self, other: Tensor | " +
+                                  (numbers ? "float | " : "") +
+                                  "numpy.typing.NDArray[typing.Any], /) -> Tensor";
+    type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
+}
+
+/// As bind(), for == and !=, which Python lets compare with anything. The result is a Tensor;
+/// object's own operators, which this one stands in for, promise a bool.
+void bind_equality(TensorClass& type, const char* name,
+                   nb::object (*function)(const Tensor&, nb::handle)) {
+    const std::string signature =
+        std::string("def ") + name + "(self, other: object, /) -> typing.Any";
+    type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
+}
+
+}  // namespace
+
+bool is_number(nb::handle object) {
+    if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return true;
+    if (!nb::hasattr(object, "__array__")) return false;
+    return nb::isinstance(object, nb::module_::import_("numpy").attr("number"));
+}
+
+void fill(Tensor& tensor, nb::handle object) {
+    if (!is_number(object)) wrong_type("what fills a tensor", "a number", object);
+    const Number number = to_number(object);
+    if (number.whole && !is_float(tensor.dtype()) && !holds(tensor.dtype(), number))
+        does_not_hold(tensor.dtype(), number);
+    const ContextLock lock(tensor.context());
+    constexpr double exact = 9007199254740992.0;  // 2^53
+    if (tensor.dtype() == DType::i64 && number.whole && std::abs(number.value) > exact) {
+        const auto count = static_cast<std::size_t>(tensor.shape().numel());
+        const std::vector<std::int64_t> values(count, number.integer);
+        tensor.copy_from_host(values.data(), tensor.bytes());
+    } else {
+        tensor.fill(number.value);
+    }
+}
+
+Tensor dense(const Tensor& tensor) {
+    if (tensor.contiguous()) return tensor;
+    std::vector<int> order;
+    if (is_permuted(tensor, order)) return transposed_copy(tensor, order);
+    return tensor.to_contiguous();
+}
+
+Tensor copied(const Tensor& tensor) {
+    const ContextLock lock(tensor.context());
+    std::vector<int> order;
+    if (!tensor.contiguous())
+        return is_permuted(tensor, order) ? transposed_copy(tensor, order) : tensor.to_contiguous();
+    Tensor copy(tensor.context(), tensor.shape(), tensor.dtype());
+    write_to(copy, tensor);
+    return copy;
+}
+
+bool copy_on_device(Tensor& to, const Tensor& from) {
+    if (!(to.context() == from.context()) || to.shape() != from.shape() || !to.contiguous())
+        return false;
+    const ContextLock lock(to.context());
+    if (to.buffer() == from.buffer()) return false;  // they may overlap
+    write_to(to, to.dtype() == from.dtype() ? dense(from) : converted(from, to.dtype()));
+    return true;
+}
+
+Tensor cast_to(const Tensor& tensor, DType dtype) {
+    if (dtype == tensor.dtype()) return copied(tensor);
+    const ContextLock lock(tensor.context());
+    return converted(tensor, dtype);
+}
+
+void bind_arithmetic(TensorClass& type) {
+    bind(type, "__add__", &operate<add>);
+    bind(type, "__radd__", &operate<add, true>);
+    bind(type, "__sub__", &operate<subtract>);
+    bind(type, "__rsub__", &operate<subtract, true>);
+    bind(type, "__mul__", &operate<multiply>);
+    bind(type, "__rmul__", &operate<multiply, true>);
+    bind(type, "__truediv__", &operate<divide>);
+    bind(type, "__rtruediv__", &operate<divide, true>);
+    bind(type, "__pow__", &raise);
+    bind(type, "__rpow__", &operate<power, true>);
+    bind(type, "__matmul__", &multiply_matrices<false>, false);
+    bind(type, "__rmatmul__", &multiply_matrices<true>, false);
+    bind(type, "__lt__", &operate<less>);
+    bind(type, "__le__", &operate<less_equal>);
+    bind(type, "__gt__", &operate<greater>);
+    bind(type, "__ge__", &operate<greater_equal>);
+    bind_equality(type, "__eq__", &operate<equal>);
+    bind_equality(type, "__ne__", &operate<not_equal>);
+    bind(type, "__and__", &operate<both>);
+    bind(type, "__rand__", &operate<both, true>);
+    bind(type, "__or__", &operate<either>);
+    bind(type, "__ror__", &operate<either, true>);
+    bind(type, "__xor__", &operate<one_of>);
+    bind(type, "__rxor__", &operate<one_of, true>);
+    type.def("__neg__", &negated)
+        .def("__pos__", &copied)
+        .def("__abs__", [](const Tensor& self) { return unary(self, "y0 = abs(x0)", false); })
+        .def("__invert__", &inverted)
+        // Comparisons give tensors; a tensor as a key stands for itself.
+        .def("__hash__", [](nb::handle self) { return std::hash<const void*>()(self.ptr()); });
+}
+
+}  // namespace dlprim::python

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: MIT
+// Sharing memory with other libraries: DLPack in and out, and numpy's __array__.
+//
+// Tensors of the host are shared. Memory of OpenCL devices has no address, so it is copied to the
+// host, and consumers always see kDLCPU.
+#include "tensor.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+namespace dlprim::python {
+namespace {
+
+using Array = nb::ndarray<>;
+using Code = nb::dlpack::dtype_code;
+
+constexpr const char* no_address =
+    " lies on an OpenCL device, whose memory cannot be shared; allow a copy, as tensor.numpy() "
+    "makes";
+
+nb::dlpack::dtype to_dlpack(DType dtype) {
+    const Code code = dtype == DType::boolean    ? Code::Bool
+                      : dtype == DType::bf16     ? Code::Bfloat
+                      : is_float(dtype)          ? Code::Float
+                      : name_of(dtype)[0] == 'u' ? Code::UInt
+                                                 : Code::Int;
+    return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
+}
+
+DType from_dlpack_type(nb::dlpack::dtype dtype) {
+    for (int i = 0; i <= static_cast<int>(DType::boolean); ++i)
+        if (to_dlpack(static_cast<DType>(i)) == dtype) return static_cast<DType>(i);
+    throw nb::type_error(("tensors have no element type like DLPack's of code " +
+                          std::to_string(dtype.code) + " and " + std::to_string(dtype.bits) +
+                          " bits")
+                             .c_str());
+}
+
+bool on_host(const Tensor& tensor) {
+    return tensor.context().info().kind == DeviceKind::host;
+}
+
+// Out.
+
+/// What an exported array keeps: the tensor, or memory of its own.
+nb::capsule keeper(Tensor tensor) {
+    return nb::capsule(new Tensor(std::move(tensor)),
+                       [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
+}
+
+nb::object exported(const Tensor& tensor, void* data, const std::vector<std::int64_t>& strides,
+                    const nb::capsule& owner) {
+    std::vector<std::size_t> shape;
+    for (const std::int64_t size : tensor.shape().dims())
+        shape.push_back(static_cast<std::size_t>(size));
+    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(),
+                                      to_dlpack(tensor.dtype()), nb::device::cpu::value)
+        .cast();
+}
+
+/// Views share their gaps with whoever takes them.
+nb::object shared(const Tensor& tensor) {
+    void* data = nullptr;
+    {
+        const ContextLock lock(tensor.context());
+        data = tensor.host_data();
+    }
+    return exported(tensor, data, tensor.strides(), keeper(tensor));
+}
+
+nb::object copied_out(const Tensor& tensor) {
+    // As aligned as the host's own tensors are.
+    constexpr std::size_t alignment = 64;
+    const std::size_t bytes = (tensor.bytes() + alignment - 1) / alignment * alignment;
+    void* const data = std::aligned_alloc(alignment, std::max(bytes, alignment));
+    if (data == nullptr) throw std::bad_alloc();
+    const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
+    {
+        const ContextLock lock(tensor.context());
+        tensor.copy_to_host(data, tensor.bytes());
+    }
+    return exported(tensor, data, tensor.shape().strides(), owner);
+}
+
+nb::object dlpack(const Tensor& tensor, nb::handle stream, nb::handle max_version,
+                  nb::handle device, nb::handle copy) {
+    if (!stream.is_none())
+        throw nb::buffer_error("a tensor that is exported lies on the host, which has no streams");
+    if (!device.is_none() && !device.equal(nb::make_tuple(1, 0)))
+        throw nb::buffer_error("a tensor is exported to the host, device (1, 0), alone");
+    const bool share = on_host(tensor) && !copy.is(Py_True);
+    if (!share && copy.is(Py_False))
+        throw nb::buffer_error((std::string("the tensor") + no_address).c_str());
+    const nb::object array = share ? shared(tensor) : copied_out(tensor);
+    return array.attr("__dlpack__")(nb::arg("max_version") = max_version);
+}
+
+nb::object array_of(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
+    const bool share = on_host(tensor) && !copy.is(Py_True);
+    if (!share && copy.is(Py_False))
+        throw nb::value_error((std::string("the tensor") + no_address).c_str());
+    nb::module_ numpy = nb::module_::import_("numpy");
+    nb::object array = share && tensor.dtype() != DType::bf16
+                           ? numpy.attr("asarray")(shared(tensor))
+                           : to_numpy(tensor);
+    if (dtype.is_none()) return array;
+    if (copy.is(Py_False) && !numpy.attr("dtype")(dtype).equal(array.attr("dtype")))
+        throw nb::value_error(
+            "a tensor of another element type cannot be shared as an array; allow "
+            "a copy");
+    return array.attr("astype")(dtype, nb::arg("copy") = false);
+}
+
+// In.
+
+/// Lets an array go in whatever thread the last tensor on it does.
+std::shared_ptr<void> keep(Array array) {
+    return {new Array(std::move(array)), [](void* kept) {
+                if (!nb::is_alive()) return;  // the interpreter, and what it kept, is gone
+                const nb::gil_scoped_acquire lock;
+                delete static_cast<Array*>(kept);
+            }};
+}
+
+Shape shape_of(const nb::ndarray<nb::ro>& array) {
+    std::vector<std::int64_t> sizes;
+    for (std::size_t i = 0; i < array.ndim(); ++i)
+        sizes.push_back(static_cast<std::int64_t>(array.shape(i)));
+    return Shape(sizes);
+}
+
+nb::ndarray<nb::ro> imported(nb::handle object) {
+    nb::ndarray<nb::ro> array;
+    if (!nb::try_cast(object, array))
+        wrong_type("what from_dlpack takes", "an array that offers __dlpack__", object);
+    if (array.device_type() != nb::device::cpu::value)
+        throw nb::buffer_error(
+            "the array lies on another library's device; copy it to the host first");
+    return array;
+}
+
+/// The tensor that shares an array's memory; undefined where that cannot be.
+Tensor wrapped(const Context& context, nb::handle object, const nb::ndarray<nb::ro>& described) {
+    Array array;
+    const DType dtype = from_dlpack_type(described.dtype());
+    const auto address = reinterpret_cast<std::uintptr_t>(described.data());
+    if (context.info().kind != DeviceKind::host || address % size_of(dtype) != 0) return {};
+    if (!nb::try_cast(object, array)) return {};  // only to be read
+    const Shape shape = shape_of(described);
+    if (shape.empty()) return Tensor(context, shape, dtype);
+    std::vector<std::int64_t> strides;
+    std::int64_t last = 0;
+    for (std::size_t i = 0; i < array.ndim(); ++i) {
+        strides.push_back(array.shape(i) == 1 ? 0 : array.stride(i));
+        if (strides.back() < 0) return {};
+        last += strides.back() * (shape[static_cast<int>(i)] - 1);
+    }
+    void* const data = array.data();
+    const ContextLock lock(context);
+    return Tensor::wrap_host(context, data, Shape{last + 1}, dtype, keep(std::move(array)))
+        .view(shape, strides);
+}
+
+Tensor from_dlpack(nb::handle where, nb::handle object, nb::handle copy) {
+    const Context& context = to_context(where);
+    const nb::ndarray<nb::ro> array = imported(object);
+    if (!copy.is(Py_True)) {
+        Tensor tensor = wrapped(context, object, array);
+        if (tensor.defined()) return tensor;
+    }
+    if (copy.is(Py_False))
+        throw nb::buffer_error(
+            "the array's memory cannot be shared: that takes the host's context, and memory that "
+            "may "
+            "be written to, is aligned to its elements and does not run backwards; allow a copy");
+    const HostArray host = from_dlpack_host(object);
+    return to_tensor(context, host);
+}
+
+}  // namespace
+
+HostArray from_dlpack_host(nb::handle object) {
+    using Rows = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+    HostArray host;
+    const nb::ndarray<nb::ro> described = imported(object);
+    host.dtype = from_dlpack_type(described.dtype());
+    host.shape = shape_of(described);
+    Rows rows;
+    if (!nb::try_cast(object, rows))
+        throw nb::buffer_error("the array's memory does not lie row by row; copy it so first");
+    host.data = rows.data();
+    host.owner = nb::capsule(new Rows(std::move(rows)),
+                             [](void* kept) noexcept { delete static_cast<Rows*>(kept); });
+    return host;
+}
+
+void bind_dlpack(nb::module_& module, TensorClass& type) {
+    type.def("__dlpack__", &dlpack, nb::kw_only(), nb::arg("stream") = nb::none(),
+             nb::arg("max_version") = nb::none(), nb::arg("dl_device") = nb::none(),
+             nb::arg("copy") = nb::none(),
+             nb::sig("def __dlpack__(self, *, stream: int | None = None, "
+                     "max_version: tuple[int, int] | None = None, "
+                     "dl_device: tuple[int, int] | None = None, copy: bool | None = None) "
+                     "-> typing.Any"),
+             R"(Offer the memory by DLPack, always as memory of the host (kDLCPU).
+
+A tensor of the host's context is shared without a copy. One of an OpenCL device is copied to new host
+memory, which waits for the device; with copy=False that is a BufferError.)")
+        .def(
+            "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); },
+            nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
+            "Return (1, 0), the host, where __dlpack__ puts what it offers.")
+        .def("__array__", &array_of, nb::arg("dtype").none() = nb::none(),
+             nb::arg("copy") = nb::none(),
+             nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, "
+                     "copy: bool | None = None) -> numpy.typing.NDArray[typing.Any]"),
+             R"(Serve numpy.asarray(tensor).
+
+A tensor of the host's context is shared unless copy is True or dtype differs; one of an OpenCL device
+is copied, and copy=False is a ValueError for it. tensor.numpy() copies always.)");
+    // numpy leaves `array + tensor` to the tensor.
+    type.attr("__array_ufunc__") = nb::none();
+    module.def("from_dlpack", &from_dlpack, nb::arg("context").none(), nb::arg("array").none(),
+               nb::kw_only(), nb::arg("copy") = nb::none(),
+               nb::sig("def from_dlpack(context: Context, array: typing.Any, *, "
+                       "copy: bool | None = None) -> Tensor"),
+               R"(Make a tensor of an array that offers DLPack, such as PyTorch's and numpy's.
+
+On the host's context the array's memory is shared, and kept as long as a tensor is on it; on OpenCL
+devices it is copied. copy=True copies always, copy=False never: BufferError says why that cannot be.)");
+}
+
+}  // namespace dlprim::python

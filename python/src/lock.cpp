@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The lock that serialises calls on a context's nets, and what is refused after fork().
+//
+// A child of fork() has none of its parent's threads, neither a driver's nor the host pool's, so
+// calls on what the parent opened could wait for ever. Records of contexts say which process
+// opened them; the handlers of pthread_atfork count the forks that lie behind this process, and
+// keep the records' mutex free in the child.
+#include "bind.hpp"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include <pthread.h>
+
+namespace dlprim::python {
+namespace {
+
+constexpr const char* way_out =
+    "; start processes by multiprocessing's \"spawn\" or \"forkserver\", or open devices in the "
+    "child alone";
+
+struct Record {
+    std::recursive_mutex mutex;
+    unsigned forks = 0;  ///< that lay behind the process which opened the context
+};
+
+struct Records {
+    std::mutex mutex;
+    /// By context. Entries stay: a record is small, and contexts are few.
+    std::map<const ContextImpl*, std::unique_ptr<Record>> contexts;
+    std::atomic<unsigned> forks{0};  ///< that lie behind this process
+    bool opencl_asked = false;
+    unsigned opencl_forks = 0;  ///< that lay behind the process which asked OpenCL first
+};
+
+// Never destroyed: tensors may outlive any static.
+Records& records() {
+    static Records* const instance = [] {
+        auto* made = new Records;
+        pthread_atfork([] { records().mutex.lock(); }, [] { records().mutex.unlock(); },
+                       [] {
+                           ++records().forks;
+                           records().mutex.unlock();
+                       });
+        return made;
+    }();
+    return *instance;
+}
+
+/// The mutex of a context that this process opened.
+std::recursive_mutex& mutex_of(const Context& context) {
+    Records& all = records();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    auto& record = all.contexts[&context.impl()];
+    if (!record) record = std::make_unique<Record>();
+    if (record->forks != all.forks)
+        throw Error(ErrorKind::device, "device " + context.info().str() +
+                                           " was opened before this process was forked and "
+                                           "cannot be used by the child" +
+                                           way_out);
+    return record->mutex;
+}
+
+}  // namespace
+
+ContextLock::ContextLock(const Context& context) : mutex_(&mutex_of(context)) {
+    static_cast<std::recursive_mutex*>(mutex_)->lock();
+}
+
+ContextLock::~ContextLock() {
+    static_cast<std::recursive_mutex*>(mutex_)->unlock();
+}
+
+void register_context(const Context& context) {
+    Records& all = records();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    auto& record = all.contexts[&context.impl()];
+    // One that the parent left at this address may be locked.
+    if (!record || record->forks != all.forks) record = std::make_unique<Record>();
+    record->forks = all.forks;
+}
+
+void check_opencl_after_fork() {
+    Records& all = records();
+    const std::lock_guard<std::mutex> lock(all.mutex);
+    if (!all.opencl_asked) all.opencl_forks = all.forks;
+    all.opencl_asked = true;
+    if (all.opencl_forks != all.forks)
+        throw Error(ErrorKind::device,
+                    std::string("OpenCL was used before this process was forked and cannot be used "
+                                "by the child, which has device cpu (the host) alone") +
+                        way_out);
+}
+
+}  // namespace dlprim::python

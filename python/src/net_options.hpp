@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// NetOptions from keyword arguments.
+#pragma once
+
+#include "bind.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::python {
+
+/// From a dict whose keys are fields of NetOptions. Throws nb::type_error on another key, or on a
+/// value of a wrong type; Error(invalid_argument) on a name that there is not.
+NetOptions net_options(nb::handle keywords);
+
+// These set their last argument, and return false where the object is of another type.
+
+/// A dict, or pairs of strings.
+bool to_pairs(nb::handle object, std::vector<std::pair<std::string, std::string>>& pairs);
+bool to_precisions(nb::handle object, std::vector<std::pair<std::string, Precision>>& precisions);
+/// A dict of names and shapes.
+bool to_shapes(nb::handle object, std::map<std::string, Shape>& shapes);
+
+}  // namespace dlprim::python

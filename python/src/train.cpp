@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// train(): include/dlprim/trainer.hpp for Python; python/dlprim/train.py calls it.
+#include "callback.hpp"
+#include "net_options.hpp"
+#include "net_parts.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::python {
+namespace {
+
+void bind_progress(nb::module_& module) {
+    using Progress = TrainProgress;
+    nb::class_<Progress>(module, "TrainProgress", "How far a training is.")
+        .def_ro("epoch", &Progress::epoch, "The epoch that runs, from 1.")
+        .def_ro("epochs", &Progress::epochs)
+        .def_ro("batch", &Progress::batch, "Batches of the epoch that are done.")
+        .def_ro("batches", &Progress::batches, "Batches of an epoch.")
+        .def_ro("loss", &Progress::loss, "Mean over the epoch's batches so far.")
+        .def_ro("accuracy", &Progress::accuracy, "Share of the epoch's images so far, 0 to 1.")
+        .def_ro("learning_rate", &Progress::learning_rate)
+        .def_ro("images_per_second", &Progress::images_per_second)
+        .def_ro("epoch_done", &Progress::epoch_done, "Whether this is told after a whole epoch.")
+        .def_ro("test_loss", &Progress::test_loss, "When epoch_done, of the test set.")
+        .def_ro("test_accuracy", &Progress::test_accuracy,
+                "When epoch_done, of the test set; below 0: there is none.")
+        .def("__repr__", [](const Progress& p) {
+            return nb::str("TrainProgress(epoch={}/{}, batch={}/{}, loss={:.4g}, accuracy={:.4g})")
+                .format(p.epoch, p.epochs, p.batch, p.batches, p.loss, p.accuracy);
+        });
+}
+
+void bind_result(nb::module_& module) {
+    using Result = TrainResult;
+    nb::class_<Result>(module, "TrainResult", "What a training has led to.")
+        .def_ro("epochs", &Result::epochs)
+        .def_ro("train_loss", &Result::train_loss, "Of the last epoch.")
+        .def_ro("train_accuracy", &Result::train_accuracy, "Of the last epoch, 0 to 1.")
+        .def_ro("test_loss", &Result::test_loss, "Of the last epoch.")
+        .def_ro("test_accuracy", &Result::test_accuracy,
+                "Of the last epoch, 0 to 1; below 0: there is no test set.")
+        .def_ro("model", &Result::model, "The weights file.")
+        .def("__repr__", [](const Result& r) {
+            return nb::str(
+                       "TrainResult(epochs={}, train_loss={:.4g}, test_accuracy={:.4g}, "
+                       "model={!r})")
+                .format(r.epochs, r.train_loss, r.test_accuracy, r.model);
+        });
+}
+
+TrainResult run(const Context& context, const std::string& config, const std::string& text,
+                const std::string& out, const std::string& resume, int epochs,
+                const std::optional<std::string>& precision,
+                const std::vector<std::pair<std::string, std::string>>& precisions,
+                nb::handle on_note, nb::handle on_progress, nb::handle on_planning) {
+    TrainCall call;
+    call.config = config;
+    call.config_text = text;
+    call.out = out;
+    call.resume = resume;
+    call.epochs = epochs;
+    if (precision) call.precision = parse_precision(*precision);
+    for (const auto& [name, value] : precisions)
+        call.precisions.emplace_back(name, parse_precision(value));
+    // Each looks for Ctrl-C, also where there is no callable.
+    call.note = Callback(on_note);
+    call.progress = Callback(on_progress);
+    call.planning = Callback(on_planning);
+    const ContextLock lock(context);
+    return train(context, call);
+}
+
+}  // namespace
+
+void bind_train(nb::module_& module) {
+    bind_progress(module);
+    bind_result(module);
+    module.def("train", run, nb::arg("context"), nb::arg("config"), nb::arg("text"), nb::arg("out"),
+               nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
+               nb::arg("precisions"), nb::arg("on_note").none(), nb::arg("on_progress").none(),
+               nb::arg("on_planning").none());
+}
+
+}  // namespace dlprim::python

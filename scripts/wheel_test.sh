@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Tries a wheel on bare systems of Debian 12, made by debootstrap from the mirror that apt uses here: one with Python alone,
+# where dlprim runs on the host without any OpenCL, and one with Python and PoCL. Both are without network; the wheel, numpy
+# and what a build needs are downloaded before. Needs root.
+#   scripts/wheel_test.sh WHEEL [FOLDER]     FOLDER (a temporary one) keeps the systems for the next time
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || { echo "usage: scripts/wheel_test.sh WHEEL [FOLDER]" >&2; exit 2; }
+wheel=$(realpath "$1")
+if [ "$(id -u)" != 0 ]; then
+    echo "Bare systems are made by root alone: run scripts/wheel_test.sh as root." >&2
+    exit 1
+fi
+folder=${2:-}
+if [ -z "$folder" ]; then
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+fi
+mkdir -p "$folder/packages" "$folder/wheels"
+folder=$(realpath "$folder")
+command -v debootstrap > /dev/null || { apt-get update && apt-get install -y -q --no-install-recommends debootstrap; } > /dev/null
+mirror=$(apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+    sed -n 's/^Debian bookworm main //p' | head -1)
+if [ -z "$mirror" ]; then
+    echo "apt has no source of Debian 12 (bookworm) here, of which a bare system could be made." >&2
+    exit 1
+fi
+
+#   make_system NAME PACKAGES: a bare system with these packages and what they depend on
+make_system() {
+    [ ! -e "$folder/$1/made" ] || return 0
+    echo "Making a bare Debian 12 with $2"
+    rm -rf "${folder:?}/$1"
+    debootstrap --variant=minbase "--cache-dir=$folder/packages" "--include=$2" bookworm "$folder/$1" "$mirror" \
+        > "$folder/$1.log" 2>&1 || { tail -5 "$folder/$1.log"; echo "debootstrap failed; the lines above say why." >&2; exit 1; }
+    touch "$folder/$1/made"
+}
+
+#   inside NAME COMMAND...: in a system, with /proc and without network
+inside() {
+    local root=$folder/$1
+    shift
+    unshare --mount --net --fork bash -c 'mount -t proc proc "$0/proc" && mount -t sysfs sysfs "$0/sys" 2> /dev/null
+        exec chroot "$0" env -i PATH=/opt/python/bin:/usr/bin:/bin HOME=/root LC_ALL=C.UTF-8 PIP_NO_INDEX=1 \
+            PIP_FIND_LINKS=/wheels PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore "$@"' "$root" "$@"
+}
+
+install_wheel() {
+    rm -rf "$folder/$1/wheels" "$folder/$1/opt/python"
+    cp -r "$folder/wheels" "$folder/$1/wheels"
+    cp tests/python/installed_program.py "$folder/$1/root/"
+    inside "$1" python3 -m venv /opt/python
+    inside "$1" pip install -q dlprim
+}
+
+echo "Downloading numpy and what a build needs"
+rm -f "$folder"/wheels/dlprim-*
+cp "$wheel" "$folder/wheels/"
+.cache/python/bin/python -m pip download -q --disable-pip-version-check --only-binary=:all: --python-version 3.11 \
+    -d "$folder/wheels" numpy scikit-build-core nanobind cmake ninja 2> /dev/null
+.cache/python/bin/python -m build --sdist --no-isolation -o "$folder/wheels" . > /dev/null
+
+make_system host python3,python3-venv
+install_wheel host
+echo "== Without OpenCL"
+if inside host sh -c 'ls /usr/lib/*/libOpenCL.so* /etc/OpenCL' 2> /dev/null; then
+    echo "This system has OpenCL, which it was to lack." >&2
+    exit 1
+fi
+inside host python /root/installed_program.py host
+
+echo "== Built there, where there is no compiler"
+if inside host pip install --no-deps --no-binary dlprim --force-reinstall dlprim > "$folder/no_compiler.log" 2>&1; then
+    echo "A build without a compiler succeeded." >&2
+    exit 1
+fi
+tr -s ' \n' ' ' < "$folder/no_compiler.log" | grep -o 'dlprim cannot be built: [^.]*\.sh[^.]*\.' | head -1 | grep . || {
+    tail -20 "$folder/no_compiler.log"
+    echo "The build does not say what it lacks." >&2
+    exit 1
+}
+
+make_system pocl python3,python3-venv,pocl-opencl-icd
+install_wheel pocl
+echo "== With PoCL"
+inside pocl python /root/installed_program.py pocl
+echo "The wheel runs on bare systems."

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// What a progress callback throws ends the call and arrives; the net serves on as if it had not
+// been called.
+#include "net/support.hpp"
+#include "net/training_set.hpp"
+
+#include <fstream>
+#include <sstream>
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+/// No Error of the library's: what a wrapper's callback may throw.
+struct Stop {};
+
+/// Throws at the `at`th call while it is armed.
+struct Interruption {
+    int at = 0, calls = 0;
+    bool armed = true;
+    void operator()() {
+        if (armed && ++calls > at) throw Stop{};
+    }
+};
+
+NetOptions interrupted_by(Interruption& interruption) {
+    NetOptions options = training(3);
+    options.progress = [&interruption](std::string_view, int, int) { interruption(); };
+    return options;
+}
+
+Bytes loss_after_a_step(Net& net, Solver& solver) {
+    feed_small_network(net, 1);
+    solver.step();
+    return bits(net.output("loss"));
+}
+
+}  // namespace
+
+TEST_CASE("a callback that throws ends planning, and the net can be planned later",
+          "[interruption]") {
+    ON_EVERY_DEVICE(device) {
+        Net plain = make_net(device, small_network, training(3));
+        Solver plain_solver(plain, {});
+        const Bytes expected = loss_after_a_step(plain, plain_solver);
+        Interruption interruption;
+        const Context fresh(device.info().id);  // compiles itself
+        Net net = make_net(fresh, small_network, interrupted_by(interruption));
+        if (device.info().kind != DeviceKind::host) {  // which compiles nothing
+            CHECK_THROWS_AS(net.prepare(), Stop);
+            CHECK_THROWS_AS(Solver(net, {}), Stop);
+        }
+        interruption.armed = false;
+        Solver solver(net, {});
+        CHECK((loss_after_a_step(net, solver) == expected));
+    }
+}
+
+TEST_CASE("a callback that throws ends a profile, which has changed nothing", "[interruption]") {
+    ON_EVERY_DEVICE(device) {
+        Interruption interruption;
+        interruption.armed = false;
+        Net net = make_net(device, small_network, interrupted_by(interruption));
+        Solver solver(net, {});
+        loss_after_a_step(net, solver);
+        const auto before = all_bits(net);
+        for (const int at : {0, 5, 20}) {
+            interruption = {at, 0, true};
+            CHECK_THROWS_AS(net.profile(true), Stop);
+            CHECK((all_bits(net) == before));
+        }
+        interruption.armed = false;
+        CHECK(net.profile(true).size() > 20);
+        Net plain = make_net(device, small_network, training(3));
+        Solver plain_solver(plain, {});
+        loss_after_a_step(plain, plain_solver);
+        CHECK((loss_after_a_step(net, solver) == loss_after_a_step(plain, plain_solver)));
+    }
+}
+
+TEST_CASE("a callback that throws ends a training; its checkpoints are there", "[interruption]") {
+    const Folder folder;
+    write_training_set(folder);
+    TrainCall call;
+    call.config = folder.file("train.json");
+    call.out = folder.file("out");
+    call.progress = [](const TrainProgress& progress) {
+        if (progress.epoch == 2 && progress.batch == 3) throw Stop{};
+    };
+    const Context host("cpu");
+    CHECK_THROWS_AS(train(host, call), Stop);
+    call.progress = nullptr;
+    call.resume = folder.file("out") + "/checkpoint_1.h5";
+    CHECK(train(host, call).epochs == 2);
+}
+
+TEST_CASE("a training takes its configuration as a text", "[interruption]") {
+    const Folder folder;
+    write_training_set(folder);
+    std::ifstream file(folder.file("train.json"));
+    std::ostringstream text;
+    text << file.rdbuf();
+    TrainCall call;
+    call.out = folder.file("out");
+    const Context host("cpu");
+    check_error(ErrorKind::invalid_argument, {"file", "text"}, [&] { train(host, call); });
+    call.config_text = text.str();
+    const TrainResult from_text = train(host, call);
+    call.config_text.clear();
+    call.config = folder.file("train.json");
+    CHECK(train(host, call).train_loss == from_text.train_loss);
+    call.config_text = text.str();
+    check_error(ErrorKind::invalid_argument, {"file", "text"}, [&] { train(host, call); });
+    call.config.clear();
+    call.config_text = "{\"nt\": 1}";
+    check_error(ErrorKind::format, {"configuration:1", "nt"}, [&] { train(host, call); });
+}
