@@ -54,7 +54,7 @@ struct Traits {
     int vector_width = 1;  ///< native float lanes (16 on AVX-512, 8 on AVX2, 4 on NEON; 1 on GPUs)
     int vector_registers = 16;  ///< vector registers a kernel may count on (CPUs)
     int compute_units = 1;
-    bool own_cores = false;  ///< a CPU whose threads are bound to a core each (README.md)
+    bool own_cores = false;  ///< a CPU whose threads are bound to a core each
     std::uint64_t max_work_group = 1;
     std::uint64_t local_bytes = 0;
     std::uint64_t max_alloc_bytes = 0;

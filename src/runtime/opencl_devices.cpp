@@ -80,7 +80,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platfo
         traits.vector_width = std::max(host.vector_width, std::min(told, 16));
         traits.vector_registers = host.vector_registers;
         // Of 32 its compiler leaves a kernel fewer: 28 sums and what they take lie in memory
-        // (docs/benchmarks.md).
+        // (docs/engines/blocked_cpu.md).
         if (platform == "Intel(R) OpenCL")
             traits.vector_registers = std::min(traits.vector_registers, 24);
         traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;

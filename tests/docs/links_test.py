@@ -49,6 +49,7 @@ def try_on_made_up_files():
     page = "# A page\n\n## What `it` does: twice, or not\n\n```\n# no heading\n[no](link.md)\n```\n"
     for text, fault in [("[a](page.md) [b](page.md#what-it-does-twice-or-not) [c](#here)\n# Here\n", None),
                         ("`[a](nowhere.md)` [away](https://example.org/nowhere)", None),
+                        ("Code:\n\n    [a](nowhere.md)\n", None),
                         ("[a](nowhere.md)", "leads nowhere"),
                         ("![a](nowhere.svg)", "leads nowhere"),
                         ('<img src="nowhere.svg">', "leads nowhere"),

@@ -10,7 +10,8 @@
 // by up to 2^-22 for each factor and 2^-22 for the product of the lower halves that is left out,
 // 7e-7 in all, and the sum's roundings come on top. A chain of multiply-adds may be off by 2^-24
 // for each term. That second error is taken over the whole, over slices of the result, or over
-// elements, as far down as a case promises; docs/architecture.md, "Range", has the promises.
+// elements, as far down as a case promises; docs/engines/split_floats.md, "Range", has the
+// promises.
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "ops/conv2d/operators.hpp"

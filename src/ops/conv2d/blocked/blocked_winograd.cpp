@@ -3,8 +3,8 @@
 // and their data gradients on CPUs by Winograd's F(4x4, 3x3), F(6x6, 3x3), which multiplies less,
 // or F(4x2, 3x3), which rounds less (kernels/conv2d/blocked_winograd.cl).
 //
-// F(6x6) errs by more than float's products may (docs/architecture.md), so it is for inference of
-// precision tf32 alone. The size of a tile decides how weights are packed: where there is a choice
+// F(6x6) errs by more than float's products may (docs/engines/winograd.md), so it is for inference
+// of precision tf32 alone. The size of a tile decides how weights are packed: where there is a choice
 // of two, each is a layout of the engine's.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
