@@ -4,8 +4,8 @@
 // or F(4x2, 3x3), which rounds less (kernels/conv2d/blocked_winograd.cl).
 //
 // F(6x6) errs by more than float's products may (docs/engines/winograd.md), so it is for inference
-// of precision tf32 alone. The size of a tile decides how weights are packed: where there is a choice
-// of two, each is a layout of the engine's.
+// of precision tf32 alone. The size of a tile decides how weights are packed: where there is a
+// choice of two, each is a layout of the engine's.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
