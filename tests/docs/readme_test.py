@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The README's first program is examples/first_program/main.cpp, which runs; its network is the same in both places,
-and runs; links lead somewhere. docs/json.md's table of activations is that of the source.
+and runs; its times are those of docs/benchmarks.md. docs/json.md's table of activations is that of the source.
 
     readme_test.py FIRST_PROGRAM [TOOLS]
 
@@ -31,8 +31,14 @@ network = json.loads(block("json"))
 program = json.loads(re.search(r'R"\((.*?)\)"', block("cpp"), re.DOTALL).group(1))
 assert network["operators"] == program["operators"][:-1], "README.md's two networks differ"
 
-for name in re.findall(r"\]\(([^)]+)\)", readme):
-    assert (root / name).exists(), f"README.md links to {name}, which is not there"
+# Its numbers are those of the tables.
+times = re.findall(r"\b([\d.]+) ms\b", readme)
+tables = re.findall(r"[\d.]+", (root / "docs/benchmarks.md").read_text())
+assert len(times) >= 6 and set(times) <= set(tables), f"README.md's times {times} are not all in docs/benchmarks.md"
+rows = re.findall(r"\| ([\d.]+) ms \| ([\d.]+) ms.*\*\*([\d.]+) times", readme)
+assert len(times) == 2 * len(rows), f"README.md has times {times} in other places than rows of the form that is checked here"
+for mine, peer, ratio in rows:
+    assert f"{float(peer) / float(mine):.1f}" == ratio, f"README.md calls {peer} / {mine} {ratio}"
 
 done = subprocess.run([sys.argv[1], "cpu"], capture_output=True, text=True, timeout=120)
 print(done.stdout, done.stderr)
