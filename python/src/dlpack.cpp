@@ -58,8 +58,8 @@ nb::object exported(const Tensor& tensor, void* data, const std::vector<std::int
     std::vector<std::size_t> shape;
     for (const std::int64_t size : tensor.shape().dims())
         shape.push_back(static_cast<std::size_t>(size));
-    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(), to_dlpack(tensor.dtype()),
-                 nb::device::cpu::value)
+    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(),
+                                      to_dlpack(tensor.dtype()), nb::device::cpu::value)
         .cast();
 }
 
