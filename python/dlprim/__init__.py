@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import schedules
+from . import nn, ops, plot, schedules, summary, weights
 from ._core import (
     Context,
     Counters,
@@ -37,9 +37,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import Net, describe
+from .net import Net, NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription, describe
 from .solver import Solver
-from .train import FitProgress, fit, train
+from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
     "BuildError",
@@ -78,8 +78,13 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "nn",
+    "ops",
+    "plot",
     "schedules",
     "set_log",
+    "summary",
     "train",
     "troubles",
+    "weights",
 ]

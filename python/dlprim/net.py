@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._core import NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription
 from ._source import JsonSource, json_source
+from .plot import Shown
+from .summary import LayerRecord, records_of
 
 __all__ = [
     "Net",
@@ -27,7 +29,7 @@ Pairs = Union[Mapping[str, str], Iterable[tuple[str, str]]]
 Progress = Callable[[str, int, int], object]
 
 
-class Net(_core.Net):
+class Net(Shown, _core.Net):
     """A network on one device: runs forward and backward, loads and saves weights.
 
     Several threads may call nets of one Context: calls are serialised. Long calls let other Python
@@ -158,6 +160,12 @@ class Net(_core.Net):
         """Run forward on arrays in the order of input_names, or by name; outputs as run() returns them."""
         self._set_inputs(arrays, named)
         return self.run()
+
+    def _layers(self) -> list[LayerRecord]:
+        return records_of(self.describe())
+
+    def _outputs_shown(self) -> list[str]:
+        return self.output_names
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(

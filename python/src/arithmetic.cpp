@@ -96,9 +96,16 @@ Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
 
 /// Copies on the device into a tensor without gaps of the same shape and type.
 void write_to(Tensor& to, const Tensor& from) {
+    if (to.shape().empty()) return;
     ops::CallOptions options;
-    options.out = {to};
-    ops::call("Slice", R"({"dim": 0})", {from}, {}, options);
+    const Shape line{to.shape().numel()};
+    options.out = {to.reshape(line)};
+    ops::call("Slice", R"({"dim": 0})", {from.reshape(line)}, {}, options);
+}
+
+Tensor converted(const Tensor& tensor, DType dtype) {
+    const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
+    return ops::call("Cast", options, {dense(tensor)}).at(0);
 }
 
 /// Throws where operands lie on two contexts.
@@ -111,9 +118,13 @@ void check_contexts(const char* symbol, const Tensor& a, const Tensor& b) {
                     "; dlprim.Tensor(context, tensor.numpy()) copies one to the other's");
 }
 
+/// &, | and ^, of truth alone.
+bool is_logical(const Binary& op) {
+    return &op == &both || &op == &either || &op == &one_of;
+}
+
 void check_truth(const Binary& op, const Tensor& tensor) {
-    const bool logical = &op == &both || &op == &either || &op == &one_of;
-    if (logical && tensor.dtype() != DType::boolean)
+    if (is_logical(op) && tensor.dtype() != DType::boolean)
         throw Error(ErrorKind::invalid_argument, std::string(op.symbol) +
                                                      " takes tensors of bool, as comparisons give, "
                                                      "not of " +
@@ -202,6 +213,9 @@ DType type_beside(const Tensor& tensor, const Number& number, bool comparison) {
 nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Number& number,
                                bool reversed) {
     check_truth(op, tensor);
+    if (is_logical(op) && !number.truth)
+        throw Error(ErrorKind::invalid_argument,
+                    std::string(op.symbol) + " takes tensors of bool, True and False, no number");
     const bool integers = !is_float(tensor.dtype()) && number.whole;
     const char* with_scalar = reversed ? op.left : op.right;
     // Scalars are for floats, and text of JSON holds no infinity.
@@ -318,11 +332,12 @@ void bind(TensorClass& type, const char* name, nb::object (*function)(const Tens
     type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
 }
 
-/// As bind(), for == and !=, which Python lets compare with anything.
+/// As bind(), for == and !=, which Python lets compare with anything. The result is a Tensor;
+/// object's own operators, which this one stands in for, promise a bool.
 void bind_equality(TensorClass& type, const char* name,
                    nb::object (*function)(const Tensor&, nb::handle)) {
     const std::string signature =
-        std::string("def ") + name + "(self, other: object, /) -> Tensor  # type: ignore[override]";
+        std::string("def ") + name + "(self, other: object, /) -> typing.Any";
     type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
 }
 
@@ -367,11 +382,19 @@ Tensor copied(const Tensor& tensor) {
     return copy;
 }
 
+bool copy_on_device(Tensor& to, const Tensor& from) {
+    if (!(to.context() == from.context()) || to.shape() != from.shape() || !to.contiguous())
+        return false;
+    const ContextLock lock(to.context());
+    if (to.buffer() == from.buffer()) return false;  // they may overlap
+    write_to(to, to.dtype() == from.dtype() ? dense(from) : converted(from, to.dtype()));
+    return true;
+}
+
 Tensor cast_to(const Tensor& tensor, DType dtype) {
     if (dtype == tensor.dtype()) return copied(tensor);
     const ContextLock lock(tensor.context());
-    const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
-    return ops::call("Cast", options, {dense(tensor)}).at(0);
+    return converted(tensor, dtype);
 }
 
 void bind_arithmetic(TensorClass& type) {
