@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 
 using OwnedNet = Owned<Net>;
 
-void make_net(OwnedNet* self, const Context& context, const std::string& text, bool is_path,
+void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_path,
               const nb::dict& keywords) {
+    const Context& context = to_context(on);
     const NetOptions options = net_options(keywords);
     new (self) OwnedNet(context, [&] {
         return std::make_unique<Net>(is_path ? Net::from_json_file(context, text, options)
@@ -53,8 +54,10 @@ nb::dict weights(const OwnedNet& net) {
     return result;
 }
 
-void set_weights(const OwnedNet& net, const std::map<std::string, nb::object>& arrays,
-                 bool missing_ok) {
+void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
+    std::map<std::string, nb::object> arrays;
+    if (!nb::try_cast(given, arrays))
+        wrong_type("the argument of set_weights()", "a dict of arrays by name", given);
     std::map<std::string, HostTensor> values;
     for (const auto& [name, object] : arrays) {
         const HostArray array = to_host_array(object);
