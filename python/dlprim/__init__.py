@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import nn, plot, schedules, summary, weights
+from . import nn, ops, plot, schedules, summary, weights
 from ._core import (
     Context,
     Counters,
     DeviceInfo,
+    Schedule,
     Tensor,
     Traits,
     devices,
@@ -29,15 +30,7 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import (
-    Net,
-    NetworkDescription,
-    NodeReport,
-    OperatorDescription,
-    ParamDescription,
-    TensorDescription,
-    describe,
-)
+from .net import Net, NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription, describe
 from .solver import Solver
 from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
@@ -61,6 +54,7 @@ __all__ = [
     "OperatorDescription",
     "OutOfMemoryError",
     "ParamDescription",
+    "Schedule",
     "Solver",
     "Tensor",
     "TensorDescription",
@@ -78,6 +72,7 @@ __all__ = [
     "get_include",
     "get_library_dir",
     "nn",
+    "ops",
     "plot",
     "schedules",
     "set_log",

@@ -20,16 +20,18 @@ _PIECE_BYTES = 1 << 16
 def show(tensor: Tensor) -> str:
     """Return repr(tensor); of a large one only the elements that are shown leave the device."""
     whole = tensor.size <= _WHOLE
-    values = _numbers(tensor.numpy() if whole else _edges(tensor))
+    values = tensor.numpy() if whole else _edges(tensor)
+    if tensor.dtype == "bfloat16":
+        values = _widened(values)
     text = np.array2string(values, separator=", ", prefix="Tensor(", threshold=_WHOLE if whole else 0, edgeitems=_EDGE)
     info = tensor.context.info
     shape = "" if whole and tensor.size > 0 else f"shape={tensor.shape}, "
     return f"Tensor({text}, {shape}dtype={tensor.dtype}, device='{info.id}')"
 
 
-def _numbers(values: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
-    """Return numbers that numpy can format: bfloat16 is not its own."""
-    return values if values.dtype.kind in "biuf" else values.astype(np.float32)
+def _widened(values: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
+    """Return float32 for bfloat16, which numpy does not know: the bits are the upper half of a float's."""
+    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def _edges(tensor: Tensor) -> np.ndarray[typing.Any, typing.Any]:

@@ -78,7 +78,7 @@ void read(const Tensor& tensor, const nb::object& array) {
 }
 
 std::int64_t to_size(nb::handle size) {
-    if (!PyIndex_Check(size.ptr())) wrong_type("a size in a shape", "an int", size);
+    if (!is_int(size)) wrong_type("a size in a shape", "an int", size);
     const Py_ssize_t value = PyNumber_AsSsize_t(size.ptr(), PyExc_OverflowError);
     if (value == -1 && PyErr_Occurred()) throw nb::python_error();
     return value;
@@ -97,6 +97,8 @@ HostArray to_host_array(nb::handle values) {
 }
 
 void copy_from(Tensor& tensor, nb::handle values) {
+    const Tensor* other = nullptr;
+    if (nb::try_cast(values, other) && other != nullptr && copy_on_device(tensor, *other)) return;
     write(tensor, to_host_array(values));
 }
 
@@ -145,7 +147,7 @@ void copy_to(const Tensor& tensor, nb::handle array) {
 
 Shape to_shape(nb::handle sizes) {
     std::vector<std::int64_t> dims;
-    if (PyIndex_Check(sizes.ptr())) {
+    if (is_int(sizes)) {
         dims.push_back(to_size(sizes));
     } else if (PyUnicode_Check(sizes.ptr()) || !PySequence_Check(sizes.ptr())) {
         wrong_type("a shape", "an int or a sequence of ints", sizes);

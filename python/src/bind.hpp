@@ -58,6 +58,8 @@ std::string kind_of(nb::handle object);
 /// Throws TypeError: "<what> is <wanted>, not a list".
 [[noreturn]] void wrong_type(const char* what, const char* wanted, nb::handle got);
 const Context& to_context(nb::handle context);
+/// Whether an object is an int, or numpy's, and no array.
+bool is_int(nb::handle object);
 
 // Element types (dtypes.cpp).
 

@@ -155,7 +155,7 @@ gone. Work is asynchronous on OpenCL devices and done when a call returns on the
 threads may use one Context; their calls run one after the other.)")
         .def(
             "__init__", [](Context* self, nb::handle device) { new (self) Context(open(device)); },
-            nb::arg("device") = "", nb::sig("def __init__(self, device: str = '') -> None"),
+            nb::arg("device").none() = "", nb::sig("def __init__(self, device: str = '') -> None"),
             R"(Open a device.
 
 device: "cpu" (the host), "P:D" (device D of OpenCL platform P), "gpu" (the best GPU), "opencl" (the
@@ -163,6 +163,9 @@ best OpenCL device), or a part of a device's or platform's name. Empty: what the
 DLPRIM_DEVICE says, else the best OpenCL device, else the host. Raises NotFoundError, which lists the
 devices that there are.)")
         .def_prop_ro("info", &Context::info, "What the device is called (DeviceInfo).")
+        .def_prop_ro(
+            "name", [](const Context& self) { return self.info().name; },
+            "The name that the driver gives the device.")
         .def_prop_ro("traits", &Context::traits, "Facts about the device (Traits).")
         .def_prop_ro("counters", &Context::counters, "What has been done so far (Counters).")
         .def(
@@ -174,7 +177,7 @@ devices that there are.)")
             "Wait until all enqueued work is done.")
         .def(
             "__eq__", [](const Context& self, const Context& other) { return self == other; },
-            nb::is_operator())
+            nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
         .def("__hash__", [](const Context& self) { return std::hash<const void*>()(&self.impl()); })
         .def("__copy__", [](const Context& self) { return self; })
         .def(
@@ -195,7 +198,7 @@ void bind_context(nb::module_& module) {
     bind_context_class(module);
     module.def("devices", &all_devices, nb::call_guard<nb::gil_scoped_release>(),
                "Return every device of this machine, the host last (a list of DeviceInfo).");
-    module.def("find", &find_device, nb::arg("device") = "",
+    module.def("find", &find_device, nb::arg("device").none() = "",
                nb::sig("def find(device: str = '') -> DeviceInfo"),
                "Return the device that Context(device) opens, without opening it; raises "
                "NotFoundError as Context does.");

@@ -58,8 +58,8 @@ nb::object exported(const Tensor& tensor, void* data, const std::vector<std::int
     std::vector<std::size_t> shape;
     for (const std::int64_t size : tensor.shape().dims())
         shape.push_back(static_cast<std::size_t>(size));
-    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(), to_dlpack(tensor.dtype()),
-                 nb::device::cpu::value)
+    return nb::ndarray<nb::array_api>(data, shape.size(), shape.data(), owner, strides.data(),
+                                      to_dlpack(tensor.dtype()), nb::device::cpu::value)
         .cast();
 }
 
@@ -215,7 +215,8 @@ memory, which waits for the device; with copy=False that is a BufferError.)")
             "__dlpack_device__", [](const Tensor&) { return nb::make_tuple(1, 0); },
             nb::sig("def __dlpack_device__(self) -> tuple[int, int]"),
             "Return (1, 0), the host, where __dlpack__ puts what it offers.")
-        .def("__array__", &array_of, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+        .def("__array__", &array_of, nb::arg("dtype").none() = nb::none(),
+             nb::arg("copy") = nb::none(),
              nb::sig("def __array__(self, dtype: numpy.typing.DTypeLike | None = None, "
                      "copy: bool | None = None) -> numpy.typing.NDArray[typing.Any]"),
              R"(Serve numpy.asarray(tensor).
@@ -224,8 +225,8 @@ A tensor of the host's context is shared unless copy is True or dtype differs; o
 is copied, and copy=False is a ValueError for it. tensor.numpy() copies always.)");
     // numpy leaves `array + tensor` to the tensor.
     type.attr("__array_ufunc__") = nb::none();
-    module.def("from_dlpack", &from_dlpack, nb::arg("context"), nb::arg("array"), nb::kw_only(),
-               nb::arg("copy") = nb::none(),
+    module.def("from_dlpack", &from_dlpack, nb::arg("context").none(), nb::arg("array").none(),
+               nb::kw_only(), nb::arg("copy") = nb::none(),
                nb::sig("def from_dlpack(context: Context, array: typing.Any, *, "
                        "copy: bool | None = None) -> Tensor"),
                R"(Make a tensor of an array that offers DLPack, such as PyTorch's and numpy's.

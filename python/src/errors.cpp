@@ -69,6 +69,11 @@ const Context& to_context(nb::handle context) {
     return *found;
 }
 
+bool is_int(nb::handle object) {
+    if (PyLong_Check(object.ptr())) return true;
+    return PyIndex_Check(object.ptr()) && !nb::hasattr(object, "__len__");
+}
+
 void bind_errors(nb::module_&) {
     nb::register_exception_translator(translate, nullptr);
 }

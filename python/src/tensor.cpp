@@ -95,10 +95,12 @@ nb::object formatted(nb::handle self, nb::handle spec) {
 }
 
 void bind_making(TensorClass& type) {
-    type.def("__init__", &make, nb::arg("context"), nb::arg("values"), nb::arg("dtype") = nb::none(),
-             nb::sig("def __init__(self, context: Context, values: numpy.typing.ArrayLike | Tensor, "
-                     "dtype: numpy.typing.DTypeLike | None = None) -> None"),
-             R"(Copy values to new memory on a context's device.
+    type.def(
+            "__init__", &make, nb::arg("context").none(), nb::arg("values").none(),
+            nb::arg("dtype").none() = nb::none(),
+            nb::sig("def __init__(self, context: Context, values: numpy.typing.ArrayLike | Tensor, "
+                    "dtype: numpy.typing.DTypeLike | None = None) -> None"),
+            R"(Copy values to new memory on a context's device.
 
 values: a numpy array, a list, a number, or what numpy.asarray takes; any order, strides and byte
 order. The element type is theirs, except that Python's own floats become float32.
@@ -106,21 +108,24 @@ dtype: another element type ("float32", numpy.int8, ...) to convert to. The arra
 bfloat16 tensor takes holds its bits.
 Raises TypeError for elements that no dtype holds (objects, complex numbers, uint64), and
 OutOfMemoryError with what is needed and what the device has.)")
-        .def_static("empty", &empty, nb::arg("context"), nb::arg("shape"),
-                    nb::arg("dtype") = "float32",
-                    nb::sig("def empty(context: Context, shape: int | collections.abc.Sequence[int],"
-                            " dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
-                    "Return new memory with undefined contents.")
-        .def_static("zeros", &zeros, nb::arg("context"), nb::arg("shape"),
-                    nb::arg("dtype") = "float32",
-                    nb::sig("def zeros(context: Context, shape: int | collections.abc.Sequence[int],"
-                            " dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
-                    "Return new memory filled with zeros.")
-        .def_static("full", &full, nb::arg("context"), nb::arg("shape"), nb::arg("value"),
-                    nb::arg("dtype") = "float32",
-                    nb::sig("def full(context: Context, shape: int | collections.abc.Sequence[int], "
-                            "value: float, dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
-                    "Return new memory filled with a number.");
+        .def_static(
+            "empty", &empty, nb::arg("context").none(), nb::arg("shape").none(),
+            nb::arg("dtype").none() = "float32",
+            nb::sig("def empty(context: Context, shape: int | collections.abc.Sequence[int],"
+                    " dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
+            "Return new memory with undefined contents.")
+        .def_static(
+            "zeros", &zeros, nb::arg("context").none(), nb::arg("shape").none(),
+            nb::arg("dtype").none() = "float32",
+            nb::sig("def zeros(context: Context, shape: int | collections.abc.Sequence[int],"
+                    " dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
+            "Return new memory filled with zeros.")
+        .def_static(
+            "full", &full, nb::arg("context").none(), nb::arg("shape").none(),
+            nb::arg("value").none(), nb::arg("dtype").none() = "float32",
+            nb::sig("def full(context: Context, shape: int | collections.abc.Sequence[int], "
+                    "value: float, dtype: numpy.typing.DTypeLike = 'float32') -> Tensor"),
+            "Return new memory filled with a number.");
 }
 
 void bind_facts(TensorClass& type) {
@@ -144,36 +149,37 @@ void bind_facts(TensorClass& type) {
             "Whether the elements lie row by row without gaps.")
         .def_prop_ro(
             "context", [](const Tensor& self) { return self.context(); },
-            nb::sig("def context(self) -> Context"), "The context on whose device the memory lies.");
+            nb::sig("def context(self) -> Context"),
+            "The context on whose device the memory lies.");
 }
 
 void bind_values(TensorClass& type) {
-    type.def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-             R"(Return a new numpy array with a copy of the values; waits for the device.
-
-bfloat16 becomes ml_dtypes.bfloat16 where that package is installed, else its bits as uint16.)")
-        .def("tolist", &list_of, nb::sig("def tolist(self) -> typing.Any"),
+    type.def("tolist", &list_of, nb::sig("def tolist(self) -> typing.Any"),
              "Return nested lists of Python numbers; waits for the device.")
         .def("item", &item, nb::sig("def item(self) -> typing.Any"),
              "Return the only element as a Python number; waits for the device.")
-        .def("copy_from", &copy_from, nb::arg("values"),
-             nb::sig("def copy_from(self, values: numpy.typing.ArrayLike | Tensor) -> None"),
-             "Overwrite all elements by values of the same shape, converted to dtype; waits for the "
-             "device.")
-        .def("copy_to", &copy_to, nb::arg("array"),
+        .def(
+            "copy_from", &copy_from, nb::arg("values").none(),
+            nb::sig("def copy_from(self, values: numpy.typing.ArrayLike | Tensor) -> None"),
+            "Overwrite all elements by values of the same shape, converted to dtype; waits for the "
+            "device.")
+        .def("copy_to", &copy_to, nb::arg("array").none(),
              nb::sig("def copy_to(self, array: numpy.typing.NDArray[typing.Any]) -> None"),
-             "Copy the values into a numpy array of the same shape and dtype, C-ordered and of native "
+             "Copy the values into a numpy array of the same shape and dtype, C-ordered and of "
+             "native "
              "byte order; waits for the device.")
-        .def("fill", &fill, nb::arg("value"), nb::sig("def fill(self, value: float) -> None"),
-             "Overwrite all elements by a number.")
+        .def("fill", &fill, nb::arg("value").none(),
+             nb::sig("def fill(self, value: float) -> None"), "Overwrite all elements by a number.")
         .def("copy", &copied, "Return a copy in memory of its own, without gaps.")
         .def("to_contiguous", &gapless,
              "Return this tensor where it has no gaps, else a copy without.")
         .def(
             "astype",
             [](const Tensor& self, nb::handle dtype) { return cast_to(self, to_dtype(dtype)); },
-            nb::arg("dtype"), nb::sig("def astype(self, dtype: numpy.typing.DTypeLike) -> Tensor"),
-            "Return a copy with elements of another type. From floats to integers NaN becomes 0, and "
+            nb::arg("dtype").none(),
+            nb::sig("def astype(self, dtype: numpy.typing.DTypeLike) -> Tensor"),
+            "Return a copy with elements of another type. From floats to integers NaN becomes 0, "
+            "and "
             "what is too large the largest.");
 }
 
@@ -183,8 +189,7 @@ void bind_conversions(TensorClass& type) {
         .def("__bool__", [](const Tensor& self) { return nb::cast<bool>(nb::bool_(item(self))); })
         .def("__index__",
              [](const Tensor& self) {
-                 if (is_float(self.dtype()))
-                     throw nb::type_error("a tensor of floats is no index");
+                 if (is_float(self.dtype())) throw nb::type_error("a tensor of floats is no index");
                  return nb::int_(item(self));
              })
         .def("__copy__", &copied)
@@ -213,6 +218,12 @@ the device; whatever brings values to the host does.)");
     bind_views(type);
     bind_arithmetic(type);
     bind_dlpack(module, type);
+    // Last: in the module's stub, what follows would take numpy.typing for something of this
+    // method.
+    type.def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+             R"(Return a new numpy array with a copy of the values; waits for the device.
+
+bfloat16 becomes ml_dtypes.bfloat16 where that package is installed, else its bits as uint16.)");
 }
 
 }  // namespace dlprim::python

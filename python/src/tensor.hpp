@@ -26,6 +26,8 @@ void fill(Tensor& tensor, nb::handle number);
 
 /// A copy in memory of its own, without gaps.
 Tensor copied(const Tensor& tensor);
+/// Copies between tensors of one device without a wait, or says that it cannot.
+bool copy_on_device(Tensor& to, const Tensor& from);
 /// A copy with elements of another type.
 Tensor cast_to(const Tensor& tensor, DType dtype);
 

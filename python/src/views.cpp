@@ -61,7 +61,7 @@ class Indexing {
             push(1, 0);
         } else if (PySlice_Check(item.ptr())) {
             take_slice(item);
-        } else if (PyIndex_Check(item.ptr()) && !PyBool_Check(item.ptr())) {
+        } else if (is_int(item) && !PyBool_Check(item.ptr())) {
             take_int(to_int(item));
         } else {
             const std::string message =
@@ -118,7 +118,7 @@ Shape deduced(const Shape& from, nb::handle sizes) {
     std::int64_t known = 1;
     int unknown = -1;
     for (nb::handle size : nb::borrow<nb::object>(sizes)) {
-        const std::int64_t value = PyIndex_Check(size.ptr()) ? to_int(size) : to_shape(size)[0];
+        const std::int64_t value = is_int(size) ? to_int(size) : to_shape(size)[0];
         if (value == -1) {
             if (unknown >= 0)
                 throw Error(ErrorKind::invalid_argument, "reshape takes one size of -1 at most");
@@ -137,7 +137,7 @@ Shape deduced(const Shape& from, nb::handle sizes) {
 
 Tensor reshaped(const Tensor& tensor, const nb::args& arguments) {
     nb::object sizes = one_or_many(arguments);
-    if (PyIndex_Check(sizes.ptr())) sizes = nb::make_tuple(sizes);
+    if (is_int(sizes)) sizes = nb::make_tuple(sizes);
     if (PyUnicode_Check(sizes.ptr()) || !PySequence_Check(sizes.ptr()))
         wrong_type("a shape", "an int or a sequence of ints", sizes);
     const Shape shape = deduced(tensor.shape(), sizes);
@@ -155,12 +155,12 @@ std::vector<int> permutation(const nb::tuple& arguments, int rank) {
         return dims;
     }
     nb::object given = one_or_many(arguments);
-    if (PyIndex_Check(given.ptr())) given = nb::make_tuple(given);
+    if (is_int(given)) given = nb::make_tuple(given);
     std::vector<bool> seen(static_cast<std::size_t>(rank));
     bool valid = PySequence_Check(given.ptr()) != 0;
     if (!valid) wrong_type("a permutation of dimensions", "a sequence of ints", given);
     for (nb::handle item : given) {
-        if (!PyIndex_Check(item.ptr())) wrong_type("a dimension", "an int", item);
+        if (!is_int(item)) wrong_type("a dimension", "an int", item);
         const std::int64_t dim = to_int(item);
         valid = valid && dim >= -rank && dim < rank;
         if (!valid) break;
@@ -228,18 +228,18 @@ void bind_views(TensorClass& type) {
     type.def("__len__", &length)
         .def("__iter__", &iterator,
              nb::sig("def __iter__(self) -> collections.abc.Iterator[Tensor]"))
-        .def("__getitem__", &indexed, nb::arg("index"),
+        .def("__getitem__", &indexed, nb::arg("index").none(),
              nb::sig("def __getitem__(self, index: typing.Any, /) -> Tensor"),
              R"(Return a view, as numpy's basic indexing does.
 
 index: ints, slices with a step of 1 or more, None (a dimension of size 1) and '...', one or a tuple.
 Negative ints count from the end. Arrays and negative steps are for tensor.numpy()[index].)")
-        .def("__setitem__", &assign, nb::arg("index"), nb::arg("value"),
+        .def("__setitem__", &assign, nb::arg("index").none(), nb::arg("value").none(),
              nb::sig("def __setitem__(self, index: typing.Any, value: numpy.typing.ArrayLike | "
                      "Tensor, /)"
                      " -> None"),
              "Overwrite a view by a number, or by values of its shape; waits for the device.")
-        .def("reshape", &reshaped, nb::arg("shape"),
+        .def("reshape", &reshaped, nb::arg("shape").none(),
              nb::sig("def reshape(self, *shape: int | collections.abc.Sequence[int]) -> Tensor"),
              R"(Return a view of another shape with as many elements.
 

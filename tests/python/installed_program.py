@@ -59,8 +59,8 @@ def main(wanted: str) -> int:
     print(f"loss {losses[0]:.3f} to {losses[-1]:.3f}")
     with tempfile.TemporaryDirectory() as folder:
         weights = pathlib.Path(folder) / "weights.h5"
-        net.save_parameters(weights)
-        net.load_parameters(weights)
+        net.save_weights(weights)
+        net.load_weights(weights)
         print(f"{weights.stat().st_size} bytes of weights")
     return 0 if losses[-1] < 0.3 < losses[0] else 1
 

@@ -56,5 +56,5 @@ def test_files_are_described_and_mistakes_named() -> None:
         dlprim.describe("[")
     with pytest.raises(TypeError, match="no option 'bath'"):
         dlprim.describe(classifier(), bath=3)
-    with pytest.raises(dlprim.NotFoundError):
+    with pytest.raises(FileNotFoundError):
         dlprim.describe(NETS / "gone.json")

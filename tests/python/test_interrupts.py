@@ -114,25 +114,6 @@ def test_a_profile_is_interrupted_and_the_net_serves_on(device: str, tmp_path: p
     )
 
 
-def test_a_signal_arrives_inside_the_call(device: str, tmp_path: pathlib.Path) -> None:
-    """The exception is the library's own look at the signal: the call itself raises it, not the next line."""
-    run(
-        device,
-        """
-        def look(what, done, total):
-            calls.append(what)
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        calls = []
-        net = dlprim.Net.from_json(context, classifier(), progress=look)
-        net.initialize()
-        interrupted(net.profile)
-        assert len(calls) == 1
-        print("done")
-        """,
-        tmp_path,
-    )
-
-
 def test_preparing_is_interrupted(device: str, tmp_path: pathlib.Path) -> None:
     if device == "cpu":
         pytest.skip("the host compiles nothing")

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""Mends what nanobind's stubgen cannot: its caster of paths names os.PathLike without the type that it gives.
+
+usage: finish_stub.py FROM.pyi TO.pyi
+"""
+
+import pathlib
+import re
+import sys
+
+source, target = (pathlib.Path(name) for name in sys.argv[1:])
+text = source.read_text(encoding="utf-8")
+target.write_text(re.sub(r"\bos\.PathLike\b(?!\[)", "os.PathLike[str]", text), encoding="utf-8")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: MIT
+"""The library's errors as the exceptions that Python's users expect."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import dlprim
+import dlprim.errors
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("error", "parent"),
+    [
+        (dlprim.InvalidArgumentError, ValueError),
+        (dlprim.NotFoundError, KeyError),
+        (dlprim.OutOfMemoryError, MemoryError),
+        (dlprim.DeviceError, RuntimeError),
+        (dlprim.BuildError, RuntimeError),
+        (dlprim.FileError, OSError),
+        (dlprim.MissingFileError, FileNotFoundError),
+        (dlprim.FormatError, ValueError),
+        (dlprim.UnsupportedError, NotImplementedError),
+        (dlprim.NumericError, ArithmeticError),
+    ],
+)
+def test_every_error_is_what_python_calls_it(error: type[dlprim.DlprimError], parent: type[Exception]) -> None:
+    assert issubclass(error, parent)
+    assert issubclass(error, dlprim.DlprimError)
+    assert error.__name__ in dlprim.errors.__all__
+    assert str(error("a file 'x' is not there")) == "a file 'x' is not there"
+    with pytest.raises(parent):
+        raise error("caught by its parent")
+
+
+def test_all_errors_are_in_the_package() -> None:
+    for name in dlprim.errors.__all__:
+        assert getattr(dlprim, name) is getattr(dlprim.errors, name)
+        assert name in dlprim.__all__
+
+
+def test_a_child_of_python_raises_each_kind(context: dlprim.Context) -> None:
+    with pytest.raises(dlprim.NotFoundError):
+        dlprim.Context("abacus")
+    with pytest.raises(dlprim.OutOfMemoryError):
+        dlprim.Tensor.empty(context, 2**50)
+    with pytest.raises(dlprim.InvalidArgumentError):
+        dlprim.Tensor.empty(context, -1)
+
+
+def test_the_import_is_light() -> None:
+    heavy = ("torch", "PIL", "matplotlib", "graphviz", "safetensors", "ml_dtypes", "h5py")
+    program = f"import dlprim, sys; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_nothing_is_printed_where_objects_live_until_the_end() -> None:
+    program = """
+import sys
+import dlprim
+context = dlprim.Context("cpu")
+tensor = dlprim.Tensor(context, [1.0])
+dlprim.set_log(print)
+sys.kept = [tensor, context]
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

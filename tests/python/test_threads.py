@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Several threads on one context, and what a child of fork() may use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Callable
+
+import dlprim
+import numpy as np
+import pytest
+from dlprim import Tensor
+
+
+def test_threads_share_a_context(context: dlprim.Context) -> None:
+    def work(number: int) -> bool:
+        rng = np.random.default_rng(number)
+        right = True
+        for size in (3, 16, 33) * 4:
+            a = rng.standard_normal((size, size), dtype="float32")
+            x = Tensor(context, a)
+            result = (x @ x.T * 0.5 + number - x[:, :1]).numpy()
+            right = right and np.allclose(result, a @ a.T * 0.5 + number - a[:, :1], rtol=1e-4, atol=1e-4)
+        return right
+
+    with ThreadPoolExecutor(8) as threads:
+        assert all(threads.map(work, range(24)))
+
+
+def test_tensors_go_from_thread_to_thread(context: dlprim.Context) -> None:
+    tensor = Tensor.zeros(context, (50, 50))
+    turn = threading.Semaphore(1)
+
+    def work(_: int) -> None:
+        nonlocal tensor
+        for _ in range(20):
+            with turn:
+                tensor = tensor + 1
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))
+    assert np.unique(tensor.numpy()).tolist() == [80]
+
+
+def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
+    """A copy and finish() let the interpreter's lock go."""
+    x = Tensor.full(opencl, (700, 700), 0.001)
+    (x @ x).numpy()  # compiled
+    counts = [0]
+    done = threading.Event()
+
+    def count() -> None:
+        while not done.is_set():
+            counts[0] += 1
+
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(10)  # a thread that keeps the lock keeps it
+    thread = threading.Thread(target=count)
+    try:
+        thread.start()
+        y = x
+        for _ in range(30):
+            y = y @ x
+        before = counts[0]
+        opencl.finish()
+        assert counts[0] > before
+    finally:
+        done.set()
+        sys.setswitchinterval(old)
+        thread.join()
+
+
+def test_logging_threads_do_not_lock_each_other_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLPRIM_CACHE_DIR", "/dev/null/nowhere")  # every context complains about it
+    lines: list[str] = []
+    dlprim.set_log(lambda level, line: lines.append(line))
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+
+        def work(number: int) -> float:
+            own = dlprim.Context(device)
+            dlprim.set_log(lambda level, line: lines.append(line))
+            return float((Tensor(own, [1.0, number]) * (number + 0.5)).numpy()[0])
+
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(work, range(8))) == [number + 0.5 for number in range(8)]
+    finally:
+        sys.setswitchinterval(old)
+        dlprim.set_log(None)
+
+
+# fork().
+
+
+def in_child(work: Callable[[], str], seconds: int = 60) -> str:
+    """What `work` returns in a child of fork(), which then ends as Python's programs do."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(seconds)
+        try:
+            answer = work()
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        os.write(writer, answer.encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        answer = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0, answer
+    return answer
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork() here")
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_is_told_that_the_device_is_its_parents(context: dlprim.Context) -> None:
+    tensor = Tensor(context, [1.0, 2.0]) * 2
+    uses: list[Callable[[], object]] = [
+        lambda: tensor + 1,
+        lambda: tensor.numpy(),
+        lambda: tensor.fill(0),
+        lambda: Tensor(context, [1.0]),
+        lambda: context.finish(),
+        lambda: np.asarray(tensor),
+    ]
+    for use in uses:
+        answer = in_child(lambda use=use: str(use()))  # type: ignore[misc]
+        assert answer.startswith(f"DeviceError: device {context.info.id} (")
+        assert "was opened before this process was forked" in answer
+        assert '"spawn" or "forkserver"' in answer
+        assert "\n" not in answer
+    assert tensor.tolist() == [2, 4]
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_may_open_the_host(context: dlprim.Context) -> None:
+    tensor = Tensor(context, np.ones((300, 300), "float32"))
+    (tensor @ tensor).numpy()
+
+    def work() -> str:
+        own = dlprim.Context("cpu")
+        x = Tensor(own, np.full((300, 300), 2, "float32"))
+        for _ in range(5):
+            y = x @ x + x
+        return str(y[0, 0].item())
+
+    assert in_child(work) == "1202.0"
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_is_told_that_opencl_is_its_parents(opencl: dlprim.Context) -> None:
+    uses: list[Callable[[], object]] = [
+        lambda: dlprim.Context(opencl.info.id),
+        lambda: dlprim.Context("gpu"),
+        lambda: dlprim.devices(),
+        lambda: dlprim.find(),
+    ]
+    for use in uses:
+        answer = in_child(lambda use=use: str(use()))  # type: ignore[misc]
+        assert answer.startswith("DeviceError: OpenCL was used before this process was forked"), answer
+
+
+@needs_fork
+def test_a_child_that_ends_as_programs_do_does_not_hang(device: str) -> None:
+    """It runs destructors and exit handlers over what its parent opened."""
+    program = f"""
+import os, warnings
+warnings.simplefilter("ignore")
+import dlprim
+context = dlprim.Context({device!r})
+tensor = dlprim.Tensor(context, [1.0, 2.0])
+result = tensor @ tensor
+for _ in range(3):
+    result = result * 2 + 1
+child = os.fork()
+if child == 0:
+    del result
+    try:
+        tensor + 1
+    except dlprim.DeviceError:
+        print("told", flush=True)
+    del tensor, context
+else:
+    assert os.waitpid(child, 0)[1] == 0
+    print(result.item())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n47.0\n", "")
+
+
+@needs_fork
+def test_a_child_of_a_parent_that_used_nothing_may_use_everything(device: str) -> None:
+    program = f"""
+import os, dlprim
+child = os.fork()
+tensor = dlprim.Tensor(dlprim.Context({device!r}), [1.0, 2.0])
+print((tensor * 2).tolist(), flush=True)
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout.count("[2.0, 4.0]"), done.stderr) == (0, 2, "")
