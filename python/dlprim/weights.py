@@ -277,7 +277,7 @@ def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> _Found:
 
 
 def _by_module(shapes: _Shapes, tensors: _Shapes) -> _Found:
-    """Parameters `a.b.0`, `a.b.1` of an operator `a.b` are the tensors of the module of this name, or one tensor `a.b`."""
+    """Parameters `a.b.0`, `a.b.1` of an operator `a.b` are the tensors of the module `a.b`, or the one tensor `a.b`."""
     found = _Found()
     modules = _grouped(tensors)
     for operator, names in _grouped(shapes).items():
