@@ -70,6 +70,7 @@ const std::vector<Kind>& kinds() {
         {"cpu4", Style::vector, cpu(4, 1, false)},
         {"cpu8", Style::vector, cpu(8, 2, true)},
         {"cpu16", Style::vector, cpu(16, 64, true)},
+        {"cpu_groups", Style::group, cpu(8, 4, true)},
         {"gpu256", Style::group, gpu(256, 132, 48 << 10, true)},
         {"gpu64", Style::group, gpu(64, 8, 16 << 10, false)},
         {"gpu1", Style::group, gpu(1, 1, 0, true)},
@@ -99,7 +100,7 @@ class Problems {
 
 /// The planner's passes, for devices of both kinds, with no epilogue attached and with all.
 void add_planned(const Graph& given, Problems& problems) {
-    for (const Kind* kind : {&kinds()[1], &kinds()[3]}) {
+    for (const Kind* kind : {&kinds()[1], &kinds()[4]}) {
         for (const bool fuses : {false, true}) {
             Graph graph = given;
             expand_composites(graph);
@@ -238,23 +239,40 @@ bool writes_nothing(const Job& job) {
     });
 }
 
+void append(TextWriter& text, const Job& job, const Kind& kind) {
+    for (const std::int64_t parts : {0, 1, 3}) {
+        if (parts > 0 && !job.reduces()) continue;
+        append(text, generate(job, kind, parts, false));
+        const Generated first = generate(job, kind, parts, true);
+        append(text, first);
+        if (job.reduces() && first.parts > 1)
+            append(text, generate(second_stage(job, first.parts), kind, 1, true));
+    }
+}
+
+/// A job with padding lanes, its channel by other strides: kinds of guards that no operand asks
+/// for.
+Job with_channel(Job job, std::int64_t outer, std::int64_t inner) {
+    std::vector<std::int64_t> strides(job.sizes.size(), outer);
+    strides.back() = inner;
+    job.channel_class = static_cast<int>(job.classes.size());
+    job.classes.push_back(strides);
+    return job;
+}
+
 /// All that is generated for a problem in all layouts on a kind of device.
 void append(TextWriter& text, const Problem& problem, const Kind& kind) {
     const Engine& engine = *EngineRegistry::instance().find("pointwise.generated");
     if (!engine.is_applicable(kind.traits, problem)) return;
     for (const LayoutChoice& layouts : engine.layouts(kind.traits, problem)) {
-        for (const Job& job :
-             pointwise::make_jobs(with_layouts(problem, layouts), kind.traits.fp64)) {
+        const Problem laid = with_layouts(problem, layouts);
+        for (const Job& job : pointwise::make_jobs(laid, kind.traits.fp64)) {
             if (writes_nothing(job)) continue;
             text << "# " << kind.name << ' ' << layouts.name() << ' ' << problem.key(false) << '\n';
-            for (const std::int64_t parts : {0, 1, 3}) {
-                if (parts > 0 && !job.reduces()) continue;
-                append(text, generate(job, kind, parts, false));
-                const Generated first = generate(job, kind, parts, true);
-                append(text, first);
-                if (job.reduces() && first.parts > 1)
-                    append(text, generate(second_stage(job, first.parts), kind, 1, true));
-            }
+            append(text, job, kind);
+            if (job.channel_class < 0) continue;
+            append(text, with_channel(job, 8, 1), kind);
+            append(text, with_channel(job, 8, 0), kind);
         }
     }
 }
