@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of
 // every storage type, the tape's instructions, and the combinations of reductions. The kernels
-// around it (vector_kernel.cpp, group_kernel.cpp) supply loops and offsets.
+// around it (vector_kernel.hpp, group_kernel.hpp) supply loops and offsets.
 //
 // Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the
 // first lane, by the name that the caller gives.
 #pragma once
 
-#include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
+#include "engine/pointwise/kernel_numbers.hpp"
+#include "engine/pointwise/source_writer.hpp"
 
 #include <functional>
 #include <set>
 
 namespace dlprim::pointwise {
-
-/// A kernel parameter that is a number.
-struct KernelNumber {
-    std::string name;
-    bool real = false;  ///< float; otherwise long
-    std::int64_t whole = 0;
-    float value = 0;
-};
 
 class Emitter {
   public:
@@ -31,8 +24,9 @@ class Emitter {
     const std::string& scalar_type() const { return scalar_; }
     const std::string& vector_type() const { return vector_; }
     const std::string& mask_type() const { return mask_; }
+    /// Of a single lane.
+    const std::string& mask_scalar() const { return mask_scalar_; }
     int width() const { return width_; }
-    std::size_t element_bytes() const { return job_.type == Compute::f32 ? 4 : 8; }
     /// "(float16)(0)".
     std::string splat(const std::string& text) const { return "(" + vector_ + ")(" + text + ")"; }
     /// OpenCL type of a stored element.
@@ -45,8 +39,8 @@ class Emitter {
     /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the
     /// text of an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's
     /// name). `partial`: nv may be less than the width.
-    void instructions(TextWriter& os, const std::string& indent, const std::vector<bool>& levels,
-                      bool level, const std::function<std::string(int)>& offset,
+    void instructions(SourceWriter& out, const std::vector<bool>& levels, bool level,
+                      const std::function<std::string(int)>& offset,
                       const std::function<std::string(int)>& lane, bool partial);
     /// An instruction's value as a vector of numbers.
     std::string value(int instruction) const;
@@ -65,6 +59,9 @@ class Emitter {
     std::string neutral(const JobOutput& out) const;
     /// A function of two scalars, or of two vectors, that combines partial results of output k.
     std::string combine(std::size_t k, bool scalar) const;
+    /// The mask of lanes whose value counts in a custom reduction: all, or those of the mask `live`
+    /// where the vector is `cut`, and where partial results carry a flag those that have it.
+    std::string counted(const JobOutput& out, bool cut) const;
     /// The finished result of a scalar accumulator; `has` for custom.
     std::string finish(std::size_t k, const std::string& text, const std::string& has, bool scalar);
 
@@ -89,6 +86,14 @@ class Emitter {
     bool is_aligned(int klass) const;
     bool own_erf() const { return !aligned_ && job_.type == Compute::f32 && width_ > 1; }
     std::string helper(const char* kind, DType dtype);
+    const JobInput& input(int number) const;
+    std::string load(const JobInput& input, const std::string& offset, const std::string& lane,
+                     bool partial);
+    std::string uniform(const Instruction& in, const std::function<std::string(int)>& offset,
+                        const std::function<std::string(int)>& lane);
+    std::string position(const std::string& offset, const std::string& lane) const;
+    std::string leaf(const Instruction& in, const std::function<std::string(int)>& offset,
+                     const std::function<std::string(int)>& lane, bool partial);
     std::string number(const std::string& name, double value);
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
     std::string compare(const std::string& text) const;

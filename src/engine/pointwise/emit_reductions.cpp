@@ -26,6 +26,11 @@ std::string Emitter::combine(std::size_t k, bool scalar) const {
     return cat(scalar || width_ == 1 ? "combine" : "combines", k);
 }
 
+std::string Emitter::counted(const JobOutput& out, bool cut) const {
+    if (out.flag < 0) return cut ? "live" : cat("(", mask_, ")(-1)");
+    return cut ? cat("(live & ", truth(out.flag), ")") : truth(out.flag);
+}
+
 std::string Emitter::combine_function(std::size_t k, bool scalar) const {
     const JobOutput& out = job_.outputs[k];
     const std::string type = scalar ? scalar_ : vector_;
