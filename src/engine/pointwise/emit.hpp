@@ -7,6 +7,7 @@
 // first lane, by the name that the caller gives.
 #pragma once
 
+#include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
 #include "engine/pointwise/kernel_numbers.hpp"
 #include "engine/pointwise/source_writer.hpp"
@@ -28,7 +29,7 @@ class Emitter {
     const std::string& mask_scalar() const { return mask_scalar_; }
     int width() const { return width_; }
     /// "(float16)(0)".
-    std::string splat(const std::string& text) const { return "(" + vector_ + ")(" + text + ")"; }
+    std::string splat(const std::string& text) const { return cat("(", vector_, ")(", text, ")"); }
     /// OpenCL type of a stored element.
     static std::string storage_type(DType dtype);
     /// Lanes' numbers, of the mask's type.
@@ -96,12 +97,32 @@ class Emitter {
                      const std::function<std::string(int)>& lane, bool partial);
     std::string number(const std::string& name, double value);
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
-    std::string compare(const std::string& text) const;
-    std::string expression(const Tape& tape, const Instruction& in,
-                           const std::function<std::string(int)>& value,
+    /// A mask of the comparison; `scalar`: of one lane.
+    std::string compare(const std::string& text, bool scalar) const;
+    /// A value that is the same in all lanes; `scalar`: of one lane.
+    std::string filled(const std::string& text, bool scalar) const {
+        return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
+    }
+    /// The operation of an instruction whose operands are given by text.
+    std::string expression(const Instruction& in, const std::function<std::string(int)>& value,
                            const std::function<std::string(int)>& truth, bool scalar) const;
-    std::string combine_function(std::size_t k, bool scalar) const;
-    std::string helper_text(const std::string& name) const;
+    std::string extreme(bool max, const std::string& a, const std::string& b, bool scalar) const;
+    std::string sign(const std::string& a, bool scalar) const;
+    void combine_function(SourceWriter& out, std::size_t k, bool scalar) const;
+    std::string combination(SourceWriter& out, const Tape& tape, bool scalar) const;
+    // emit_helpers.cpp and emit_functions.cpp: the functions that kernels call.
+    void helper_text(SourceWriter& out, const std::string& name) const;
+    void load_one(SourceWriter& out, const std::string& name, DType dtype) const;
+    void load_vector(SourceWriter& out, const std::string& name, DType dtype, bool aligned) const;
+    void load_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
+    void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
+                      bool aligned) const;
+    void store_halves(SourceWriter& out, int width) const;
+    void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
+    std::string stored(DType dtype, int width) const;
+    void vector_erf(SourceWriter& out) const;
+    void philox_uniform(SourceWriter& out) const;
+    bool uses_doubles() const;
 };
 
 }  // namespace dlprim::pointwise
