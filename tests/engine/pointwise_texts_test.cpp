@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
-// The text of generated pointwise kernels, byte for byte: a hash for every case, over all layouts
-// and several kinds of device, against those of pointwise_texts.txt.
+// The text of generated pointwise kernels, byte for byte: a hash for every program of
+// pointwise_programs.hpp, over all layouts and several kinds of device, against
+// pointwise_texts.txt. Kernels that are cached are found by their text, so that it should not
+// change by accident.
 //
-//   engine_pointwise_texts_test                  compares
-//   engine_pointwise_texts_test --write FILE     writes the hashes
-//   engine_pointwise_texts_test --dump FOLDER    writes each case's texts to a file of its own
+//   engine_pointwise_texts_test                          compares with pointwise_texts.txt
+//   engine_pointwise_texts_test --write FILE [--all]     writes the hashes
+//   engine_pointwise_texts_test --against FILE [--all]   compares with a file
 //
-// No device is needed. A change of the generators that is meant to change kernels writes the file
-// anew (the first line of this file's CMakeLists entry says how).
+// --all: also what the table of cases, random cases and the networks plan to, with gradients,
+// solvers and 16-bit types: some 36,000 kernels in a minute or two, for changes that should not
+// change any. Their hashes are in no file of the tree, as passes and cases may change.
+//
+// No device is needed. A change that is meant to change kernels writes the file anew:
+//   engine_pointwise_texts_test --write tests/engine/pointwise_texts.txt
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "base/text.hpp"
@@ -137,14 +143,20 @@ Problem problem_of_program(const PointwiseCase& test) {
     return problem;
 }
 
-/// Programs whose positions take 64 bits, which no test runs.
-std::vector<PointwiseCase> large_programs() {
+/// Programs whose positions take 64 bits, and rare operations, which no test runs.
+std::vector<PointwiseCase> further_programs() {
     return {
         {"y0 = x0 + 1", {{{70000, 70000}}}},
         {"y0 = x0 * x1", {{{70000, 70001}}, {{70001}}}},
         {"y0 = sum[0](x0 * x1)", {{{70000, 70001}}, {{70001}}}},
         {"y0 = sum[1](x0); y1 = reduce[1; 1; a + b + a * b](x0)", {{{70000, 70000}}}},
         {"y0 = mean[0,2,3](x0)", {{{2000, 33, 300, 300}}}},
+        {"y0 = x0 + x1", {{{1000003}}, {{1}}}},
+        {"y0 = !(x0 > 0) || x1 > 0 ? fma(x0, x1, 2) : !x0", {{{40, 12}}, {{12}}}},
+        {"y0 = abs(x0) + fma(x0, x0, 3)", {{{40}, DType::i32}}},
+        {"y0 = uniform(x0 + 1, p0, 5)", {{{1}}}, {{"shape", Ints{3, 40}}, {"scalars", Doubles{3}}}},
+        {"y0 = reduce[0; 0; (a > b) + b](x0)", {{{300, 30}}}},
+        {"y0 = reduce[1; 0; a && !b ? a : b](x0)", {{{30, 3000}}}},
     };
 }
 
@@ -280,12 +292,12 @@ void append(TextWriter& text, const Problem& problem, const Kind& kind) {
 /// What is done with each case and its problems.
 using Action = std::function<void(const std::string& name, const Problems& problems)>;
 
-void for_each_case(const Action& action) {
+void for_each_program(const Action& action) {
     const std::map<std::string, std::vector<PointwiseCase>> programs{
         {"elementwise", elementwise_programs()},
         {"reduction", reduction_programs()},
         {"random", random_programs()},
-        {"large", large_programs()},
+        {"further", further_programs()},
     };
     for (const auto& [list, cases] : programs) {
         for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -294,6 +306,9 @@ void for_each_case(const Action& action) {
             action(cat("programs/", list, '/', i), problems);
         }
     }
+}
+
+void for_each_planned(const Action& action) {
     std::set<std::string> types;
     for (const Case& one : load_cases(DLPRIM_CASES)) {
         action(cat("cases/", one.title()), problems_of(one));
@@ -312,30 +327,23 @@ void for_each_case(const Action& action) {
                problems_of(parse_net_json(read_file(path), path.string())));
 }
 
-/// The hashes, a line per case; with `folder`, the texts go there.
-std::string all_hashes(const std::string& folder) {
+/// The hashes, a line per case.
+std::string hashes(bool all) {
     TextWriter lines;
-    std::size_t bytes = 0, problem_count = 0;
-    for_each_case([&](const std::string& name, const Problems& problems) {
+    const auto add = [&](const std::string& name, const Problems& problems) {
         if (problems.all().empty()) return;
         TextWriter text;
         for (const Problem& problem : problems.all())
             for (const Kind& kind : kinds()) append(text, problem, kind);
-        problem_count += problems.all().size();
-        bytes += text.str().size();
         lines << name << ' ' << hash_hex(text.str()) << '\n';
-        if (folder.empty()) return;
-        std::string file = name;
-        std::replace(file.begin(), file.end(), '/', '.');
-        write_file_atomically(folder + "/" + file, text.str());
-    });
-    std::cout << problem_count << " problems, " << bytes << " bytes of text, " << sources.size()
-              << " distinct kernels\n";
+    };
+    for_each_program(add);
+    if (all) for_each_planned(add);
     return lines.str();
 }
 
-int compare(const std::string& found) {
-    const std::string wanted = read_file(DLPRIM_TEXT_HASHES);
+int compare(const std::string& found, const std::string& file) {
+    const std::string wanted = read_file(file);
     std::set<std::string> known;
     for (const std::string& line : split(wanted, '\n')) known.insert(line);
     int different = 0, cases = 0;
@@ -344,11 +352,12 @@ int compare(const std::string& found) {
         ++cases;
         if (known.erase(line) == 1) continue;
         ++different;
-        std::cout << "FAILED " << line << " is not as in pointwise_texts.txt\n";
+        std::cout << "FAILED " << line << ": " << file << " has another hash, or none\n";
     }
     known.erase("");
-    for (const std::string& line : known) std::cout << "wanted " << line << '\n';
-    std::cout << cases << " cases, " << different << " with another text\n";
+    for (const std::string& line : known) std::cout << "FAILED " << file << " has " << line << '\n';
+    std::cout << cases << " cases, " << sources.size() << " kernels, " << different
+              << " cases with another text\n";
     return different == 0 && known.empty() && cases > 0 ? 0 : 1;
 }
 
@@ -356,10 +365,20 @@ int compare(const std::string& found) {
 
 int main(int argc, char** argv) {
     try {
-        const std::string what = argc > 2 ? argv[1] : "", where = argc > 2 ? argv[2] : "";
-        const std::string found = all_hashes(what == "--dump" ? where : "");
-        if (what == "--write") write_file_atomically(where, found);
-        return what.empty() ? compare(found) : 0;
+        std::vector<std::string> given(argv + 1, argv + argc);
+        const bool all = !given.empty() && given.back() == "--all";
+        if (all) given.pop_back();
+        const bool with_file =
+            given.size() == 2 && (given[0] == "--write" || given[0] == "--against");
+        if (!with_file && (all || !given.empty())) {
+            std::cout << "usage: engine_pointwise_texts_test [--write|--against FILE [--all]]\n";
+            return 2;
+        }
+        const std::string found = hashes(all);
+        if (!with_file) return compare(found, DLPRIM_TEXT_HASHES);
+        if (given[0] == "--against") return compare(found, given[1]);
+        write_file_atomically(given[1], found);
+        return 0;
     } catch (const std::exception& error) {
         std::cout << "FAILED: " << error.what() << '\n';
         return 1;
