@@ -5,6 +5,7 @@
 // block of B (480 KiB) stays in the second-level cache and a panel of A in the first.
 #include "engine/host_gemm.hpp"
 
+#include "base/integers.hpp"
 #include "engine/host_gemm_kernels.hpp"
 
 #include <algorithm>
@@ -36,10 +37,6 @@ struct Panels {
     AlignedFloats a = aligned_floats(block_m * block_k);
     AlignedFloats b = aligned_floats(block_n * block_k);
 };
-
-int64_t ceil_div(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
 
 struct Rectangle {
     int64_t batch, m0, m1, n0, n1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of
 // every storage type, the tape's instructions, and the combinations of reductions. The kernels
-// around it (vector_kernel.cpp, group_kernel.cpp) supply loops and offsets.
+// around it (vector_kernel.hpp, group_kernel.hpp) supply loops and offsets.
 //
 // Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the
 // first lane, by the name that the caller gives.
@@ -9,19 +9,13 @@
 
 #include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
+#include "engine/pointwise/kernel_numbers.hpp"
+#include "engine/pointwise/source_writer.hpp"
 
 #include <functional>
 #include <set>
 
 namespace dlprim::pointwise {
-
-/// A kernel parameter that is a number.
-struct KernelNumber {
-    std::string name;
-    bool real = false;  ///< float; otherwise long
-    std::int64_t whole = 0;
-    float value = 0;
-};
 
 class Emitter {
   public:
@@ -31,10 +25,11 @@ class Emitter {
     const std::string& scalar_type() const { return scalar_; }
     const std::string& vector_type() const { return vector_; }
     const std::string& mask_type() const { return mask_; }
+    /// Of a single lane.
+    const std::string& mask_scalar() const { return mask_scalar_; }
     int width() const { return width_; }
-    std::size_t element_bytes() const { return job_.type == Compute::f32 ? 4 : 8; }
     /// "(float16)(0)".
-    std::string splat(const std::string& text) const { return "(" + vector_ + ")(" + text + ")"; }
+    std::string splat(const std::string& text) const { return cat("(", vector_, ")(", text, ")"); }
     /// OpenCL type of a stored element.
     static std::string storage_type(DType dtype);
     /// Lanes' numbers, of the mask's type.
@@ -45,8 +40,8 @@ class Emitter {
     /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the
     /// text of an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's
     /// name). `partial`: nv may be less than the width.
-    void instructions(TextWriter& os, const std::string& indent, const std::vector<bool>& levels,
-                      bool level, const std::function<std::string(int)>& offset,
+    void instructions(SourceWriter& out, const std::vector<bool>& levels, bool level,
+                      const std::function<std::string(int)>& offset,
                       const std::function<std::string(int)>& lane, bool partial);
     /// An instruction's value as a vector of numbers.
     std::string value(int instruction) const;
@@ -65,6 +60,9 @@ class Emitter {
     std::string neutral(const JobOutput& out) const;
     /// A function of two scalars, or of two vectors, that combines partial results of output k.
     std::string combine(std::size_t k, bool scalar) const;
+    /// The mask of lanes whose value counts in a custom reduction: all, or those of the mask `live`
+    /// where the vector is `cut`, and where partial results carry a flag those that have it.
+    std::string counted(const JobOutput& out, bool cut) const;
     /// The finished result of a scalar accumulator; `has` for custom.
     std::string finish(std::size_t k, const std::string& text, const std::string& has, bool scalar);
 
@@ -89,14 +87,42 @@ class Emitter {
     bool is_aligned(int klass) const;
     bool own_erf() const { return !aligned_ && job_.type == Compute::f32 && width_ > 1; }
     std::string helper(const char* kind, DType dtype);
+    const JobInput& input(int number) const;
+    std::string load(const JobInput& input, const std::string& offset, const std::string& lane,
+                     bool partial);
+    std::string uniform(const Instruction& in, const std::function<std::string(int)>& offset,
+                        const std::function<std::string(int)>& lane);
+    std::string position(const std::string& offset, const std::string& lane) const;
+    std::string leaf(const Instruction& in, const std::function<std::string(int)>& offset,
+                     const std::function<std::string(int)>& lane, bool partial);
     std::string number(const std::string& name, double value);
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
-    std::string compare(const std::string& text) const;
-    std::string expression(const Tape& tape, const Instruction& in,
-                           const std::function<std::string(int)>& value,
+    /// A mask of the comparison; `scalar`: of one lane.
+    std::string compare(const std::string& text, bool scalar) const;
+    /// A value that is the same in all lanes; `scalar`: of one lane.
+    std::string filled(const std::string& text, bool scalar) const {
+        return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
+    }
+    /// The operation of an instruction whose operands are given by text.
+    std::string expression(const Instruction& in, const std::function<std::string(int)>& value,
                            const std::function<std::string(int)>& truth, bool scalar) const;
-    std::string combine_function(std::size_t k, bool scalar) const;
-    std::string helper_text(const std::string& name) const;
+    std::string extreme(bool max, const std::string& a, const std::string& b, bool scalar) const;
+    std::string sign(const std::string& a, bool scalar) const;
+    void combine_function(SourceWriter& out, std::size_t k, bool scalar) const;
+    std::string combination(SourceWriter& out, const Tape& tape, bool scalar) const;
+    // emit_helpers.cpp and emit_functions.cpp: the functions that kernels call.
+    void helper_text(SourceWriter& out, const std::string& name) const;
+    void load_one(SourceWriter& out, const std::string& name, DType dtype) const;
+    void load_vector(SourceWriter& out, const std::string& name, DType dtype, bool aligned) const;
+    void load_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
+    void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
+                      bool aligned) const;
+    void store_halves(SourceWriter& out, int width) const;
+    void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
+    std::string stored(DType dtype, int width) const;
+    void vector_erf(SourceWriter& out) const;
+    void philox_uniform(SourceWriter& out) const;
+    bool uses_doubles() const;
 };
 
 }  // namespace dlprim::pointwise

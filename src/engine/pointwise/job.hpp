@@ -19,6 +19,10 @@ namespace dlprim::pointwise {
 
 /// Type that a program computes in.
 enum class Compute : unsigned char { f32, f64, i64 };
+/// The type of a tensor that holds such values: of partial results in the workspace.
+inline DType dtype_of(Compute type) {
+    return type == Compute::f32 ? DType::f32 : type == Compute::f64 ? DType::f64 : DType::i64;
+}
 
 struct JobInput {
     int number = 0;   ///< x<number>

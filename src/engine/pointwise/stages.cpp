@@ -81,6 +81,16 @@ void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const
 
 }  // namespace
 
+std::vector<Region> workspace_regions(const Job& job) {
+    std::vector<Region> regions;
+    for (std::size_t k = 0; k < job.outputs.size(); ++k) {
+        if (!job.outputs[k].reduces()) continue;
+        regions.push_back({k, false});
+        if (job.outputs[k].kind == Output::Kind::custom) regions.push_back({k, true});
+    }
+    return regions;
+}
+
 Job second_stage(const Job& job, std::int64_t parts) {
     Job second;
     second.type = job.type;
@@ -108,9 +118,7 @@ Job second_stage(const Job& job, std::int64_t parts) {
         below *= second.sizes[d];
     }
     second.classes.push_back(dense);
-    const DType own = job.type == Compute::f32   ? DType::f32
-                      : job.type == Compute::f64 ? DType::f64
-                                                 : DType::i64;
+    const DType own = dtype_of(job.type);
     const std::uint64_t region_bytes = align(static_cast<std::uint64_t>(parts) *
                                              static_cast<std::uint64_t>(job.kept()) * size_of(own));
     const auto partial = [&](std::uint64_t region) {

@@ -2,6 +2,7 @@
 // Convolutions and data gradients in the terms that kernels compute them in, whatever the device.
 #pragma once
 
+#include "base/integers.hpp"
 #include "ops/conv2d/options.hpp"
 
 #include <string>
@@ -33,10 +34,6 @@ std::vector<DenseJob> backward_data_jobs(const Geometry& g);
 std::vector<DenseJob> jobs_of(const Problem& problem);
 /// Whether the job writes all of y, without gaps.
 bool fills_y(const DenseJob& job);
-
-inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// " -DO=2": an option of a kernel's build.
 std::string define(std::string_view name, std::int64_t value);

@@ -2,6 +2,7 @@
 // matmul.dot: for CPU devices, products whose operands both lie with k contiguous (InnerProduct),
 // read in place: nothing is packed, and for a few rows the weights are read once, at the memory's
 // speed.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -10,10 +11,6 @@
 namespace dlprim::matmul {
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 class Dot : public MatMulEngine {
   public:

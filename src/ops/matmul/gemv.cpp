@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // matmul.gemv: few rows against a matrix that lies with k contiguous, for GPUs: bound by reading
 // the matrix once.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
@@ -11,9 +12,6 @@ namespace dlprim::matmul {
 
 namespace {
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 constexpr std::int64_t most_rows = 16;
 
 class Gemv : public MatMulEngine {

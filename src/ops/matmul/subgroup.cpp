@@ -3,6 +3,7 @@
 // for GPUs that have them; long sums of small products are split along k into the workspace, and
 // added in order by a second kernel.
 #include "engine/subgroup.hpp"
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/named_tile.hpp"
 #include "engine/storage.hpp"
@@ -16,10 +17,6 @@ namespace dlprim::matmul {
 namespace {
 
 constexpr std::int64_t k_step = 16;  ///< parts of k are multiples
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 TileCut cut_of(const Traits& device, const Gemm& g, const SubgroupTile& tile, std::int64_t splits) {
     TileCut cut{ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn(device)), 1, 1};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // matmul.tiled: work-group tiles in local memory for GPUs; long sums of small products are split
 // along k into the workspace, and added in order by a second kernel.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/named_tile.hpp"
 #include "engine/storage.hpp"
@@ -12,10 +13,6 @@
 namespace dlprim::matmul {
 
 namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// The tile shapes of tiled.cl, the largest first.
 struct Tile {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // matmul.vector: register tiles of explicit vectors on packed panels, for CPU devices. A constant B
 // is packed once, by the planner (Layout::packed); another one into the workspace, every time.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::int64_t pack_steps = 64;  // PACK_STEPS of pack.cl
 constexpr std::int64_t most_tiles = 8;   // TILES of vector.cl
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// How a problem is cut.
 struct Cut {

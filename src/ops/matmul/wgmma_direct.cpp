@@ -3,6 +3,7 @@
 // bfloat16, on NVIDIA's tensor cores, as they lie in memory (kernels/matmul/wgmma_direct.cl); long
 // sums of small products are split along k into the workspace, and added in order by a second
 // kernel.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix_unit.hpp"
 #include "engine/named_tile.hpp"
@@ -19,10 +20,6 @@ namespace {
 
 constexpr std::int64_t depth = 64;
 constexpr std::size_t items = 256;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 /// Tiles of C: rate on a full H200, work-groups that share a compute unit, stages that pay. Their
 /// copies and instructions are those of the convolutions' filter gradients, which rates are from.

@@ -4,6 +4,7 @@
 // cores: once where it is constant, else in a launch of its own, which the planner counts and which
 // pays where rows of activations are many. The kernels are the convolutions': rows of A are pixels
 // and k their channels (kernels/conv2d/wgmma_half.cl).
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix_unit.hpp"
@@ -19,10 +20,6 @@ constexpr const char* product_path = "conv2d/wgmma_half.cl";
 constexpr const char* pack_path = "conv2d/wgmma_half_pack.cl";
 constexpr const char* sum_path = "conv2d/wgmma_half_sum.cl";
 constexpr std::int64_t rows = 128, depth = 64, items = 256;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 int kind_of(DType dtype) {
     return dtype == DType::f16 ? 1 : dtype == DType::bf16 ? 2 : 0;

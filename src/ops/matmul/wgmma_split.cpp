@@ -2,6 +2,7 @@
 // matmul.wgmma_split (mma_split): products in exact float, or in tf32, on NVIDIA's tensor cores
 // (kernels/matmul/wgmma_split.cl), of operands in float or 16 bits in any mix; long sums of small
 // products are split along k into the workspace, and added in order by a second kernel.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix_unit.hpp"
 #include "engine/split_products.hpp"
@@ -17,10 +18,6 @@ namespace {
 
 constexpr std::int64_t warpgroup_rows = 64, columns = 128, depth = 64;
 constexpr std::size_t items = 256;
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-    return (a + b - 1) / b;
-}
 
 struct Cut : TileCut {
     std::int64_t wm;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// OpenCL C text of an operation on values: of a kernel's vectors, and of the scalars and vectors
+// that reductions combine.
+#include "base/text.hpp"
+#include "engine/pointwise/emit.hpp"
+
+namespace dlprim::pointwise {
+
+/// min and max, of which the first operand goes before one that is equal, and is kept if it is no
+/// number.
+std::string Emitter::extreme(bool max, const std::string& a, const std::string& b,
+                             bool scalar) const {
+    if (job_.type == Compute::i64) return cat(max ? "max(" : "min(", a, ", ", b, ")");
+    return cat("select(", b, ", ", a, ", ", compare(cat(a, max ? " > " : " < ", b), scalar), " | ",
+               compare(cat(a, " != ", a), scalar), ")");
+}
+
+/// 1, 0 or -1.
+std::string Emitter::sign(const std::string& a, bool scalar) const {
+    const std::string zero = filled("0", scalar), one = filled("1", scalar);
+    const auto side = [&](const char* than) {
+        return cat("select(", zero, ", ", one, ", ", compare(cat(a, than, zero), scalar), ")");
+    };
+    return cat(side(" > "), " - ", side(" < "));
+}
+
+std::string Emitter::expression(const Instruction& in, const std::function<std::string(int)>& value,
+                                const std::function<std::string(int)>& truth, bool scalar) const {
+    const bool whole = job_.type == Compute::i64;
+    const Function& function = function_of(in.op);
+    const auto a = [&] { return value(in.a); };
+    const auto b = [&] { return value(in.b); };
+    const auto c = [&] { return value(in.c); };
+    const auto infix = [&] { return cat(a(), " ", function.text, " ", b()); };
+    const auto unary = [&](std::string_view name) { return cat(name, "(", a(), ")"); };
+    switch (in.op) {
+        case Op::add:
+        case Op::sub:
+        case Op::mul:
+        case Op::div:
+            return infix();
+        case Op::less:
+        case Op::less_equal:
+        case Op::greater:
+        case Op::greater_equal:
+        case Op::equal:
+        case Op::not_equal:
+            return compare(infix(), scalar);
+        case Op::neg:
+            return cat("-", a());
+        case Op::logical_and:
+            return cat(truth(in.a), " & ", truth(in.b));
+        case Op::logical_or:
+            return cat(truth(in.a), " | ", truth(in.b));
+        case Op::logical_not:
+            return compare(cat("!", truth(in.a)), scalar);
+        case Op::select:
+            return cat("select(", c(), ", ", b(), ", ", truth(in.a), ")");
+        case Op::max:
+        case Op::min:
+            return extreme(in.op == Op::max, a(), b(), scalar);
+        case Op::fma:
+            return whole ? cat(a(), " * ", b(), " + ", c())
+                         : cat("fma(", a(), ", ", b(), ", ", c(), ")");
+        case Op::pow:
+            return cat("pow(", a(), ", ", b(), ")");
+        case Op::abs:
+            if (!whole) return unary("fabs");
+            return cat("select(", a(), ", -", a(), ", ",
+                       compare(cat(a(), " < ", filled("0", scalar)), scalar), ")");
+        case Op::sign:
+            return sign(a(), scalar);
+        case Op::floor:
+        case Op::ceil:
+        case Op::trunc:
+            return whole ? a() : unary(function.name);
+        case Op::round:
+            return whole ? a() : unary("rint");
+        case Op::erf:
+            return unary(own_erf() && !scalar ? "vector_erf" : "erf");
+        case Op::sigmoid:
+            return cat(filled("1", scalar), " / (", filled("1", scalar), " + exp(-", a(), "))");
+        case Op::isnan:
+        case Op::isinf:
+            return compare(whole ? cat(a(), " != ", a()) : unary(function.name), scalar);
+        default:
+            return unary(function.name);
+    }
+}
+
+}  // namespace dlprim::pointwise

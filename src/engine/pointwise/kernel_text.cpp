@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Putting generated kernels together. A tensor is a pointer and an offset in elements, which is
+// added first: inputs x<number>, outputs y<k>, or in the workspace w<k> and f<k>.
+#include "engine/pointwise/kernel_text.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim::pointwise {
+namespace {
+
+struct Signature {
+    TextWriter parameters, shifts;
+
+    void tensor(const std::string& name, const std::string& type) {
+        parameters << (parameters.str().empty() ? "" : ", ") << "global " << type << "* " << name
+                   << ", ulong " << name << "_offset";
+        shifts << "    " << name << " += " << name << "_offset;\n";
+    }
+};
+
+void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
+    const JobOutput& out = kernel.job.outputs[k];
+    if (!kernel.partial || !out.reduces()) {
+        signature.tensor(cat("y", k), Emitter::storage_type(out.dtype));
+        return;
+    }
+    signature.tensor(cat("w", k), kernel.emit.scalar_type());
+    if (out.kind == Output::Kind::custom) signature.tensor(cat("f", k), kernel.emit.scalar_type());
+}
+
+}  // namespace
+
+void assemble(Generated& result, const KernelText& kernel) {
+    Signature signature;
+    for (const JobInput& input : kernel.job.inputs)
+        signature.tensor(cat("x", input.number), "const " + Emitter::storage_type(input.dtype));
+    for (std::size_t k = 0; k < kernel.job.outputs.size(); ++k) add_output(signature, kernel, k);
+    result.numbers = kernel.numbers.all();
+    const std::vector<KernelNumber>& more = kernel.emit.numbers();
+    result.numbers.insert(result.numbers.end(), more.begin(), more.end());
+    for (const KernelNumber& n : result.numbers)
+        signature.parameters << ", " << (n.real ? "float " : "long ") << n.name;
+    result.source = cat(kernel.emit.preamble(), "kernel ", kernel.attributes, "void pointwise(",
+                        signature.parameters.str(), ") {\n", signature.shifts.str(),
+                        kernel.constants, kernel.body, "}\n");
+}
+
+}  // namespace dlprim::pointwise

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The emitters of a kernel for CPUs, in the order of the text:
+//
+//   tasks     for each task: unit_position, row_position, accumulators
+//   rows        for each row: row_values
+//   main_loop     for each step: step_offsets, lane_counts, step_results
+//   next_row      the row's coordinates advance like an odometer
+//   results     of the task's sums
+//
+// Names in the text: u<dim> and i<dim> are a unit's and a row's coordinates, r<class> and o<class>
+// offsets of the row and of the step, acc<output> totals with the lost low part low<output> (sums)
+// or the lanes that have a value has<output> (custom), sum<output> the run that is being summed.
+#pragma once
+
+#include "engine/pointwise/emit.hpp"
+#include "engine/pointwise/kernel_numbers.hpp"
+#include "engine/pointwise/source_writer.hpp"
+#include "engine/pointwise/vector_shape.hpp"
+
+#include <string>
+#include <vector>
+
+namespace dlprim::pointwise {
+
+class VectorKernel {
+  public:
+    VectorKernel(const Job& job, const VectorShape& shape);
+
+    /// Writes the kernel's body. To be called once.
+    void write();
+
+    const std::string& body() const { return out_.str(); }
+    const Emitter& emit() const { return emit_; }
+    const KernelNumbers& numbers() const { return numbers_; }
+
+  private:
+    // vector_kernel.cpp: positions and values.
+    void counts();
+    void unit_position();
+    void row_position();
+    void row();
+    void main_loop();
+    void step_offsets();
+    void lane_counts();
+    void step_results();
+    void store_element(std::size_t k);
+    void next_row();
+    void advance(const char* sign, int dim, const std::string& by);
+
+    // vector_sums.cpp: totals and what becomes of them.
+    bool compensated(std::size_t k) const;
+    bool compensates() const;
+    void accumulators();
+    void start_runs();
+    void join_runs();
+    void add_element(std::size_t k);
+    void results();
+    void workspace_place();
+    void store_lanes(std::size_t k);
+    void store_partial_lanes(std::size_t k);
+    void store_total(std::size_t k);
+    void fold_lanes(std::size_t k);
+
+    bool is_custom(std::size_t k) const { return output(k).kind == Output::Kind::custom; }
+    const JobOutput& output(std::size_t k) const { return job_.outputs[k]; }
+    int classes() const { return static_cast<int>(job_.classes.size()); }
+    /// Whether offsets of the class change in the main loop.
+    bool varies(int klass) const;
+    /// Levels of the instructions: true where they belong into the main loop.
+    std::vector<bool> levels() const;
+    /// A size as a kernel number: n<dim>.
+    std::string size(int dim);
+    std::string lane(int klass) { return numbers_.stride(klass, shape_.last); }
+    /// Offset of the unit, and of its vector v where there are several.
+    std::string unit_offset(int klass);
+    std::string vector_offset(int klass);
+    /// "acc0", or "acc0[v]" of vectors side by side; and its declaration without the type.
+    std::string each(const char* name, std::size_t k) const;
+    std::string declared(const char* name, std::size_t k) const;
+    /// "(int)clamp(channels - o, 0L, (long)most)": lanes from offset o on that are no padding.
+    std::string channels_from(const std::string& offset, const std::string& most) const;
+
+    const Job& job_;
+    const VectorShape& shape_;
+    Emitter emit_;
+    KernelNumbers numbers_;
+    SourceWriter out_{1};
+    std::string vector_, mask_;  ///< types of vectors of values and of masks
+    bool pad_;                   ///< there are padding lanes
+    bool pad_varies_;            ///< how many differs between steps of the main loop
+    std::string each_vector_;    ///< a loop over vectors side by side, or nothing
+    std::vector<bool> levels_;
+};
+
+}  // namespace dlprim::pointwise

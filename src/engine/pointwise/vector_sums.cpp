@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// Reductions of kernels for CPUs: totals, runs that join them, and the task's results.
+//
+// Sums of a few steps are added to the total by Kahan's method (W. Kahan 1965), which keeps long
+// sums accurate.
+#include "base/text.hpp"
+#include "engine/pointwise/vector_kernel.hpp"
+
+#include <algorithm>
+
+namespace dlprim::pointwise {
+
+bool VectorKernel::compensated(std::size_t k) const {
+    return output(k).kind == Output::Kind::sum && job_.type != Compute::i64;
+}
+
+bool VectorKernel::compensates() const {
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k)
+        if (compensated(k)) return true;
+    return false;
+}
+
+std::string VectorKernel::declared(const char* name, std::size_t k) const {
+    return cat(name, k, shape_.multi ? cat("[", max_vectors, "]") : "");
+}
+
+/// The totals of the task, empty.
+void VectorKernel::accumulators() {
+    std::string clear;
+    const auto add = [&](std::string& declarations, const std::string& type, const char* name,
+                         std::size_t k, const std::string& start) {
+        declarations += cat(declarations.empty() ? "" : " ", type, " ", declared(name, k), ";");
+        clear += cat(clear.empty() ? "" : " ", each(name, k), " = ", start, ";");
+    };
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
+        if (!output(k).reduces()) continue;
+        std::string declarations;
+        add(declarations, vector_, "acc", k, emit_.splat(emit_.neutral(output(k))));
+        if (compensated(k)) add(declarations, vector_, "low", k, emit_.splat("0"));
+        if (is_custom(k)) add(declarations, mask_, "has", k, cat("(", mask_, ")(0)"));
+        out_.line(declarations);
+    }
+    if (!shape_.reduces) return;
+    if (shape_.multi)
+        out_.line(each_vector_, "{ ", clear, " }");
+    else
+        out_.line(clear);
+}
+
+void VectorKernel::start_runs() {
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
+        if (!compensated(k)) continue;
+        out_.line(vector_, " ", declared("sum", k), ";");
+        out_.line(each_vector_, each("sum", k), " = ", emit_.splat("0"), ";");
+    }
+}
+
+/// acc + low is the total; what the addition loses goes into low, but where the total overflows.
+void VectorKernel::join_runs() {
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
+        if (!compensated(k)) continue;
+        const std::string acc = each("acc", k), low = each("low", k);
+        out_.line(each_vector_, "{ const ", vector_, " add = ", each("sum", k), " - ", low,
+                  ", all = ", acc, " + add; ", low, " = select((all - ", acc, ") - add, ",
+                  emit_.splat("0"), ", isinf(all) | isnan(all)); ", acc, " = all; }");
+    }
+}
+
+/// The value of the step joins its run or its total. Lanes past the end or of padding count as the
+/// neutral element; of a custom reduction they do not count.
+void VectorKernel::add_element(std::size_t k) {
+    const JobOutput& out = output(k);
+    const bool cut = shape_.tail() || pad_;
+    const std::string fresh = cat("e", k), function = emit_.combine(k, false);
+    out_.line(vector_, " ", fresh, " = ", emit_.value(out.value), ";");
+    if (is_custom(k)) {
+        const std::string acc = each("acc", k), has = each("has", k);
+        const std::string counted = emit_.counted(out, cut);
+        out_.line(acc, " = select(", acc, ", select(", fresh, ", ", function, "(", acc, ", ", fresh,
+                  "), ", has, "), ", counted, ");");
+        out_.line(has, " |= ", counted, ";");
+        return;
+    }
+    if (cut)
+        out_.line("if (nv < ", shape_.width, ") ", fresh, " = select(",
+                  emit_.splat(emit_.neutral(out)), ", ", fresh, ", live);");
+    const std::string into = each(compensated(k) ? "sum" : "acc", k);
+    out_.line(into, " = ", function, "(", into, ", ", fresh, ");");
+}
+
+void VectorKernel::results() {
+    if (shape_.partial()) workspace_place();
+    if (shape_.multi) {
+        out_.open("for (int v = 0; v < vectors; ++v)");
+        out_.line("const int nt = (int)min(n", shape_.last, " - first - v * ", shape_.width,
+                  ", (long)", shape_.width, ");");
+    }
+    for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
+        if (!output(k).reduces()) continue;
+        if (!shape_.inner_kept)
+            store_total(k);
+        else if (shape_.partial())
+            store_partial_lanes(k);
+        else
+            store_lanes(k);
+    }
+    if (shape_.multi) out_.close();
+}
+
+/// `place`: where the task's partial results lie in a region of the workspace, [parts, kept
+/// positions].
+void VectorKernel::workspace_place() {
+    std::string position = "0";
+    std::int64_t below = 1;
+    for (int dim = shape_.last; dim >= 0; --dim) {
+        if (job_.reduced[static_cast<std::size_t>(dim)]) continue;
+        if (dim == shape_.last)
+            position += shape_.multi ? " + first" : "";
+        else if (below == 1)
+            position += cat(" + u", dim);
+        else
+            position += cat(" + u", dim, " * ", numbers_.name(cat("k", dim), below));
+        below *= job_.sizes[static_cast<std::size_t>(dim)];
+    }
+    numbers_.name("kept", job_.kept());
+    out_.line("const long place = part * kept + ", position, ";");
+}
+
+std::string VectorKernel::vector_offset(int klass) {
+    std::string offset = unit_offset(klass);
+    if (shape_.multi) offset += numbers_.step(cat("(long)v * ", shape_.width), klass, shape_.last);
+    return offset;
+}
+
+/// Lanes are results of their own.
+void VectorKernel::store_lanes(std::size_t k) {
+    const JobOutput& out = output(k);
+    std::string lanes = "nt";
+    if (pad_)
+        lanes = channels_from(cat("(", vector_offset(job_.channel_class), ")"),
+                              shape_.multi ? "nt" : cat(shape_.width));
+    const std::string finished = emit_.finish(k, each("acc", k), each("has", k), false);
+    const std::string offset = vector_offset(out.klass);
+    out_.line(emit_.store(static_cast<int>(k), cat("y", k), out.dtype, offset, finished,
+                          lane(out.klass), lanes, shape_.multi || pad_));
+}
+
+void VectorKernel::store_partial_lanes(std::size_t k) {
+    const DType own = dtype_of(job_.type);
+    const std::string place = shape_.multi ? cat("place + (long)v * ", shape_.width) : "place";
+    const auto store = [&](const char* region, const std::string& value) {
+        out_.line(emit_.store(static_cast<int>(k), cat(region, k), own, place, value, "1", "nt",
+                              shape_.multi));
+    };
+    store("w", each("acc", k));
+    if (is_custom(k))
+        store("f",
+              cat("select(", emit_.splat("0"), ", ", emit_.splat("1"), ", ", each("has", k), ")"));
+}
+
+/// All lanes make one result.
+void VectorKernel::store_total(std::size_t k) {
+    const JobOutput& out = output(k);
+    const DType own = dtype_of(job_.type);
+    out_.open();
+    fold_lanes(k);
+    if (shape_.partial()) {
+        out_.line(emit_.store_one(own, cat("w", k), "place", "h[0]"));
+        if (is_custom(k))
+            out_.line(emit_.store_one(own, cat("f", k), "place",
+                                      cat("(", emit_.scalar_type(), ")(g[0] != 0 ? 1 : 0)")));
+    } else {
+        std::string guard;
+        if (pad_ && job_.stride(job_.channel_class, shape_.last) == 0)
+            guard = cat("if (", unit_offset(job_.channel_class), " < channels) ");
+        const std::string has = cat("(", emit_.mask_scalar(), ")g[0]");
+        out_.line(guard, emit_.store_one(out.dtype, cat("y", k), unit_offset(out.klass),
+                                         emit_.finish(k, "h[0]", has, true)));
+    }
+    out_.close();
+}
+
+/// Combines the lanes of a total into h[0], halves by halves; of custom ones g says which have a
+/// value.
+void VectorKernel::fold_lanes(std::size_t k) {
+    const int width = shape_.width;
+    const std::string both = emit_.combine(k, true) + "(h[l], h[l + half_])";
+    out_.line(emit_.scalar_type(), " h[", width, "]; vstore", width, "(acc", k, ", 0, h);");
+    if (is_custom(k))
+        out_.line(emit_.mask_scalar(), " g[", width, "]; vstore", width, "(has", k, ", 0, g);");
+    out_.line("for (int half_ = ", width / 2, "; half_ > 0; half_ /= 2)");
+    out_.deeper();
+    out_.open("for (int l = 0; l < half_; ++l)");
+    if (is_custom(k)) {
+        out_.line("if (g[l + half_]) h[l] = g[l] ? ", both, " : h[l + half_];");
+        out_.line("g[l] |= g[l + half_];");
+    } else {
+        out_.line("h[l] = ", both, ";");
+    }
+    out_.close();
+    out_.shallower();
+}
+
+}  // namespace dlprim::pointwise
