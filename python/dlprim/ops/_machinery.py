@@ -104,11 +104,15 @@ def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
         raise TypeError(f"tensors are given as a dlprim.Tensor or a sequence of them, not a {kind}") from None
 
 
-def hashable(value: object) -> object:
-    """Lists and arrays as tuples, so that calls can be kept by them."""
-    if isinstance(value, numpy.ndarray):
-        value = value.tolist()
-    return tuple(hashable(item) for item in value) if isinstance(value, list) else value
+def hashable(value: Any) -> Any:
+    """A list or an array as a tuple, so that calls can be kept by it."""
+    items = value.tolist() if isinstance(value, numpy.ndarray) else value
+    if not isinstance(items, list):  # an array without dimensions
+        return items
+    return tuple([hashable(item) if type(item) in UNHASHABLE else item for item in items])
+
+
+UNHASHABLE = frozenset({list, numpy.ndarray})
 
 
 def operator(function: F) -> F:
@@ -116,22 +120,32 @@ def operator(function: F) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> object:
+        for value in kwargs.values():  # most lists are here, and looking is cheaper than failing
+            if type(value) is list:
+                return with_tuples(function, args, kwargs)
         try:
             return function(*args, **kwargs)
-        except (TypeError, AttributeError) as error:
+        except TypeError as error:
             if not str(error).startswith("unhashable type"):
                 explain(function, args, kwargs)
                 raise
+        except AttributeError:
+            explain(function, args, kwargs)
+            raise
         return with_tuples(function, args, kwargs)
 
     wrapper.is_dlprim_operator = True  # type: ignore[attr-defined]
     return cast(F, wrapper)
 
 
-def with_tuples(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+def with_tuples(function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """Calls the function with lists among its arguments as tuples."""
+    args = tuple([hashable(value) if type(value) in UNHASHABLE else value for value in args])
+    for name, value in kwargs.items():
+        if type(value) in UNHASHABLE:
+            kwargs[name] = hashable(value)
     try:
-        return function(*map(hashable, args), **{name: hashable(value) for name, value in kwargs.items()})
+        return function(*args, **kwargs)
     except (TypeError, AttributeError):
         explain(function, args, kwargs)
         raise
@@ -187,7 +201,7 @@ def general_call(
 
 
 def given_options(options: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple((name, hashable(value)) for name, value in options.items())
+    return tuple([(name, hashable(value) if type(value) in UNHASHABLE else value) for name, value in options.items()])
 
 
 def call(
@@ -197,8 +211,8 @@ def call(
     /,
     *,
     training: bool = False,
-    seed: int | None = None,
-    step: int | None = None,
+    seed: int = 1,
+    step: int = 0,
     precision: str = "fp32",
     engine: str | None = None,
     engines: Mapping[str, str] | None = None,
@@ -213,7 +227,7 @@ def call(
     them are copied. Work is asynchronous on OpenCL devices: the call returns when it is enqueued.
 
     training: training-mode semantics. BatchNorm then updates its running statistics, which are params, in place.
-    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1; 1 and 0 where not given.
+    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1.
     precision: "fp32", "tf32", "fp16" or "bf16", a permission for products.
     engine: the engine that must compute it. engines: engines by type, of the operator and of what it is made of, where
     they apply.
@@ -234,8 +248,8 @@ def backward(
     /,
     *,
     training: bool = False,
-    seed: int | None = None,
-    step: int | None = None,
+    seed: int = 1,
+    step: int = 0,
     precision: str = "fp32",
     engines: Mapping[str, str] | None = None,
     out: Sequence[Tensor | None] | None = None,
