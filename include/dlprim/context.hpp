@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Context: an opened device, with its queue, allocator and compiled kernels.
 //
-// A Context is a cheap handle; copies share the device, and so do the tensors and nets made on it.
-// The device is closed, and what eager calls keep on it is freed, when the last of them is gone.
+// Ownership: a Context is a cheap handle. Copies share the opened device, and every tensor and net
+// holds such a copy. When the last one is gone, the device is closed and the memory that eager
+// calls have cached on it is freed.
 //
-// Threads: several threads may make eager calls (dlprim/ops.hpp) and tensors' copies on one context
-// at the same time. A Net and its Solver are for one thread at a time, and so are all nets of one
-// context; other threads may make eager calls beside it, but not while Net::profile() runs or
-// engines are tuned. Different contexts share nothing.
+// Threads: several threads may make eager calls (dlprim/ops.hpp) and copy tensors on one context at
+// the same time. A Net and its Solver may be used by one thread at a time, and so may all nets of
+// one context together. Other threads may make eager calls meanwhile, except while Net::profile()
+// runs or engines are tuned. Different contexts share nothing.
 //
-// Work is asynchronous on OpenCL devices and done when a call returns on the host.
+// Waiting: on an OpenCL device calls enqueue work and return. On the host the work is done when a
+// call returns.
 #pragma once
 
 #include <dlprim/error.hpp>
@@ -26,15 +28,17 @@ namespace dlprim {
 
 enum class DeviceKind { host, cpu, gpu, accelerator };
 
-/// What a device is called and how to ask for it.
+/// A device's names.
 struct DeviceInfo {
-    std::string id;        ///< "cpu" for the host, "P:D" (platform and device number) for OpenCL
-    std::string name;      ///< as the driver calls it
+    /// What opens it, as Context(id): "cpu" for the host, "P:D" (numbers of platform and device)
+    /// for OpenCL.
+    std::string id;
+    std::string name;      ///< the driver's name for it
     std::string platform;  ///< platform name; "host" for the host
     std::string vendor;
     std::string driver;  ///< driver version
     DeviceKind kind = DeviceKind::host;
-    std::uint32_t memory_mib = 0;  ///< global memory
+    std::uint32_t memory_mib = 0;  ///< global memory in MiB
 
     /// "0:0 (AMD EPYC, Portable Computing Language)": for messages and reports. Several devices of
     /// a machine may have one name.
@@ -44,9 +48,10 @@ struct DeviceInfo {
 /// "host", "cpu", "gpu" or "accelerator".
 std::string_view name_of(DeviceKind kind);
 
-/// Facts about a device by which engines are ruled in or out. DLPRIM_TRAITS lowers some of them,
-/// e.g. DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
-/// or "wgmma=0,mma=0", or "matrix_bf16=0", or "subgroup_size=8".
+/// Facts about a device that decide which engines apply. The environment variable DLPRIM_TRAITS
+/// lowers some of them, to try a smaller device on a larger one, for example
+/// DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
+/// "wgmma=0,mma=0", "matrix_bf16=0" or "subgroup_size=8".
 struct Traits {
     bool host = false;  ///< the host itself, no OpenCL
     bool wide_vectors =
@@ -79,7 +84,7 @@ struct Traits {
     double launch_us = 5;               ///< estimated cost of one kernel launch
 };
 
-/// What a context has done since it was opened; differences between two readings cost a batch.
+/// Counts since the context was opened. The difference of two readings is what happened between.
 struct Counters {
     std::uint64_t launches = 0;         ///< kernels enqueued
     std::uint64_t waits = 0;            ///< times that the host waited for the device
@@ -95,25 +100,26 @@ class ContextImpl;
 class Context {
   public:
     /// Opens a device: "cpu" (the host), "P:D", "gpu" (the best GPU), "opencl" (the best OpenCL
-    /// device), or a part of a device's or platform's name. Empty: DLPRIM_DEVICE, else the best
-    /// OpenCL device, else the host. Throws Error(not_found) that lists the devices there are, and
-    /// how to install an OpenCL platform where there is none. Where OpenCL has trouble and the host
-    /// takes the place of the best device, the log gets warnings (dlprim/log.hpp) that say why.
+    /// device), or a part of a device's or platform's name. An empty text means what the
+    /// environment variable DLPRIM_DEVICE names, else the best OpenCL device, else the host. Throws
+    /// Error(not_found) that lists the devices, and says how to install an OpenCL platform where
+    /// there is none. If the best OpenCL device does not open, the next one is taken, or the host,
+    /// and the log gets a warning that says why (dlprim/log.hpp).
     explicit Context(std::string_view device = {});
 
-    /// Every device of this machine, the host last. OpenCL is asked once a process.
+    /// Every device of this machine, the host last. OpenCL is asked once per process.
     static std::vector<DeviceInfo> devices();
-    /// The device that Context(device) opens, without opening it; of the empty text the one that it
-    /// tries first. Throws Error(not_found) as Context(device) does.
+    /// The device that Context(device) would open, without opening it; for the empty text the one
+    /// that it would try first. Throws Error(not_found) as Context(device) does.
     static DeviceInfo find(std::string_view device = {});
-    /// What keeps OpenCL devices from being there or from being opened, as far as that is known
-    /// without opening one: a sentence each, which says what would help. Empty: nothing.
+    /// Reasons why OpenCL devices are missing or will not open, as far as they are known without
+    /// opening one. Each is a sentence that says what would help. Empty where all is well.
     static std::vector<std::string> troubles();
 
     const DeviceInfo& info() const;
     const Traits& traits() const;
     Counters counters() const;
-    /// Waits until all enqueued work is done.
+    /// Waits until all work enqueued on the context is done.
     void finish() const;
 
     bool operator==(const Context& other) const { return impl_ == other.impl_; }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Operators called one at a time on tensors: eager, asynchronous, on the tensors' device.
+// Eager calls: one operator at a time, on tensors, on the tensors' device.
 //
-// Every operator of docs/json.md can be called by its type and options; a ready launch is kept by
-// problem, so that a second call of the same shapes is a look-up and an enqueue. No call waits.
+// Every operator of docs/json.md can be called by its type and options. The first call of a problem
+// (type, options, shapes, dtypes, layouts) plans and compiles; its launches are cached, so that a
+// second call is a look-up and an enqueue.
 //
-// A result may stay in the layout that its kernel wrote until its memory is asked for
-// (dlprim/tensor.hpp says who notices); the next call takes it as it lies. So chains of calls are
-// converted no more often than a Net. Tensors of CallOptions::out get row-major results at once.
+// Waiting: no call waits for the device.
 //
-// What calls keep (launches, packed weights, scratch) belongs to the tensors' context and is freed
-// with its last user, a Context, a tensor or a net. It is bounded: a context keeps 4096 calls, and
-// the one that was used least recently goes first; work under way keeps its memory. The texts of
-// options, once parsed, are kept for all contexts, 4096 of them.
+// Layout: a result may stay in its engine's layout until somebody asks for its memory
+// (dlprim/tensor.hpp), and the next call reads it in that layout. So a chain of calls converts
+// layouts no more often than a Net. Results in tensors of CallOptions::out are row-major at once.
 //
-// Threads: calls may come from several threads at the same time, on one context or on several.
-// Calls on one context run one after the other, each as a whole, so a result can be handed to
-// another thread as soon as its call has returned. The library does not order the threads
-// themselves: a tensor of CallOptions::out, or a running statistic, that one thread's call writes
-// must not be used by another's before that call has returned.
+// Ownership: cached launches, packed weights and scratch memory belong to the tensors' context and
+// are freed with its last Context, tensor or net. A context caches 4096 calls and drops the one
+// that was used least recently; work under way keeps its memory. Parsed texts of options are cached
+// for all contexts together, 4096 of them.
+//
+// Threads: several threads may call at the same time, on one context or on several. Calls on one
+// context are enqueued one after the other, each as a whole, so that a result can be handed to
+// another thread as soon as its call has returned. The library does not order threads: while a call
+// writes to a tensor of CallOptions::out or to a running statistic, no other thread may use it.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -33,19 +35,21 @@ namespace dlprim::ops {
 
 struct CallOptions {
     bool training = false;  ///< training-mode semantics
-    std::string engine;     ///< forced engine, or empty
-    /// Forced engines by type, of the operator, of what it is made of and of what its gradient is
-    /// made of: type, engine. Where one does not apply, another runs.
+    std::string engine;     ///< the engine that must be used; empty: chosen
+    /// Engines as pairs of an operator's type and an engine's name, for the operator, for those
+    /// that it expands to, and for those of its gradient. Where one does not apply, another runs.
     std::vector<std::pair<std::string, std::string>> engines;
-    Precision precision = Precision::fp32;  ///< of products
-    std::vector<Tensor> out;                ///< write here instead of into new tensors
-    std::uint64_t seed = 1, step = 0;       ///< for random operators
+    Precision precision = Precision::fp32;  ///< of products (dlprim/precision.hpp)
+    std::vector<Tensor> out;                ///< results are written here instead of to new tensors
+    std::uint64_t seed = 1, step = 0;       ///< of random operators
 };
 
-/// Calls operator `type` with options as in network JSON, e.g.
+/// Calls operator `type` with options as in network JSON, for example
 ///   call("Convolution2D", R"({"channels_out": 64, "kernel": 3, "pad": 1})", {x}, {weight, bias})
-/// `inputs` are the tensors, `params` the parameters in the operator's order. BatchNorm in training
-/// mode updates its running statistics, which are params, in place. Throws Error(invalid_argument).
+/// `inputs` are the operator's inputs, and `params` its parameters, in the order of docs/json.md.
+/// BatchNorm in training mode updates its running statistics, which are among `params`, in place.
+/// Throws Error(invalid_argument) for what does not fit, strided views among it
+/// (Tensor::to_contiguous() copies one).
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& params = {},
                          const CallOptions& options = {});
@@ -57,7 +61,8 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
                              const std::vector<Tensor>& output_gradients,
                              const CallOptions& options = {});
 
-/// A generated kernel from a program over broadcast tensors; the language is docs/pointwise.md's:
+/// Runs one kernel that is generated from a program in the language of docs/pointwise.md over
+/// broadcast tensors, for example
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars = {},

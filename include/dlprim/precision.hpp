@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Precision: what products of float tensors are computed in, and what activations are stored in.
+// Precision: the number format that products of float tensors are computed in, and that activations
+// are stored in.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -9,24 +10,28 @@
 
 namespace dlprim {
 
-/// What convolutions and matrix products, and the gradients of these, are computed in, and what
-/// stands between nodes. Sums are float in all; so are parameters, their gradients, the solver's
-/// state, statistics, losses, and what the caller binds. Leave, not duty: a device or an engine
-/// without such a way computes and stores as for the next that it has (fp16, bf16, tf32, fp32).
+/// The format of the factors of convolutions, matrix products and their gradients, and of the
+/// tensors between operators. In every precision the following stay float: sums, parameters and
+/// their gradients, the solver's state, statistics, losses, and the network's inputs and outputs.
+///
+/// This is a permission. Where a device has no engine for the precision, the operator falls back to
+/// the next one that the device supports, in the order fp16, bf16, tf32, fp32.
 enum class Precision : std::uint8_t {
     fp32,  ///< float throughout
     /// Factors of products may be rounded to 11 significant bits, an error of up to 2^-11 of each.
     tf32,
-    /// Activations and their gradients may be stored as half: 11 significant bits from 6.1e-5 to
-    /// 65504, fewer below. Factors of products may be rounded likewise. Training scales the loss
-    /// (SolverOptions::loss_scale).
+    /// Activations and their gradients may be stored as half, which has 11 significant bits from
+    /// 6.1e-5 to 65504, and fewer below. Factors of products may be rounded to half. Training
+    /// multiplies the loss by a scale (SolverOptions::loss_scale).
     fp16,
-    /// The same as bfloat16: 8 significant bits over float's range; no loss scale is needed.
+    /// Like fp16 with bfloat16 in place of half: 8 significant bits over the range of float, so
+    /// that no loss scale is needed.
     bf16,
 };
 
+/// "fp32", "tf32", "fp16" or "bf16".
 std::string_view name_of(Precision precision) noexcept;
-/// By name. Throws Error(invalid_argument) for what is none.
+/// The inverse of name_of(). Throws Error(invalid_argument) for any other text.
 Precision parse_precision(std::string_view name);
 
 }  // namespace dlprim

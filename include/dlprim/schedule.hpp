@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedule: the learning rate as a function of training progress. Plain numbers: it touches no
-// Solver, whose set_learning_rate() takes what rate() returns. For one thread at a time.
+// Schedule: the learning rate as a function of training progress. It only computes numbers: a
+// program passes rate() to Solver::set_learning_rate(). For one thread at a time.
 #pragma once
 
 #include <dlprim/namespace.hpp>

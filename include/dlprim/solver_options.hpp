@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SolverOptions: which solver, with which constants.
+// SolverOptions: the solver and its constants. Definitions are PyTorch's.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -14,17 +14,18 @@ struct SolverOptions {
     bool nesterov = false;
     double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
     double weight_decay = 0;  ///< sgd and adam: added to the gradient; adamw: decoupled
-    double clip_norm = 0;     ///< > 0: gradients are scaled to at most this global L2 norm
-    double clip_value = 0;    ///< > 0: gradients are clamped to +-this
-    int accumulate = 1;       ///< batches whose gradients are averaged before an update
-    /// Where operators of the net are of precision fp16: what the loss is multiplied by at first,
-    /// so that small gradients do not vanish. Updates divide by it; one whose gradients are not all
-    /// finite is left out and halves it, loss_scale_steps good ones in a row double it. 0: none.
+    double clip_norm = 0;     ///< above 0, gradients are scaled to at most this global L2 norm
+    double clip_value = 0;    ///< above 0, gradients are clamped to [-clip_value, clip_value]
+    int accumulate = 1;       ///< number of batches whose gradients are averaged for an update
+    /// The first loss scale of nets with operators of precision fp16 (Micikevicius et al. 2018):
+    /// the loss is multiplied by it so that small gradients do not vanish, and updates divide by
+    /// it. An update whose gradients are not all finite is skipped and halves the scale;
+    /// loss_scale_steps good updates in a row double it. 0: no loss scale.
     double loss_scale = 65536;
     int loss_scale_steps = 2000;
-    /// From the first batch on that has a loss which is not finite, parameters and solver state
-    /// stay as they are, without a wait; Solver::call_off() puts back the rest. For reading losses
-    /// late.
+    /// For programs that read losses late. From the first batch on whose loss is not finite, the
+    /// device leaves parameters and solver state as they are, without a wait of the host;
+    /// Solver::call_off() restores the rest.
     bool guard_loss = false;
 };
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Tensor: a strided view {buffer, byte offset, shape, strides, dtype} on device memory that it
-// shares.
+// Tensor: a strided view on device memory: buffer, byte offset, shape, strides and dtype.
 //
-// Copies of a Tensor share memory; the memory lives as long as a Tensor on it. A Tensor knows
-// nothing of gradients. An empty Tensor (default-made) has no memory and no context: what needs
-// them throws Error(invalid_argument).
+// Ownership: copies and views of a Tensor share its memory, which is freed with the last of them. A
+// Tensor knows nothing of gradients. A default-made Tensor is empty: it has no memory and no
+// context, and calls that need them throw Error(invalid_argument).
 //
-// What an eager call (dlprim/ops.hpp) returns may still lie as its engine wrote it, say with
-// channels in blocks of 16. Nobody sees that: whoever reaches the memory gets it row-major.
-// buffer() and the copies then allocate that memory (from the context's pool) and enqueue one
-// conversion, once for all tensors on the memory, without a wait.
+// Layout: row-major unless strides() say otherwise. The result of an eager call (dlprim/ops.hpp)
+// may internally still be in its engine's layout, for example with channels in blocks of 16. It is
+// converted to row-major when somebody reaches the memory: buffer() and the copies allocate memory
+// from the context's pool and enqueue one conversion, once for all tensors that share it, without a
+// wait.
 //
 // Threads: different Tensor objects may be used by different threads at the same time, also where
 // they share memory or a context; dlprim/context.hpp says what else may run then. The library does
-// not order threads: who reads memory that another thread writes must see to the order itself.
+// not order threads: a program that reads in one thread what another writes must order the two.
 //
-// A host pointer that is given with a size over 0 must not be null: that is an
-// Error(invalid_argument), and nothing has changed.
+// Errors: a null host pointer with a size over 0 is an Error(invalid_argument); nothing has changed
+// then.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -43,13 +43,14 @@ class Tensor {
     /// New memory holding a copy of `values` (shape.numel() of them), converted to `dtype`.
     Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
            DType dtype = DType::f32);
-    /// A view on existing memory (what the library and its wrappers use).
+    /// A view on existing memory. For the library and its language bindings.
     Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset, Shape shape,
            DType dtype);
-    /// Contents in a layout of an engine's choice; the library's own (src/runtime/deferred.hpp).
+    /// Contents in an engine's own layout. For the library (src/runtime/deferred.hpp).
     explicit Tensor(std::shared_ptr<Deferred> deferred);
 
-    /// Wraps a cl_mem of the context's own cl_context without a copy; it is retained.
+    /// Wraps a cl_mem of the context's own cl_context without a copy, and retains it. Throws
+    /// Error(invalid_argument) where it is null, too small or of another cl_context.
     static Tensor wrap_opencl(const Context& context, void* cl_mem_handle,
                               std::uint64_t byte_offset, const Shape& shape,
                               DType dtype = DType::f32);
@@ -64,16 +65,21 @@ class Tensor {
     const std::vector<std::int64_t>& strides() const noexcept { return strides_; }  ///< in elements
     DType dtype() const noexcept { return dtype_; }
     std::uint64_t byte_offset() const noexcept { return byte_offset_; }
-    std::uint64_t bytes() const noexcept;  ///< elements times their size
-    bool contiguous() const noexcept;      ///< row-major without gaps
-    /// The memory, row-major; may enqueue (see above), and throw Error(out_of_memory) then.
+    std::uint64_t bytes() const noexcept;  ///< number of elements times the size of one
+    bool contiguous() const noexcept;      ///< whether elements lie row-major without gaps
+    /// The memory, in row-major layout. May enqueue a conversion (see Layout above), which can
+    /// throw Error(out_of_memory).
     const std::shared_ptr<Buffer>& buffer() const { return deferred_ ? plain() : buffer_; }
-    /// Contents that may lie in another layout; the library's own. nullptr for other tensors.
+    /// Contents in an engine's own layout, or nullptr. For the library.
     const std::shared_ptr<Deferred>& deferred() const noexcept { return deferred_; }
 
-    // Views that share this tensor's memory.
-    Tensor reshape(const Shape& shape) const;  ///< same element count; contiguous() tensors only
+    // Views, which share this tensor's memory. A negative dimension counts from the end. All throw
+    // Error(invalid_argument) for what does not fit the shape.
+    /// The same elements in another shape; of contiguous() tensors only.
+    Tensor reshape(const Shape& shape) const;
+    /// Indices [begin, end) of dimension `dim`.
     Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
+    /// Two dimensions exchanged.
     Tensor transpose(int dim0, int dim1) const;
     /// Any view: element [i, j, ...] is this tensor's element number
     /// `offset` + i * strides[0] + j * strides[1] + ... of its memory, counted from its first one.
@@ -82,21 +88,22 @@ class Tensor {
     Tensor view(const Shape& shape, const std::vector<std::int64_t>& strides,
                 std::int64_t offset = 0) const;
 
-    /// This tensor where it is contiguous(), else new row-major memory of its own with a copy of
-    /// its elements. What takes no strided views, as eager calls do, takes this. The copy goes
-    /// through the host and waits.
+    /// This tensor if it is contiguous(), else a row-major copy in new memory. Eager calls refuse
+    /// strided views and take this instead. The copy goes through the host, and the call waits.
     Tensor to_contiguous() const;
 
-    // Copies between host and device; they wait for the queue. The host side is row-major.
+    // Copies between host and device. They wait until they are done. The host side is row-major.
     void copy_from_host(const void* data, std::uint64_t bytes);
     void copy_to_host(void* data, std::uint64_t bytes) const;
-    /// The first element's address on the host context, for reading and writing elements in place
-    /// by strides(); valid while a tensor on the memory lives. The library then counts on nothing
-    /// that it derived from these contents before. Throws Error(unsupported) for other devices.
+    /// On the host context, the address of the first element, for reading and writing elements in
+    /// place by strides(). It is valid while any tensor on the memory lives. From then on the
+    /// program may write there at any time, so packed weights are packed again at every eager call.
+    /// Throws Error(unsupported) for other devices.
     void* host_data() const;
     void copy_from(const std::vector<float>& values);  ///< converts to dtype()
     std::vector<float> to_floats() const;
     std::vector<double> to_doubles() const;
+    /// Sets every element to `value`, converted to dtype(). Waits for strided views alone.
     void fill(double value);
 
   private:
