@@ -177,7 +177,9 @@ class Net {
     /// forward() of these shapes.
     void backward();
     /// A new batch size for every input, or new shapes for those named: others keep theirs. Plans
-    /// are kept by shapes, NetOptions::max_plans of them; parameters stay.
+    /// are kept by shapes, NetOptions::max_plans of them; parameters stay. Throws
+    /// Error(invalid_argument) on shapes that do not fit the network, or under which a parameter
+    /// would have another shape; then nothing has changed.
     void reshape(std::int64_t batch);
     void reshape(const std::map<std::string, Shape>& input_shapes);
 

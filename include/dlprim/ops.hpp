@@ -51,7 +51,7 @@ std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const CallOptions& options = {});
 
 /// Gradients of call() with respect to inputs and params (in that order; undefined tensors where an
-/// operand has none, integers say), given the gradients of its outputs.
+/// operand has none, as integers and running statistics), given the gradients of its outputs.
 std::vector<Tensor> backward(std::string_view type, std::string_view options_json,
                              const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
                              const std::vector<Tensor>& output_gradients,

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: MIT
 """dlprim: deep learning on any OpenCL device, and on the host without one."""
 
-from . import schedules
+from . import nn, ops, plot, schedules, summary, weights
 from ._core import (
     Context,
     Counters,
     DeviceInfo,
-    NetworkDescription,
-    NodeReport,
-    OperatorDescription,
-    ParamDescription,
     Schedule,
     Tensor,
-    TensorDescription,
-    TrainProgress,
-    TrainResult,
     Traits,
     devices,
     find,
@@ -37,9 +30,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .net import Net, describe
+from .net import Net, NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription, describe
 from .solver import Solver
-from .train import FitProgress, fit, train
+from .train import FitProgress, TrainProgress, TrainResult, fit, train
 
 __all__ = [
     "BuildError",
@@ -78,8 +71,13 @@ __all__ = [
     "get_cmake_dir",
     "get_include",
     "get_library_dir",
+    "nn",
+    "ops",
+    "plot",
     "schedules",
     "set_log",
+    "summary",
     "train",
     "troubles",
+    "weights",
 ]

@@ -10,13 +10,26 @@ from typing import Any, NoReturn, Union
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._core import NetworkDescription, NodeReport, OperatorDescription, ParamDescription, TensorDescription
 from ._source import JsonSource, json_source
+from .plot import Shown
+from .summary import LayerRecord, records_of
+
+__all__ = [
+    "Net",
+    "NetworkDescription",
+    "NodeReport",
+    "OperatorDescription",
+    "ParamDescription",
+    "TensorDescription",
+    "describe",
+]
 
 Pairs = Union[Mapping[str, str], Iterable[tuple[str, str]]]
 Progress = Callable[[str, int, int], object]
 
 
-class Net(_core.Net):
+class Net(Shown, _core.Net):
     """A network on one device: runs forward and backward, loads and saves weights.
 
     Several threads may call nets of one Context: calls are serialised. Long calls let other Python
@@ -135,7 +148,7 @@ class Net(_core.Net):
         """
         if arrays or named:
             self._set_inputs(arrays, named)
-        super().forward()
+        self.enqueue_forward()
         return {name: self.output(name) for name in self.output_names}
 
     def run(self, inputs: Mapping[str, ArrayLike] | None = None, **named: ArrayLike) -> dict[str, NDArray[Any]]:
@@ -148,6 +161,12 @@ class Net(_core.Net):
         self._set_inputs(arrays, named)
         return self.run()
 
+    def _layers(self) -> list[LayerRecord]:
+        return records_of(self.describe())
+
+    def _outputs_shown(self) -> list[str]:
+        return self.output_names
+
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Net cannot be pickled or copied, since it lives on a device: pickle net.weights(), which "
@@ -156,10 +175,10 @@ class Net(_core.Net):
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{name}={self.input_shape(name)}" for name in self.input_names)
-        return f"<dlprim.Net on {self.context.name}: {self.mode}, inputs {inputs}>"
+        return f"<dlprim.Net on {self.context.info.name}: {self.mode}, inputs {inputs}>"
 
 
-def describe(source: JsonSource, mode: str = "training", **options: Any) -> _core.NetworkDescription:
+def describe(source: JsonSource, mode: str = "training", **options: Any) -> NetworkDescription:
     """Describe a network, operator by operator, with shapes; neither device nor memory is needed.
 
     Args:

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._core import TrainProgress, TrainResult
 from ._source import JsonSource, json_source
 from .errors import NumericError
 from .net import Net, Pairs, Progress
 from .solver import Solver
+
+__all__ = ["FitProgress", "TrainProgress", "TrainResult", "fit", "train"]
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -29,10 +32,10 @@ def train(
     epochs: int = 0,
     precision: str | None = None,
     precisions: Pairs = (),
-    on_progress: Callable[[_core.TrainProgress], object] | None = None,
+    on_progress: Callable[[TrainProgress], object] | None = None,
     on_note: Callable[[str], object] | None = None,
     on_planning: Progress | None = None,
-) -> _core.TrainResult:
+) -> TrainResult:
     """Train a network from a training configuration (docs/json.md).
 
     Other threads' calls on the context's nets wait until it is done. Ctrl-C ends it after the batch with
@@ -157,7 +160,11 @@ def _named(net: Net, x: ArrayLike | Mapping[str, ArrayLike], y: ArrayLike | None
         raise ValueError(f"fit() needs samples for input '{missing[0]}'")
     if not net.has_loss:
         raise ValueError("fit() needs a network with a loss: an output named 'loss...', or one with a loss_weight")
-    return {name: np.asarray(array) for name, array in given.items()}
+    arrays = {name: np.asarray(array) for name, array in given.items()}
+    for name, array in arrays.items():
+        if array.ndim == 0:
+            raise ValueError(f"input '{name}' is given a single number: its first dimension counts samples")
+    return arrays
 
 
 class _Order:

@@ -4,6 +4,7 @@
 #include "net_options.hpp"
 #include "net_parts.hpp"
 #include "net_values.hpp"
+#include "owned.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
@@ -13,59 +14,50 @@
 
 #include <filesystem>
 #include <map>
-#include <type_traits>
+#include <memory>
 
 namespace dlprim::python {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A member function of Net as one for Python that holds the context's lock.
-template <typename Result, typename... Args>
-auto locked(Result (Net::*call)(Args...)) {
-    return [call](Net& net, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(net.context());
-        return (net.*call)(args...);
-    };
-}
-template <typename Result, typename... Args>
-auto locked(Result (Net::*call)(Args...) const) {
-    return [call](const Net& net, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(net.context());
-        return (net.*call)(args...);
-    };
-}
+using OwnedNet = Owned<Net>;
 
-void make_net(Net* self, const Context& context, const std::string& text, bool is_path,
+void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_path,
               const nb::dict& keywords) {
+    const Context& context = to_context(on);
     const NetOptions options = net_options(keywords);
-    const ContextLock lock(context);
-    new (self) Net(is_path ? Net::from_json_file(context, text, options)
-                           : Net::from_json(context, text, options));
+    new (self) OwnedNet(context, [&] {
+        return std::make_unique<Net>(is_path ? Net::from_json_file(context, text, options)
+                                             : Net::from_json(context, text, options));
+    });
 }
 
-void set_input(Net& net, const std::string& name, nb::handle values) {
+void set_input(const OwnedNet& net, const std::string& name, nb::handle values) {
     const HostArray array = to_host_array(values);
     const ContextLock lock(net.context());
-    const Shape wanted = net.input_shape(name);
+    const Shape wanted = net->input_shape(name);
     if (array.shape != wanted)
         throw Error(ErrorKind::invalid_argument, "input '" + name + "' takes an array of shape " +
                                                      wanted.str() + ", got " + array.shape.str());
-    const DType dtype = net.input_dtype(name);
+    const DType dtype = net->input_dtype(name);
     const std::uint64_t bytes = static_cast<std::uint64_t>(wanted.numel()) * size_of(dtype);
-    if (array.dtype == dtype) return net.set_input(name, array.data, bytes);
-    net.set_input(name, converted(array, dtype, "the array for input '" + name + "'").data(),
-                  bytes);
+    if (array.dtype == dtype) return net->set_input(name, array.data, bytes);
+    net->set_input(name, converted(array, dtype, "the array for input '" + name + "'").data(),
+                   bytes);
 }
 
-nb::dict weights(Net& net) {
+nb::dict weights(const OwnedNet& net) {
     nb::dict result;
     for (const std::string& name : locked (&Net::param_names)(net))
         result[name.c_str()] = to_numpy(locked(&Net::read_param)(net, name));
     return result;
 }
 
-void set_weights(Net& net, const std::map<std::string, nb::object>& arrays, bool missing_ok) {
+void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
+    std::map<std::string, nb::object> arrays;
+    if (!nb::try_cast(given, arrays))
+        wrong_type("the argument of set_weights()", "a dict of arrays by name", given);
     std::map<std::string, HostTensor> values;
     for (const auto& [name, object] : arrays) {
         const HostArray array = to_host_array(object);
@@ -74,11 +66,11 @@ void set_weights(Net& net, const std::map<std::string, nb::object>& arrays, bool
                         converted(array, dtype, "the array for parameter '" + name + "'")};
     }
     const ContextLock lock(net.context());
-    net.write_params(std::move(values), missing_ok);
+    net->write_params(std::move(values), missing_ok);
 }
 
-std::string mode_of(const Net& net) {
-    switch (net.options().mode) {
+std::string mode_of(const OwnedNet& net) {
+    switch (net->options().mode) {
         case Mode::inference:
             return "inference";
         case Mode::evaluation:
@@ -111,16 +103,16 @@ void bind_node_report(nb::module_& module) {
         });
 }
 
-using NetClass = nb::class_<Net>;
+using NetClass = nb::class_<OwnedNet>;
 
 void bind_facts(NetClass& net) {
     net.def_prop_ro(
-           "context", [](const Net& self) { return self.context(); },
+           "context", [](const OwnedNet& self) { return self.context(); },
            "The Context that the net is on.")
         .def_prop_ro("mode", mode_of, "'training', 'evaluation' or 'inference'.")
         .def_prop_ro(
             "precision",
-            [](const Net& self) { return std::string(name_of(self.options().precision)); },
+            [](const OwnedNet& self) { return std::string(name_of(self->options().precision)); },
             "What operators without a precision of their own compute in.")
         .def_prop_ro("input_names", locked(&Net::input_names), "In declared order.")
         .def_prop_ro("output_names", locked(&Net::output_names), "In declared order.")
@@ -134,35 +126,35 @@ void bind_facts(NetClass& net) {
              "How many classes an input of class numbers has; 0 for other inputs. Plans the net.")
         .def(
             "input_shape",
-            [](const Net& self, const std::string& name) {
+            [](const OwnedNet& self, const std::string& name) {
                 return to_tuple(locked(&Net::input_shape)(self, name));
             },
             nb::arg("name"), nb::sig("def input_shape(self, name: str) -> tuple[int, ...]"),
             "The input's sizes, slowest dimension first. Raises NotFoundError.")
         .def(
             "input_dtype",
-            [](const Net& self, const std::string& name) {
+            [](const OwnedNet& self, const std::string& name) {
                 return dtype_name(locked(&Net::input_dtype)(self, name));
             },
             nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
         .def(
             "param_shape",
-            [](const Net& self, const std::string& name) {
+            [](const OwnedNet& self, const std::string& name) {
                 return to_tuple(locked(&Net::param_shape)(self, name));
             },
             nb::arg("name"), nb::sig("def param_shape(self, name: str) -> tuple[int, ...]"),
             "The parameter's sizes, slowest dimension first. Raises NotFoundError.")
         .def(
             "param_dtype",
-            [](const Net& self, const std::string& name) {
+            [](const OwnedNet& self, const std::string& name) {
                 return dtype_name(locked(&Net::param_dtype)(self, name));
             },
             nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
         .def(
             "describe",
-            [](const Net& self) {
+            [](const OwnedNet& self) {
                 const ContextLock lock(self.context());
-                return describe(self);
+                return describe(*self);
             },
             "A NetworkDescription: operators with shapes and parameters. Plans nothing.");
 }
@@ -200,9 +192,9 @@ void bind_tensors(NetClass& net) {
 void bind_weights(NetClass& net) {
     net.def(
            "load_weights",
-           [](Net& self, const fs::path& path, bool missing_ok) {
+           [](const OwnedNet& self, const fs::path& path, bool missing_ok) {
                const ContextLock lock(self.context());
-               self.load_weights(path.string(), missing_ok);
+               self->load_weights(path.string(), missing_ok);
            },
            nb::arg("path"), nb::arg("missing_ok") = false,
            "Every parameter from an HDF5 file. missing_ok: those that the file lacks are "
@@ -210,9 +202,9 @@ void bind_weights(NetClass& net) {
            "nothing has changed.")
         .def(
             "save_weights",
-            [](Net& self, const fs::path& path) {
+            [](const OwnedNet& self, const fs::path& path) {
                 const ContextLock lock(self.context());
-                self.save_weights(path.string());
+                self->save_weights(path.string());
             },
             nb::arg("path"), "Writes every parameter to an HDF5 file, whole or not at all.")
         .def("weights", weights,
@@ -234,25 +226,26 @@ void bind_weights(NetClass& net) {
 void bind_runs(NetClass& net) {
     net.def("prepare", locked(&Net::prepare),
             "Plans, compiles and allocates, as forward() does where it has not been done.")
-        .def("forward", locked(&Net::forward))
+        .def("enqueue_forward", locked(&Net::forward),
+             "What forward() does without setting inputs or returning outputs.")
         .def("backward", locked(&Net::backward),
              "Enqueues the gradients of the last forward(). Raises InvalidArgumentError where "
              "there was none of these shapes, or in inference.")
         .def(
             "reshape",
-            [](Net& self, std::int64_t batch) {
+            [](const OwnedNet& self, std::int64_t batch) {
                 const ContextLock lock(self.context());
-                self.reshape(batch);
+                self->reshape(batch);
             },
             nb::arg("batch"), "A new first dimension for every input.")
         .def(
             "reshape",
-            [](Net& self, nb::dict input_shapes) {
+            [](const OwnedNet& self, nb::dict input_shapes) {
                 std::map<std::string, Shape> shapes;
                 if (!to_shapes(input_shapes, shapes))
                     throw nb::type_error("reshape() takes a dict of input names and shapes");
                 const ContextLock lock(self.context());
-                self.reshape(shapes);
+                self->reshape(shapes);
             },
             nb::arg("input_shapes"),
             nb::sig("def reshape(self, input_shapes: dict[str, collections.abc.Sequence[int]]) -> "
@@ -284,7 +277,10 @@ void bind_net(nb::module_& module) {
     bind_describe(module);
     NetClass net(module, "Net", "A network on one device; dlprim.Net is what programs use.");
     net.def("__init__", make_net, nb::arg("context"), nb::arg("text"), nb::arg("is_path"),
-            nb::arg("options"), "dlprim.Net says what the options are.");
+            nb::arg("options"),
+            nb::sig("def __init__(self, context: Context, text: str, is_path: bool, options: "
+                    "dict[str, typing.Any]) -> None"),
+            "dlprim.Net says what the options are.");
     bind_facts(net);
     bind_tensors(net);
     bind_weights(net);

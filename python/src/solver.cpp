@@ -2,6 +2,7 @@
 // Solver: include/dlprim/solver.hpp for Python. The class dlprim.Solver derives from this one.
 #include "callback.hpp"
 #include "net_parts.hpp"
+#include "owned.hpp"
 
 #include <nanobind/stl/filesystem.h>
 #include <nanobind/stl/map.h>
@@ -9,6 +10,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 
 namespace dlprim::python {
@@ -29,44 +31,21 @@ Kind to_kind(const std::string& name) {
                 "solver '" + name + "' is none of 'sgd', 'adam' and 'adamw'");
 }
 
-/// A Solver and the context whose lock it is under.
-struct LockedSolver {
-    LockedSolver(Net& net, const SolverOptions& options)
-        : context(net.context()), solver(net, options) {}
-    Context context;
-    Solver solver;
-};
+using OwnedSolver = Owned<Solver>;
 
-/// A member function of Solver as one for Python that holds the context's lock.
-template <typename Result, typename... Args>
-auto locked(Result (Solver::*call)(Args...)) {
-    return [call](LockedSolver& self, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(self.context);
-        return (self.solver.*call)(args...);
-    };
-}
-template <typename Result, typename... Args>
-auto locked(Result (Solver::*call)(Args...) const) {
-    return [call](const LockedSolver& self, std::decay_t<Args>... args) -> Result {
-        const ContextLock lock(self.context);
-        return (self.solver.*call)(args...);
-    };
-}
-
-void make_solver(LockedSolver* self, Net& net, const std::string& kind, double learning_rate,
-                 double momentum, bool nesterov, double beta1, double beta2, double epsilon,
-                 double weight_decay, double clip_norm, double clip_value, int accumulate,
-                 double loss_scale, int loss_scale_steps, bool guard_loss) {
+void make_solver(OwnedSolver* self, const Owned<Net>& net, const std::string& kind,
+                 double learning_rate, double momentum, bool nesterov, double beta1, double beta2,
+                 double epsilon, double weight_decay, double clip_norm, double clip_value,
+                 int accumulate, double loss_scale, int loss_scale_steps, bool guard_loss) {
     const SolverOptions options{
         to_kind(kind), learning_rate, momentum,         nesterov,  beta1,
         beta2,         epsilon,       weight_decay,     clip_norm, clip_value,
         accumulate,    loss_scale,    loss_scale_steps, guard_loss};
-    const ContextLock lock(net.context());
-    new (self) LockedSolver(net, options);
+    new (self) OwnedSolver(net.context(), [&] { return std::make_unique<Solver>(*net, options); });
 }
 
-nb::dict options_of(const LockedSolver& self) {
-    const SolverOptions& o = self.solver.options();
+nb::dict options_of(const OwnedSolver& self) {
+    const SolverOptions& o = self->options();
     nb::dict options;
     for (const auto& [name, kind] : kinds())
         if (kind == o.kind) options["kind"] = name;
@@ -86,15 +65,15 @@ nb::dict options_of(const LockedSolver& self) {
     return options;
 }
 
-bool step_if(LockedSolver& self, const nb::callable& proceed) {
-    const ContextLock lock(self.context);
-    return self.solver.step_if([&] {
+bool step_if(const OwnedSolver& self, const nb::callable& proceed) {
+    const ContextLock lock(self.context());
+    return self->step_if([&] {
         const nb::gil_scoped_acquire gil;
         return static_cast<bool>(nb::bool_(proceed()));
     });
 }
 
-using SolverClass = nb::class_<LockedSolver>;
+using SolverClass = nb::class_<OwnedSolver>;
 
 void bind_making(SolverClass& solver) {
     const SolverOptions o;
@@ -122,9 +101,9 @@ void bind_steps(SolverClass& solver) {
              "loss was not finite, had been left out by step_if(), and none been made since.")
         .def_prop_rw(
             "learning_rate", locked(&Solver::learning_rate),
-            [](LockedSolver& self, double rate) {
-                const ContextLock lock(self.context);
-                self.solver.set_learning_rate(rate);
+            [](const OwnedSolver& self, double rate) {
+                const ContextLock lock(self.context());
+                self->set_learning_rate(rate);
             },
             "From the next step on. Raises InvalidArgumentError on what is no number of at least "
             "0.")
@@ -139,19 +118,19 @@ void bind_checkpoints(SolverClass& solver) {
     solver
         .def(
             "save_checkpoint",
-            [](LockedSolver& self, const fs::path& path,
+            [](const OwnedSolver& self, const fs::path& path,
                const std::map<std::string, double>& extra) {
-                const ContextLock lock(self.context);
-                self.solver.save_checkpoint(path.string(), extra);
+                const ContextLock lock(self.context());
+                self->save_checkpoint(path.string(), extra);
             },
             nb::arg("path"), nb::arg("extra") = std::map<std::string, double>{},
             "Weights, solver state, step and seed to one HDF5 file, whole or not at all, which "
             "load_weights() reads, too. extra: numbers that load_checkpoint() gives back.")
         .def(
             "load_checkpoint",
-            [](LockedSolver& self, const fs::path& path) {
-                const ContextLock lock(self.context);
-                return self.solver.load_checkpoint(path.string());
+            [](const OwnedSolver& self, const fs::path& path) {
+                const ContextLock lock(self.context());
+                return self->load_checkpoint(path.string());
             },
             nb::arg("path"),
             "Goes on from a checkpoint, and returns its extra numbers. Raises FileError, "

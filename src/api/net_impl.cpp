@@ -302,6 +302,16 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
     }
 }
 
+void NetImpl::check_params_stay(const Graph& graph) const {
+    for (const Value& value : graph.values) {
+        if (value.role != Role::parameter) continue;
+        const TensorSpec& spec = params_.at(value.name).value.spec;
+        require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
+                "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
+                ": another Net is to be made for them, with NetOptions::input_shapes");
+    }
+}
+
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
     const NetOptions before = options_;
     for (const auto& [name, shape] : shapes) options_.input_shapes[name] = shape;
@@ -311,7 +321,9 @@ void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& sh
             if (shape.rank() > 0) shape = shape.with(0, batch);
     }
     try {
-        base_ = build_graph(description_, options_);
+        Graph graph = build_graph(description_, options_);
+        check_params_stay(graph);
+        base_ = std::move(graph);
     } catch (...) {
         options_ = before;
         throw;

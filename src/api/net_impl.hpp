@@ -113,6 +113,8 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
     /// `apart`: every operator in launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// Throws Error(invalid_argument) where parameters would have other shapes than they have.
+    void check_params_stay(const Graph& graph) const;
     /// The operator of the description that a node was made of.
     std::string described(const std::string& node) const;
     /// Takes the place of the current plan, an engine of which has failed.

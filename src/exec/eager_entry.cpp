@@ -13,25 +13,29 @@ namespace dlprim {
 
 namespace {
 
-ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor, Role role) {
+ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor, Role role,
+                    bool trainable) {
     Value value;
     value.name = name;
     value.spec = {tensor.shape(), tensor.dtype()};
     value.role = role;
-    value.trainable = role == Role::parameter && is_float(tensor.dtype());
+    value.trainable = trainable && is_float(tensor.dtype());
     const ValueId id = graph.add_value(std::move(value));
     if (role == Role::input) graph.inputs.push_back(id);
     return id;
 }
 
-void check_params(const Operator& op, const Attrs& attrs, const EagerCall& call) {
+/// What the operator says of its parameters; the call's are checked against it.
+std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
+                                      const EagerCall& call) {
     std::vector<TensorSpec> specs;
     for (const Tensor& tensor : call.inputs) specs.push_back({tensor.shape(), tensor.dtype()});
-    const std::vector<ParamSpec> wanted = op.params(attrs, specs);
+    std::vector<ParamSpec> wanted = op.params(attrs, specs);
     require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(),
             " parameters, got ", call.params.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
+    return wanted;
 }
 
 }  // namespace
@@ -65,16 +69,17 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
             " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
     const Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
-    check_params(op, attrs, call);
+    const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
     Graph graph;
     graph.training = call.how.training;
     graph.precision = call.how.precision;
     std::vector<ValueId> values;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-        values.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input));
+        values.push_back(add_operand(graph, cat("input ", i), call.inputs[i], Role::input, false));
     for (std::size_t i = 0; i < call.params.size(); ++i)
-        values.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter));
+        values.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter,
+                                     params[i].trainable));
     const std::size_t given = values.size();
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;

@@ -15,7 +15,7 @@ const char* const network = R"({
     {"name": "first", "type": "InnerProduct", "inputs": ["data"], "outputs": ["x"],
      "params": ["w", "b"], "options": {"outputs": 4}},
     {"name": "relu", "type": "Activation", "inputs": ["x"], "outputs": ["x"],
-     "options": {"type": "relu"}},
+     "options": {"activation": "relu"}},
     {"name": "again", "type": "InnerProduct", "inputs": ["x"], "outputs": ["y"],
      "params": ["w", "b"], "options": {"outputs": 4}},
     {"name": "last", "type": "InnerProduct", "inputs": ["y"], "outputs": ["scores"],

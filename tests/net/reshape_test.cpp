@@ -109,6 +109,21 @@ TEST_CASE("reshape keeps what it is not told", "[reshape]") {
     }
 }
 
+TEST_CASE("a reshape under which parameters would have other shapes is refused", "[reshape]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, small_network, training());
+        const auto before = all_bits(net);
+        check_error(ErrorKind::invalid_argument, {"parameter", "input_shapes"}, [&] {
+            net.reshape({{"data", Shape{4, 5, 8, 8}}});
+        });
+        CHECK(net.input_shape("data") == Shape{4, 3, 8, 8});
+        feed_small_network(net, 0);
+        net.forward();
+        CHECK(net.output("loss").to_floats().at(0) > 0);
+        CHECK(net.param_shape("conv.0") == net.param("conv.0").shape());
+    }
+}
+
 TEST_CASE("weights written from outside are seen after params_changed", "[reshape]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::inference, Mode::evaluation, Mode::training}) {

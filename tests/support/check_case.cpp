@@ -230,8 +230,13 @@ class Checker {
             const bool made = results_[i].defined();
             const std::size_t operands = data_.inputs.size() + data_.params.size();
             if (i >= operands) return fail("made too many gradients");
-            if (made && wanted.data.empty() && wanted.shape.numel() != 0)
-                continue;  // of a state: nobody asks
+            if (made && wanted.data.empty() && wanted.shape.numel() != 0) {
+                if (i < data_.inputs.size()) continue;  // of labels that are floats: zeros
+                std::ostringstream text;
+                text << "made a gradient of operand " << i << ", which is a state";
+                fail(text.str());
+                continue;
+            }
             if (!made && !wanted.data.empty()) {
                 std::ostringstream text;
                 text << "no gradient of operand " << i << ", the oracle has one";

@@ -41,6 +41,7 @@ class Parameter : public Operator {
     }
     void oracle(OracleCall& call) const override { call.outputs[0] = call.inputs[0]; }
     void oracle_backward(OracleBackwardCall& call) const override {
+        if (!call.attrs.boolean("is_trainable")) return;
         call.input_gradients[0] = call.output_gradients[0];
     }
 };

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+"""Networks in a few lines of Python.
+
+A network is described by calling layers and functions with symbols, which are tensors without values::
+
+    from dlprim import nn
+
+    x = nn.Input("data", (64, 1, 28, 28))
+    y = nn.Conv2d(16, 3, padding=1, activation="relu")(x)
+    y = nn.Linear(10)(nn.flatten(nn.max_pool2d(y, 2)))
+    loss = nn.softmax_with_loss(y)  # adds an input "label"
+    model = nn.Model(x, {"logits": y, "loss": loss})
+    print(model)
+    net = model.build(dlprim.Context(), mode="training")
+
+or, where each layer reads the one before, as a list: ``nn.Sequential([nn.Input("data", (64, 784)), nn.Linear(10)])``.
+
+Shapes are inferred: `y.shape` is known at once, and what does not fit is an error at the line that makes it. Calling a
+layer twice shares its parameters. Shapes are written with the batch first; building with `batch=N` takes another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ._functions import *  # noqa: F403
+from ._functions import __all__ as _functions_all
+from ._graph import Layer, LayerOptions, Symbol, make_input
+from ._layers import *  # noqa: F403
+from ._layers import __all__ as _layers_all
+from ._model import Model, Sequential
+
+
+def Input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbol:  # noqa: N802
+    """An input of a network: its name, its sizes with the batch first, and its type.
+
+    `dtype` is a name such as ``"float32"``, ``"float16"``, ``"int32"`` or a numpy dtype.
+    """
+    return make_input(name, shape, dtype)
+
+
+__all__ = ["Input", "Layer", "LayerOptions", "Model", "Sequential", "Symbol"]
+__all__ += _functions_all
+__all__ += _layers_all

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: MIT
+"""What the functions of dlprim.ops are made of: kept calls, sentences about arguments, gradients.
+
+A function turns its keywords into a `Call` (an operator's type, its options as JSON text, how to run it), which is kept
+by the keywords' values: the second call with the same ones is a look-up. The last thing that a function does is to run
+that Call and to return what it returns. That is what `grad` relies on: it calls the same function with a `Gradient` in
+the place of `out`, which makes the Call return gradients.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
+
+import numpy
+from numpy.typing import DTypeLike
+
+from .._core import Call, Gradient, Tensor
+
+if TYPE_CHECKING:
+    from typing_extensions import ParamSpec
+
+    P = ParamSpec("P")
+
+#: A size of both dimensions of an image, or [height, width].
+Ints = Union[int, Sequence[int]]
+Outs = Union[Tensor, Sequence[Union[Tensor, None]], None]
+F = TypeVar("F", bound=Callable[..., object])
+
+#: Calls that are kept for each function; a context keeps as many of what they run.
+MOST_KEPT = 4096
+kept = functools.lru_cache(maxsize=MOST_KEPT)
+
+#: What options are called here that have another name in network JSON.
+PYTHON_NAMES = {
+    "pad": "padding",
+    "pads": "pad",
+    "dilate": "dilation",
+    "kernel": "kernel_size",
+    "output_pad": "output_padding",
+    "axis": "dim",
+    "dims": "dim",
+    "keep_dim": "keepdim",
+    "reduce": "reduction",
+    "dropout_p": "p",
+    "method": "mode",
+    "x": "input",
+}
+
+
+def plain(value: Any) -> Any:
+    """An option's value as Python's own types, for JSON: numpy's numbers and arrays become numbers and lists."""
+    if isinstance(value, (numpy.generic, numpy.ndarray)):
+        return value.tolist()
+    raise TypeError(
+        f"an option holds a {type(value).__name__}; numbers, strings, booleans and lists of these are taken"
+    )
+
+
+def options_text(options: Mapping[str, Any]) -> str:
+    """Options as JSON; those that are None are not given."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name, value in given.items():
+        for number in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                raise ValueError(f"option {name} is {number}; a finite number is needed")
+    return json.dumps(given, default=plain)
+
+
+def make_call(
+    operator_type: str,
+    options: Mapping[str, Any],
+    *,
+    training: bool = False,
+    precision: str = "fp32",
+    engine: str | None = None,
+    engines: Sequence[tuple[str, str]] = (),
+) -> Call:
+    """A Call of an operator; see `call` for the keywords."""
+    for what, given in (("precision", precision), ("engine", engine or "")):
+        if not isinstance(given, str):
+            raise TypeError(f"{what} is a {type(given).__name__}; a string is needed")
+    return Call(operator_type, options_text(options), bool(training), precision, engine or "", list(engines))
+
+
+def dtype_name(dtype: DTypeLike) -> str:
+    """The library's name of a dtype: of a string itself, so that "bfloat16" needs nothing else installed."""
+    return dtype if isinstance(dtype, str) else numpy.dtype(dtype).name
+
+
+def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """A tensor alone stands for a tuple of one."""
+    if isinstance(given, Tensor):
+        return (given,)
+    try:
+        return tuple(given)
+    except TypeError:
+        kind = type(given).__name__
+        raise TypeError(f"tensors are given as a dlprim.Tensor or a sequence of them, not a {kind}") from None
+
+
+def hashable(value: object) -> object:
+    """Lists and arrays as tuples, so that calls can be kept by them."""
+    if isinstance(value, numpy.ndarray):
+        value = value.tolist()
+    return tuple(hashable(item) for item in value) if isinstance(value, list) else value
+
+
+def operator(function: F) -> F:
+    """Makes a function one of dlprim.ops: lists are taken as tuples, and wrong arguments get one sentence."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> object:
+        try:
+            return function(*args, **kwargs)
+        except (TypeError, AttributeError) as error:
+            if not str(error).startswith("unhashable type"):
+                explain(function, args, kwargs)
+                raise
+        return with_tuples(function, args, kwargs)
+
+    wrapper.is_dlprim_operator = True  # type: ignore[attr-defined]
+    return cast(F, wrapper)
+
+
+def with_tuples(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+    """Calls the function with lists among its arguments as tuples."""
+    try:
+        return function(*map(hashable, args), **{name: hashable(value) for name, value in kwargs.items()})
+    except (TypeError, AttributeError):
+        explain(function, args, kwargs)
+        raise
+
+
+def explain(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    """Raises a TypeError of one sentence where the arguments are at fault; else returns."""
+    parameters = inspect.signature(function).parameters
+    name = function.__name__
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        for given in kwargs:
+            if given not in parameters:
+                raise TypeError(unknown_option(name, given, list(parameters))) from None
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except TypeError as missing:
+        raise TypeError(f"{name}(): {missing}") from None
+    for argument, value in bound.arguments.items():
+        wanted = str(parameters[argument].annotation)
+        fits = isinstance(value, (Tensor, Gradient)) or (value is None and wanted == "Tensor | None")
+        if wanted in ("Tensor", "Tensor | None") and not fits:
+            raise TypeError(
+                f"{name}() takes a dlprim.Tensor as {argument}, got a {type(value).__name__}; "
+                "dlprim.Tensor(context, array) makes one of an array"
+            ) from None
+
+
+def unknown_option(name: str, given: str, known: list[str]) -> str:
+    """A sentence that offers the nearest option, or names all."""
+    near = (
+        [PYTHON_NAMES[given]] if PYTHON_NAMES.get(given) in known else difflib.get_close_matches(given, known, 1, 0.5)
+    )
+    hint = f"did you mean '{near[0]}'?" if near else "it has " + ", ".join(known)
+    return f"{name}() has no option '{given}'; {hint}"
+
+
+def engine_pairs(engines: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(engines.items()) if engines else ()
+
+
+@kept
+def general_call(
+    operator_type: str,
+    training: bool,
+    precision: str,
+    engine: str | None,
+    engines: tuple[tuple[str, str], ...],
+    options: tuple[tuple[str, object], ...],
+) -> Call:
+    return make_call(
+        operator_type, dict(options), training=training, precision=precision, engine=engine, engines=engines
+    )
+
+
+def given_options(options: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    return tuple((name, hashable(value)) for name, value in options.items())
+
+
+def call(
+    type: str,
+    inputs: Tensor | Sequence[Tensor],
+    params: Sequence[Tensor] = (),
+    /,
+    *,
+    training: bool = False,
+    seed: int = 1,
+    step: int = 0,
+    precision: str = "fp32",
+    engine: str | None = None,
+    engines: Mapping[str, str] | None = None,
+    out: Outs = None,
+    **options: Any,
+) -> tuple[Tensor, ...]:
+    """Calls an operator by its type, with options as in network JSON.
+
+    `dlprim.ops.call("Convolution2D", [x], [weight, bias], channels_out=64, kernel=3, pad=1)`
+
+    `inputs` are the tensors and `params` the parameters in the operator's order (docs/json.md). Strided views among
+    them are copied. Work is asynchronous on OpenCL devices: the call returns when it is enqueued.
+
+    training: training-mode semantics. BatchNorm then updates its running statistics, which are params, in place.
+    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1.
+    precision: "fp32", "tf32", "fp16" or "bf16", a permission for products.
+    engine: the engine that must compute it. engines: engines by type, of the operator and of what it is made of, where
+    they apply.
+    out: a tensor, or a sequence of tensors and None, to write results to rather than to new ones.
+
+    Returns a tuple of the results. Raises InvalidArgumentError (a ValueError) on a type, option, engine, shape or dtype
+    that makes no sense, and on tensors of two contexts; TypeError on what is no tensor.
+    """
+    prepared = general_call(type, training, precision, engine, engine_pairs(engines), given_options(options))
+    return prepared.all(tensor_tuple(inputs), tensor_tuple(params), out, seed, step)
+
+
+def backward(
+    type: str,
+    inputs: Tensor | Sequence[Tensor],
+    params: Sequence[Tensor],
+    output_gradients: Tensor | Sequence[Tensor],
+    /,
+    *,
+    training: bool = False,
+    seed: int = 1,
+    step: int = 0,
+    precision: str = "fp32",
+    engines: Mapping[str, str] | None = None,
+    out: Sequence[Tensor | None] | None = None,
+    **options: Any,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of `call` with respect to inputs and params, in that order, given the gradients of its outputs.
+
+    `output_gradients` has one tensor an output, of its shape and dtype. The result has None where an operand has no
+    gradient, as integers and running statistics have none. `out` holds tensors to write gradients to, or None for those
+    that are to be made. The other keywords and the errors are those of `call`; training, seed and step must be those of
+    the forward call whose gradient is wanted.
+    """
+    prepared = general_call(type, training, precision, None, engine_pairs(engines), given_options(options))
+    return prepared.backward(
+        tensor_tuple(inputs), tensor_tuple(params), tensor_tuple(output_gradients), out, seed, step
+    )
+
+
+def grad(
+    function: Callable[P, object],
+    output_gradients: Tensor | Sequence[Tensor],
+    /,
+    *args: P.args,
+    **kwargs: P.kwargs,
+) -> tuple[Tensor | None, ...]:
+    """Gradients of a function of this module with respect to the tensors that it is given.
+
+    `dx, dweight = dlprim.ops.grad(dlprim.ops.conv2d, dy, x, weight, stride=2)` gives the gradients of
+    `y = dlprim.ops.conv2d(x, weight, stride=2)` where `dy` is the gradient of `y`, of its shape and dtype. A function
+    of several results takes a sequence of gradients, one for each. The arguments are those of the function.
+
+    Returns a tuple with one entry for each tensor given, in the order of the function's signature (tensors of a
+    sequence one by one; an optional tensor that is not given has none): its gradient, a new tensor of its shape and
+    dtype, or None where it has none, as integers and running statistics. An engine that the function is told to use
+    applies to its forward call alone; `backward` takes `engines`.
+
+    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where it has no
+    gradient or a shape or dtype is wrong.
+    """
+    if not getattr(function, "is_dlprim_operator", False):
+        name = getattr(function, "__name__", function)
+        raise TypeError(f"grad() takes a function of dlprim.ops that computes an operator, got {name}")
+    if "out" in kwargs:
+        raise TypeError("grad() takes no out; dlprim.ops.backward() writes gradients to tensors that it is given")
+    marked = cast("dict[str, Any]", {**kwargs, "out": Gradient(tensor_tuple(output_gradients))})
+    return cast("Callable[..., tuple[Tensor | None, ...]]", function)(*args, **marked)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Normalisation, softmax and losses."""
+
+from __future__ import annotations
+
+from .._core import Call, Tensor
+from ..errors import InvalidArgumentError
+from ._machinery import Ints, kept, make_call, operator
+
+
+@kept
+def batch_norm_call(
+    affine: bool, training: bool, momentum: float, eps: float, use_global_stats: bool, engine: str | None
+) -> Call:
+    options = {"affine": affine, "momentum": momentum, "eps": eps, "use_global_stats": use_global_stats}
+    return make_call("BatchNorm", options, training=training, engine=engine)
+
+
+@operator
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+    use_global_stats: bool = False,
+    out: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    """Normalises each channel, as torch.nn.functional.batch_norm.
+
+    input: [N, C, ...]. running_mean, running_var, weight, bias: [C]; weight and bias go together.
+    In training it normalises by the batch's mean and variance and writes the running ones in place, with a share of
+    momentum for the new batch; they must not be strided views then. Otherwise, or with use_global_stats, it normalises
+    by the running ones. eps is added to the variance.
+
+    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit, one of weight and bias is missing, or
+    training has one value a channel alone.
+    """
+    if (weight is None) != (bias is None):
+        raise InvalidArgumentError("batch_norm: weight and bias go together; give both or neither")
+    kernel = batch_norm_call(weight is not None, training, momentum, eps, use_global_stats, engine)
+    if weight is None or bias is None:
+        return kernel.one((input,), (running_mean, running_var), out)
+    return kernel.one((input,), (running_mean, running_var, weight, bias), out)
+
+
+@kept
+def layer_norm_call(shape: Ints, affine: bool, bias: bool, eps: float, engine: str | None) -> Call:
+    options = {"normalized_shape": shape, "elementwise_affine": affine, "bias": bias, "eps": eps}
+    return make_call("LayerNorm", options, engine=engine)
+
+
+@operator
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Ints,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    eps: float = 1e-5,
+    out: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    """Normalises over the last dimensions, as torch.nn.functional.layer_norm.
+
+    input: [..., *normalized_shape]. weight, bias: normalized_shape; a bias goes with a weight. eps is added to the
+    variance.
+
+    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    """
+    if weight is None and bias is not None:
+        raise InvalidArgumentError("layer_norm: a bias goes with a weight; give both, a weight alone or neither")
+    kernel = layer_norm_call(normalized_shape, weight is not None, bias is not None, eps, engine)
+    if weight is None:
+        return kernel.one((input,), (), out)
+    return kernel.one((input,), (weight,) if bias is None else (weight, bias), out)
+
+
+@kept
+def group_norm_call(num_groups: int, affine: bool, eps: float, engine: str | None) -> Call:
+    return make_call("GroupNorm", {"num_groups": num_groups, "affine": affine, "eps": eps}, engine=engine)
+
+
+@operator
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    eps: float = 1e-5,
+    out: Tensor | None = None,
+    engine: str | None = None,
+) -> Tensor:
+    """Normalises groups of channels, as torch.nn.functional.group_norm.
+
+    input: [N, C, ...], C a multiple of num_groups. weight, bias: [C], both or neither. eps is added to the variance.
+
+    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit, or one of weight and bias is missing.
+    """
+    if (weight is None) != (bias is None):
+        raise InvalidArgumentError("group_norm: weight and bias go together; give both or neither")
+    kernel = group_norm_call(num_groups, weight is not None, eps, engine)
+    if weight is None or bias is None:
+        return kernel.one((input,), (), out)
+    return kernel.one((input,), (weight, bias), out)
+
+
+@kept
+def softmax_call(dim: int, log: bool, engine: str | None) -> Call:
+    return make_call("Softmax", {"axis": dim, "log": log}, engine=engine)
+
+
+@operator
+def softmax(input: Tensor, dim: int = 1, *, out: Tensor | None = None, engine: str | None = None) -> Tensor:
+    """exp(x) over its sum along a dimension; negative dim counts from the end. The result has the input's shape.
+
+    Raises InvalidArgumentError (a ValueError) where the input has no such dimension or no float dtype.
+    """
+    return softmax_call(dim, False, engine).one((input,), (), out)
+
+
+@operator
+def log_softmax(input: Tensor, dim: int = 1, *, out: Tensor | None = None, engine: str | None = None) -> Tensor:
+    """The natural logarithm of `softmax`, without its rounding to 0."""
+    return softmax_call(dim, True, engine).one((input,), (), out)
+
+
+CROSS_ENTROPY = Call("SoftmaxWithLoss")
+
+
+@operator
+def cross_entropy(input: Tensor, target: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Mean over the batch of minus the log softmax at each label: the operator SoftmaxWithLoss of network JSON.
+
+    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype or floats that hold integers; a
+    label out of range counts as a loss of 0. The result is [1]. For other reductions take `nll_loss` of `log_softmax`.
+
+    Raises InvalidArgumentError (a ValueError) on other shapes.
+    """
+    return CROSS_ENTROPY.one((input, target), (), out)
+
+
+@kept
+def loss_call(kind: str, reduction: str) -> Call:
+    return make_call(kind, {"reduce": reduction})
+
+
+@operator
+def nll_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Tensor | None = None) -> Tensor:
+    """Minus the entry of each label, as torch.nn.functional.nll_loss.
+
+    input: log probabilities, [N, C, ...]. target: labels from 0 to C - 1, [N, ...], of an integer dtype or floats that
+    hold integers; a label out of range counts as a loss of 0. reduction: "mean" or "sum" over the labels, [1], or
+    "none", [N, ...].
+
+    Raises InvalidArgumentError (a ValueError) on other shapes or another reduction.
+    """
+    return loss_call("NLLLoss", reduction).one((input, target), (), out)
+
+
+@operator
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Tensor | None = None) -> Tensor:
+    """Squares of differences, as torch.nn.functional.mse_loss.
+
+    input, target: one shape and float dtype. reduction: "mean" or "sum" over the elements, [1], or "none", the shape.
+
+    Raises InvalidArgumentError (a ValueError) where shapes or dtypes differ, or on another reduction.
+    """
+    return loss_call("MSELoss", reduction).one((input, target), (), out)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Attention and recurrent layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._core import Call, Tensor
+from ..errors import InvalidArgumentError
+from ._machinery import kept, make_call, operator
+
+
+@kept
+def attention_call(
+    dropout_p: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+    training: bool,
+    stream: int | None,
+    precision: str,
+    engine: str | None,
+) -> Call:
+    options = {
+        "scale": scale,
+        "is_causal": is_causal,
+        "enable_gqa": enable_gqa,
+        "dropout_p": dropout_p,
+        "stream": stream,
+    }
+    return make_call("Attention", options, training=training, precision=precision, engine=engine)
+
+
+@operator
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    training: bool = False,
+    seed: int = 1,
+    step: int = 0,
+    stream: int | None = None,
+    out: Tensor | None = None,
+    precision: str = "fp32",
+    engine: str | None = None,
+) -> Tensor:
+    """softmax(scale query key^T + attn_mask) value, as torch.nn.functional.scaled_dot_product_attention.
+
+    query: [..., L, D]. key: [..., S, D]. value: [..., S, E]. The result is [..., L, E].
+    attn_mask: broadcasts to [..., L, S]; of floats it is added, of bool it is True where a position takes part.
+    scale: 1 / sqrt(D) where not given. is_causal: position i attends to positions up to i alone.
+    enable_gqa: heads of the query (dimension -3) share those of key and value.
+    dropout_p: in training (PyTorch's function drops always), the share of weights that become 0, by random numbers of
+    seed, step and stream as `dropout` has them.
+
+    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    """
+    kernel = attention_call(dropout_p, is_causal, scale, enable_gqa, training, stream, precision, engine)
+    inputs = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
+    return kernel.one(inputs, (), out, seed, step)
+
+
+@kept
+def recurrent_call(
+    kind: str,
+    hidden_size: int,
+    num_layers: int,
+    bidirectional: bool,
+    bias: bool,
+    batch_first: bool,
+    dropout: float,
+    training: bool,
+    stream: int | None,
+    precision: str,
+    engine: str | None,
+) -> Call:
+    options = {
+        "hidden_size": hidden_size,
+        "num_layers": num_layers,
+        "bidirectional": bidirectional,
+        "bias": bias,
+        "batch_first": batch_first,
+        "dropout": dropout,
+        "stream": stream,
+    }
+    return make_call(kind, options, training=training, precision=precision, engine=engine)
+
+
+def sizes_of(name: str, params: Sequence[Tensor], num_layers: int, bidirectional: bool) -> tuple[int, bool]:
+    """The number of hidden features, and whether there are biases."""
+    runs = num_layers * (2 if bidirectional else 1)
+    if len(params) not in (2 * runs, 4 * runs):
+        raise InvalidArgumentError(
+            f"{name}: got {len(params)} parameters; {runs} runs (layers times directions) take {4 * runs}, or without "
+            f"biases {2 * runs}"
+        )
+    if len(params[1].shape) != 2:
+        raise InvalidArgumentError(
+            f"{name}: parameter 1 has shape {list(params[1].shape)}; [gates hidden, hidden] is needed"
+        )
+    return params[1].shape[1], len(params) == 4 * runs
+
+
+@operator
+def lstm(
+    input: Tensor,
+    hx: tuple[Tensor, Tensor] | None,
+    params: Sequence[Tensor],
+    *,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    dropout: float = 0.0,
+    training: bool = False,
+    seed: int = 1,
+    step: int = 0,
+    stream: int | None = None,
+    out: Sequence[Tensor | None] | None = None,
+    precision: str = "fp32",
+    engine: str | None = None,
+) -> tuple[Tensor, ...]:
+    """Long short-term memory, as torch.nn.LSTM: returns (output, h_n, c_n).
+
+    input: [T, N, features], or [N, T, features] with batch_first. hx: the first states (h_0, c_0), each
+    [num_layers directions, N, hidden]; None means zeros. output: [T, N, directions hidden] (or batch first), h_n and
+    c_n as the first states.
+    params: in PyTorch's order, a layer and direction weight_ih [4 hidden, features], weight_hh [4 hidden, hidden], and
+    with biases bias_ih and bias_hh [4 hidden]; gates i, f, g, o.
+    dropout: in training, the share of elements that become 0 behind every layer but the last, by random numbers of
+    seed, step and stream as `dropout` has them.
+
+    Raises InvalidArgumentError (a ValueError) where numbers of parameters, shapes or dtypes do not fit.
+    """
+    hidden, bias = sizes_of("lstm", params, num_layers, bidirectional)
+    kernel = recurrent_call(
+        "LSTM", hidden, num_layers, bidirectional, bias, batch_first, dropout, training, stream, precision, engine
+    )
+    return kernel.all((input,) if hx is None else (input, *hx), tuple(params), out, seed, step)
+
+
+@operator
+def gru(
+    input: Tensor,
+    hx: Tensor | None,
+    params: Sequence[Tensor],
+    *,
+    num_layers: int = 1,
+    bidirectional: bool = False,
+    batch_first: bool = False,
+    dropout: float = 0.0,
+    training: bool = False,
+    seed: int = 1,
+    step: int = 0,
+    stream: int | None = None,
+    out: Sequence[Tensor | None] | None = None,
+    precision: str = "fp32",
+    engine: str | None = None,
+) -> tuple[Tensor, ...]:
+    """Gated recurrent units, as torch.nn.GRU: returns (output, h_n).
+
+    Shapes, parameters and keywords are those of `lstm`, with one state and the three gates r, z, n.
+
+    Raises InvalidArgumentError (a ValueError) where numbers of parameters, shapes or dtypes do not fit.
+    """
+    hidden, bias = sizes_of("gru", params, num_layers, bidirectional)
+    kernel = recurrent_call(
+        "GRU", hidden, num_layers, bidirectional, bias, batch_first, dropout, training, stream, precision, engine
+    )
+    return kernel.all((input,) if hx is None else (input, hx), tuple(params), out, seed, step)

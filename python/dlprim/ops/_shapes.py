@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Operators that move data: each makes a new tensor. Tensor has views for what needs no copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import DTypeLike
+
+from .._core import Call, Tensor
+from ..errors import InvalidArgumentError
+from ._machinery import Ints, dtype_name, kept, make_call, operator, tensor_tuple
+
+
+@kept
+def concat_call(dim: int) -> Call:
+    return make_call("Concat", {"dim": dim})
+
+
+@operator
+def concat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """Tensors joined along a dimension (in network JSON it is 1 where not given); negative dim counts from the end.
+
+    Raises InvalidArgumentError (a ValueError) where dtypes, or sizes of another dimension, differ.
+    """
+    return concat_call(dim).one(tensor_tuple(tensors), (), out)
+
+
+@kept
+def slice_call(dim: int, begin: int, end: int | None) -> Call:
+    return make_call("Slice", {"dim": dim, "begin": begin, "end": end})
+
+
+@operator
+def slice(input: Tensor, dim: int, begin: int = 0, end: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Elements begin to end - 1 of a dimension, as x[begin:end] in Python: negative ones count from the dimension's
+    end.
+
+    Raises InvalidArgumentError (a ValueError) where nothing is left, or more is wanted than there is.
+    """
+    if end is not None and end < 0:
+        sizes = input.shape
+        if not -len(sizes) <= dim < len(sizes):
+            raise InvalidArgumentError(f"slice: dim {dim} is not a dimension of input {list(sizes)}")
+        end += sizes[dim]
+        if end < 0:
+            raise InvalidArgumentError(f"slice: end is {-end} before the first element of dimension {dim}")
+    return slice_call(dim, begin, end).one((input,), (), out)
+
+
+@kept
+def split_call(parts: int, dim: int) -> Call:
+    return make_call("Split", {"parts": parts, "dim": dim})
+
+
+@operator
+def split(input: Tensor, parts: int, dim: int = 0, *, out: Sequence[Tensor | None] | None = None) -> tuple[Tensor, ...]:
+    """A tensor cut into `parts` equal ones along a dimension, as numpy.split does; negative dim counts from the end.
+
+    Raises InvalidArgumentError (a ValueError) where the parts would not be equal.
+    """
+    return split_call(parts, dim).all((input,), (), out)
+
+
+FLATTEN = Call("Flatten")
+
+
+@operator
+def flatten(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """[N, ...] -> [N, product of the rest]. Raises InvalidArgumentError on a scalar."""
+    return FLATTEN.one((input,), (), out)
+
+
+@kept
+def reshape_call(dims: Ints) -> Call:
+    return make_call("Reshape", {"dims": dims})
+
+
+@operator
+def reshape(input: Tensor, shape: Ints, *, out: Tensor | None = None) -> Tensor:
+    """The same elements in the same order under another shape; 0 keeps the input's size, one -1 is deduced.
+
+    Raises InvalidArgumentError (a ValueError) where the numbers of elements differ.
+    """
+    return reshape_call(shape).one((input,), (), out)
+
+
+@kept
+def squeeze_call(dims: Ints | None) -> Call:
+    return make_call("Squeeze", {"dims": dims})
+
+
+@operator
+def squeeze(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Drops the dimensions of size 1, all or those of dim (others among them stay).
+
+    Raises InvalidArgumentError (a ValueError) where the input has no such dimension.
+    """
+    return squeeze_call(dim).one((input,), (), out)
+
+
+@kept
+def transpose_call(dims: tuple[int, ...] | None, dim0: int | None, dim1: int | None) -> Call:
+    return make_call("Transpose", {"dims": dims, "dim0": dim0, "dim1": dim1})
+
+
+@operator
+def transpose(input: Tensor, dim0: int = -2, dim1: int = -1, *, out: Tensor | None = None) -> Tensor:
+    """Two dimensions change places, in new memory. Raises InvalidArgumentError where the input lacks one."""
+    return transpose_call(None, dim0, dim1).one((input,), (), out)
+
+
+@operator
+def permute(input: Tensor, dims: Sequence[int], *, out: Tensor | None = None) -> Tensor:
+    """Dimension i of the result is dimension dims[i] of the input, in new memory.
+
+    Raises InvalidArgumentError (a ValueError) where dims is no permutation of the input's dimensions.
+    """
+    return transpose_call(dims, None, None).one((input,), (), out)
+
+
+@kept
+def pad_call(pads: Sequence[int], mode: str, value: str) -> Call:
+    return make_call("Pad", {"pads": pads, "mode": mode, "value": float(value)})
+
+
+@operator
+def pad(
+    input: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0, *, out: Tensor | None = None
+) -> Tensor:
+    """Elements added around a tensor, as torch.nn.functional.pad.
+
+    pad: how many in front of and behind the last dimension, then of the one before it, ...; negative numbers crop.
+    mode: "constant" (value), "reflect", "replicate" or "circular".
+
+    Raises InvalidArgumentError (a ValueError) where the mode or the input does not allow such numbers.
+    """
+    # As text: 0.0 and -0.0 are equal and not the same.
+    return pad_call(pad, mode, repr(float(value))).one((input,), (), out)
+
+
+@kept
+def cast_call(dtype: str) -> Call:
+    return make_call("Cast", {"dtype": dtype})
+
+
+@operator
+def cast(input: Tensor, dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
+    """A tensor's values in another dtype ("float32", numpy.float16, ...): C's conversions; floats to integers saturate.
+
+    Raises InvalidArgumentError (a ValueError) on a dtype that the library does not have.
+    """
+    return cast_call(dtype_name(dtype)).one((input,), (), out)
+
+
+@kept
+def embedding_call(weight: tuple[int, ...], padding_idx: int | None) -> Call:
+    if len(weight) != 2:
+        raise InvalidArgumentError(f"embedding: the weight has shape {list(weight)}; [rows, features] is needed")
+    return make_call("Embedding", {"num_embeddings": weight[0], "embedding_dim": weight[1], "padding_idx": padding_idx})
+
+
+@operator
+def embedding(input: Tensor, weight: Tensor, *, padding_idx: int | None = None, out: Tensor | None = None) -> Tensor:
+    """Rows of a table, as torch.nn.functional.embedding.
+
+    input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
+    [..., features]. padding_idx: a row that gets no gradient; negative ones count from the last row.
+
+    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes.
+    """
+    return embedding_call(weight.shape, padding_idx).one((input,), (weight,), out)

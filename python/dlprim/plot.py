@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: MIT
+"""Networks as pictures: ``net.plot()`` and what a notebook shows, drawn by graphviz's program ``dot``."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from .errors import DlprimError, FileError, InvalidArgumentError
+from .summary import LayerRecord, TensorRecord, table
+
+__all__ = ["Drawing", "Shown", "dot_source", "draw"]
+
+# What an operator of docs/json.md is, and the colour of its box.
+_COLOURS = {
+    "#d5e8d4": ("Input", "Parameter"),
+    "#dae8fc": (
+        "Convolution2D",
+        "TransposedConvolution2D",
+        "InnerProduct",
+        "MatMul",
+        "Embedding",
+        "Attention",
+        "LSTM",
+        "GRU",
+    ),
+    "#ffe6cc": ("BatchNorm", "LayerNorm", "GroupNorm"),
+    "#fff2cc": (
+        "Activation",
+        "PReLU",
+        "Hardtanh",
+        "Threshold",
+        "Abs",
+        "Softmax",
+        "Dropout",
+        "Elementwise",
+        "Pointwise",
+    ),
+    "#e1d5e7": ("Pooling2D", "GlobalPooling", "Interpolation", "Reduction"),
+    "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
+}
+_COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
+_FORMATS = ("svg", "png", "pdf", "ps", "jpg", "gif", "dot", "gv")
+
+
+class Drawing:
+    """A network's picture. A notebook shows it; `save` writes it; `source` is graphviz's text."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._svg: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {self.source.count('[label=')} boxes and arrows>"
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG text. Raises DlprimError where graphviz's dot is not there."""
+        if self._svg is None:
+            self._svg = _run(self.source, "svg").decode("utf-8")
+        return self._svg
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the picture: .svg, .png, .pdf, .ps, .jpg or .gif, and with .dot or .gv graphviz's text."""
+        target = Path(path)
+        kind = target.suffix[1:].lower()
+        if kind not in _FORMATS:
+            raise InvalidArgumentError(
+                f"'{target}' ends in no kind of picture; {', '.join('.' + f for f in _FORMATS)} are possible"
+            )
+        data = self.source.encode("utf-8") if kind in ("dot", "gv") else _run(self.source, kind)
+        try:
+            target.write_bytes(data)
+        except OSError as error:
+            raise FileError(f"'{target}' cannot be written: {error.strerror or error}") from error
+
+    def _repr_svg_(self) -> str | None:
+        return self.svg if shutil.which("dot") else None
+
+
+def draw(
+    layers: Sequence[LayerRecord],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    outputs: Iterable[str] = (),
+    shapes: bool = True,
+    rankdir: str = "TB",
+) -> Drawing:
+    """Draws a network's operators and the tensors between them.
+
+    With `path` the picture is written there, in the format that its suffix names. `outputs` are tensors that leave
+    the network. `shapes` writes each tensor's sizes at its arrow. `rankdir` is graphviz's: "TB" draws from top to
+    bottom, "LR" from left to right.
+    """
+    if rankdir not in ("TB", "LR", "BT", "RL"):
+        raise InvalidArgumentError(f"rankdir is {rankdir!r}; 'TB', 'LR', 'BT' and 'RL' are possible")
+    drawing = Drawing(dot_source(layers, outputs=outputs, shapes=shapes, rankdir=rankdir))
+    if path is not None:
+        drawing.save(path)
+    return drawing
+
+
+class Shown:
+    """What networks have in common to be looked at: a table, a picture, and what print and notebooks show."""
+
+    def _layers(self) -> list[LayerRecord]:
+        """The inputs and operators, in the order in which they run."""
+        raise NotImplementedError
+
+    def _outputs_shown(self) -> list[str]:
+        """The names of the outputs."""
+        raise NotImplementedError
+
+    def _title(self) -> str:
+        return ""
+
+    def summary(self, width: int | None = None) -> str:
+        """The table that `print` shows: layer, type, output shape, parameters, what it reads; totals below.
+
+        Lines have at most `width` characters (120 where not given).
+        """
+        return table(self._layers(), self._title(), width=width)
+
+    def plot(self, path: str | os.PathLike[str] | None = None, *, shapes: bool = True, rankdir: str = "TB") -> Drawing:
+        """Draws the network by graphviz; see dlprim.plot.draw.
+
+        With `path` the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises
+        DlprimError where a picture is wanted and graphviz's program dot is not installed.
+        """
+        return draw(self._layers(), path, outputs=self._outputs_shown(), shapes=shapes, rankdir=rankdir)
+
+    def __str__(self) -> str:
+        return self.summary()
+
+    def _repr_svg_(self) -> str | None:
+        """The picture for a notebook; None, upon which it shows text, where dot is missing or takes too long."""
+        if not shutil.which("dot"):
+            return None
+        try:
+            return self.plot().svg
+        except DlprimError:
+            return None
+
+
+def dot_source(
+    layers: Sequence[LayerRecord], *, outputs: Iterable[str] = (), shapes: bool = True, rankdir: str = "TB"
+) -> str:
+    """The network in graphviz's language."""
+    lines = [
+        "digraph network {",
+        f"  rankdir={rankdir};",
+        '  node [shape=box, style="rounded,filled", fillcolor="#f5f5f5", color="#666666", fontname="Helvetica", '
+        "fontsize=11, margin=0.12];",
+        '  edge [color="#666666", fontname="Helvetica", fontsize=9];',
+    ]
+    makers: dict[str, tuple[int, TensorRecord]] = {}  # tensor -> the operator that made it last
+    for i, layer in enumerate(layers):
+        lines.append(f"  n{i} [label={_quoted(_label(layer))}, fillcolor={_quoted(_colour(layer))}];")
+        for name in layer.inputs:
+            if name in makers:
+                maker, tensor = makers[name]
+                lines.append(f"  n{maker} -> n{i}{_edge(tensor, shapes)};")
+        makers.update({tensor.name: (i, tensor) for tensor in layer.outputs})
+    for i, name in enumerate(outputs):
+        if name in makers:
+            maker, tensor = makers[name]
+            lines.append(f'  out{i} [label={_quoted(name)}, shape=plaintext, style="", fontsize=10];')
+            lines.append(f"  n{maker} -> out{i}{_edge(tensor, shapes)};")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _label(layer: LayerRecord) -> str:
+    count = sum(param.size for param in {param.name: param for param in layer.params}.values())
+    return f"{layer.name}\n{layer.type}" + (f"\n{count:,} parameters" if count else "")
+
+
+def _colour(layer: LayerRecord) -> str:
+    return _COLOUR_OF.get(layer.type, "#f5f5f5")
+
+
+def _edge(tensor: TensorRecord, shapes: bool) -> str:
+    if not shapes:
+        return ""
+    text = " x ".join(map(str, tensor.shape)) or "scalar"
+    return f" [label={_quoted(text if tensor.dtype == 'float32' else f'{text} {tensor.dtype}')}]"
+
+
+def _quoted(text: str) -> str:
+    """A string of graphviz's, in which nothing of a name means anything: names come from files."""
+    lines = text.split("\n")
+    safe = ["".join(c if c.isprintable() else "?" for c in line[:200]) for line in lines]
+    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in safe) + '"'
+
+
+def _run(source: str, kind: str) -> bytes:
+    dot = shutil.which("dot")
+    if dot is None:
+        raise DlprimError(
+            "drawing a network needs graphviz's program dot, which is not on the PATH: install graphviz "
+            "(apt-get install graphviz, brew install graphviz, conda install graphviz)"
+        )
+    try:
+        done = subprocess.run([dot, f"-T{kind}"], input=source.encode("utf-8"), capture_output=True, timeout=120)
+    except subprocess.TimeoutExpired as error:
+        raise DlprimError("graphviz's dot draws this network for more than 120 s; .dot keeps its text") from error
+    except OSError as error:
+        raise DlprimError(f"graphviz's dot ('{dot}') cannot be started: {error.strerror or error}") from error
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
+            f"it ended with status {done.returncode}"
+        ]
+        raise DlprimError(f"graphviz's dot cannot draw the network as {kind}: {said[0]}")
+    return done.stdout

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""Networks as a table: what ``print(net)`` shows, for Net and for the models of ``dlprim.nn``."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._core import NetworkDescription
+
+__all__ = ["LayerRecord", "ParamRecord", "TensorRecord", "count_params", "dtype_name", "records_of", "table"]
+
+# Types as network JSON and numpy's users may call them, and the names that Python sees.
+_DTYPES = {
+    "float": "float32",
+    "half": "float16",
+    "double": "float64",
+    "int": "int32",
+    "bool_": "bool",
+}
+_KNOWN = (
+    "float32",
+    "float16",
+    "bfloat16",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "bool",
+)
+_BYTES = {
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "int8": 1,
+    "int16": 2,
+    "int64": 8,
+    "uint8": 1,
+    "uint16": 2,
+    "bool": 1,
+}
+
+
+def dtype_name(dtype: Any) -> str:
+    """``"float32"`` and so on, from a name of docs/json.md, a numpy dtype or a Python type; TypeError on others."""
+    name = dtype if isinstance(dtype, str) else ""
+    if not name:
+        if isinstance(dtype, type) and dtype in (float, int, bool):  # what they mean to a network
+            name = {float: "float32", int: "int32", bool: "bool"}[dtype]
+        else:
+            name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype).replace("torch.", "")
+    name = _DTYPES.get(name, name)
+    if name not in _KNOWN:
+        raise TypeError(f"{dtype!r} is no type of tensors; they are {', '.join(_KNOWN)}")
+    return name
+
+
+@dataclass(frozen=True)
+class TensorRecord:
+    """A tensor of a network: its name, sizes and type."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class ParamRecord:
+    """A parameter of a network, and whether a solver changes it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    trainable: bool = True
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its elements take."""
+        return self.size * _BYTES.get(self.dtype, 4)
+
+
+@dataclass(frozen=True)
+class LayerRecord:
+    """An operator of a network; of the type ``"Input"``, one of the network's inputs."""
+
+    name: str
+    type: str
+    inputs: Sequence[str] = ()
+    outputs: Sequence[TensorRecord] = ()
+    params: Sequence[ParamRecord] = field(default_factory=tuple)
+
+
+def records_of(network: NetworkDescription) -> list[LayerRecord]:
+    """The inputs and operators of what dlprim.describe() and Net.describe() return."""
+    records = []
+    for x in network.inputs:
+        records.append(LayerRecord(x.name, "Input", (), (TensorRecord(x.name, x.shape, x.dtype),)))
+    for op in network.operators:
+        outputs = tuple(TensorRecord(y.name, y.shape, y.dtype) for y in op.outputs)
+        params = tuple(ParamRecord(p.name, p.shape, p.dtype, p.trainable) for p in op.params)
+        records.append(LayerRecord(op.name, op.type, tuple(x.name for x in op.inputs), outputs, params))
+    return records
+
+
+def count_params(layers: Iterable[LayerRecord]) -> tuple[int, int]:
+    """Elements of trainable and of other parameters; those that operators share count once."""
+    params = {param.name: param for layer in layers for param in layer.params}
+    trainable = sum(param.size for param in params.values() if param.trainable)
+    return trainable, sum(param.size for param in params.values()) - trainable
+
+
+def table(layers: Sequence[LayerRecord], title: str | None = None, *, width: int | None = None) -> str:
+    """The network's operators, a row each, as text: layer, type, output shape, parameters, what it reads.
+
+    `width` is the most characters of a line (default 120); long cells are cut. Totals of trainable and other
+    parameters stand below the rows. Parameters that an earlier row has already shown are marked as shared.
+    """
+    rows = _rows(layers)
+    header = ("Layer", "Type", "Output shape", "Parameters", "Connected to")
+    widths = _widths([header, *rows], width or 120)
+    line = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    lines = [title] if title else []
+    lines += [line, _line(header, widths), line.replace("-", "=")]
+    lines += [_line(row, widths) for row in rows]
+    return "\n".join([*lines, line, *_totals(layers)])
+
+
+def _totals(layers: Sequence[LayerRecord]) -> list[str]:
+    params = {param.name: param for layer in layers for param in layer.params}
+    trainable, other = count_params(layers)
+    total_bytes = sum(param.nbytes for param in params.values())
+    other_bytes = sum(param.nbytes for param in params.values() if not param.trainable)
+    return [
+        f"Parameters: {trainable + other:,} ({_bytes(total_bytes)})",
+        f"Trainable:  {trainable:,} ({_bytes(total_bytes - other_bytes)})",
+        f"Other:      {other:,} ({_bytes(other_bytes)})",
+    ]
+
+
+def _rows(layers: Sequence[LayerRecord]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    makers: dict[str, str] = {}  # tensor -> the layer that made it last
+    seen: set[str] = set()
+    for layer in layers:
+        own = {param.name: param for param in layer.params}
+        shared = own.keys() & seen
+        count = f"{sum(param.size for param in own.values()):,}" + (" (shared)" if shared else "")
+        shapes = ", ".join(_shape(output) for output in layer.outputs)
+        rows.append((layer.name, layer.type, shapes, count, ", ".join(makers.get(x, x) for x in layer.inputs)))
+        seen |= own.keys()
+        for output in layer.outputs:
+            makers[output.name] = layer.name
+    return rows
+
+
+def _shape(tensor: TensorRecord) -> str:
+    sizes = f"({', '.join(map(str, tensor.shape))}{',' if len(tensor.shape) == 1 else ''})"
+    return sizes if tensor.dtype == "float32" else f"{sizes} {tensor.dtype}"
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
+
+
+def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int]:
+    """Columns as wide as their widest cell; where a line would exceed `limit` the widest columns give way."""
+    widths = [max(_columns(_clean(row[i])) for row in rows) for i in range(len(rows[0]))]
+    room = max(limit - 2 * (len(widths) - 1), 8 * len(widths))
+    while sum(widths) > room:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = []
+    for i, (cell, width) in enumerate(zip(row, widths)):
+        text = _cut(_clean(cell), width)
+        space = " " * (width - _columns(text))
+        cells.append(space + text if i == 3 else text + space)
+    return "  ".join(cells).rstrip()
+
+
+def _clean(text: str) -> str:
+    """Names come from files: what would move a terminal's cursor is shown as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _columns(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _cut(text: str, width: int) -> str:
+    if _columns(text) <= width:
+        return text
+    while text and _columns(text) > width - 3:
+        text = text[:-1]
+    return text + "..."

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Nets and Solvers as Python holds them: made, called and destroyed under their context's lock.
+#pragma once
+
+#include "bind.hpp"
+
+#include <memory>
+#include <type_traits>
+
+namespace dlprim::python {
+
+template <typename T>
+class Owned {
+  public:
+    using Object = T;
+
+    /// `make()` returns a std::unique_ptr<T>; it is called under the lock.
+    template <typename Make>
+    Owned(const Context& context, Make&& make) : context_(context) {
+        const ContextLock lock(context_);
+        object_ = make();
+    }
+    /// Another thread may be in the middle of a call on a net of the same context.
+    ~Owned() {
+        try {
+            const ContextLock lock(context_);
+            object_.reset();
+        } catch (const Error&) {
+            object_.release();  // a child of fork(): the device's memory is its parent's
+        }
+    }
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+
+    const Context& context() const { return context_; }
+    /// The caller holds a ContextLock.
+    T& operator*() const { return *object_; }
+    T* operator->() const { return object_.get(); }
+
+  private:
+    Context context_;
+    std::unique_ptr<T> object_;
+};
+
+/// A member function of T as one for Python, which holds the lock.
+template <typename T, typename Result, typename... Args>
+auto locked(Result (T::*call)(Args...)) {
+    return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {
+        const ContextLock lock(self.context());
+        return ((*self).*call)(args...);
+    };
+}
+template <typename T, typename Result, typename... Args>
+auto locked(Result (T::*call)(Args...) const) {
+    return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {
+        const ContextLock lock(self.context());
+        return ((*self).*call)(args...);
+    };
+}
+
+}  // namespace dlprim::python

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: MIT
+"""dlprim.ops: calls by type, what functions do with their arguments, and what bad ones get."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import dlprim
+import numpy as np
+import pytest
+from dlprim import ops
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NORMAL = np.random.default_rng(7).standard_normal
+
+
+def random(*shape: int) -> np.ndarray:
+    return NORMAL(shape).astype(np.float32)
+
+
+class Made:
+    """Tensors on one context, made of arrays."""
+
+    def __init__(self, context: dlprim.Context) -> None:
+        self.context = context
+
+    def __call__(self, array: Any, dtype: Any = np.float32) -> dlprim.Tensor:
+        return dlprim.Tensor(self.context, np.asarray(array, dtype))
+
+
+@pytest.fixture
+def make(context: dlprim.Context) -> Made:
+    return Made(context)
+
+
+@pytest.fixture
+def on_host(host: dlprim.Context) -> Made:
+    return Made(host)
+
+
+IMAGES, PLANES, ROWS = random(2, 4, 6, 6), random(3, 4, 5), random(3, 4)
+LABELS = np.array([1, 0, 3], np.int32)
+LSTM_PARAMS = [random(8, 4), random(8, 2), random(8), random(8)]
+GRU_PARAMS = [random(6, 4), random(6, 2), random(6), random(6)]
+STATISTICS = [random(4), np.abs(random(4)) + 0.5]
+
+# Of each operator of network JSON a call by its type, and the function that is the same, or its name.
+BY_TYPE: list[tuple[str, list[Any], list[Any], dict[str, Any], str | Callable[..., Any]]] = [
+    (
+        "Convolution2D",
+        [IMAGES],
+        [random(3, 4, 3, 3), random(3)],
+        {"channels_out": 3, "kernel": 3, "pad": 1, "stride": [2, 1]},
+        lambda x, w, b: ops.conv2d(x, w, b, padding=1, stride=[2, 1]),
+    ),
+    (
+        "TransposedConvolution2D",
+        [IMAGES],
+        [random(4, 3, 3, 3)],
+        {"channels_out": 3, "kernel": 3, "bias": False},
+        "conv_transpose2d",
+    ),
+    ("InnerProduct", [ROWS], [random(2, 4), random(2)], {"outputs": 2, "inputs": 4}, "inner_product"),
+    ("MatMul", [ROWS, random(4, 2)], [], {}, "matmul"),
+    ("BatchNorm", [IMAGES], [*STATISTICS, random(4), random(4)], {}, "batch_norm"),
+    ("LayerNorm", [PLANES], [random(5), random(5)], {}, lambda x, w, b: ops.layer_norm(x, 5, w, b)),
+    ("GroupNorm", [IMAGES], [random(4), random(4)], {"num_groups": 2}, lambda x, w, b: ops.group_norm(x, 2, w, b)),
+    ("Pooling2D", [IMAGES], [], {"kernel": 2, "stride": 2}, lambda x: ops.max_pool2d(x, 2)),
+    ("GlobalPooling", [IMAGES], [], {"mode": "avg"}, "global_avg_pool2d"),
+    ("Activation", [ROWS], [], {"activation": "gelu"}, "gelu"),
+    ("PReLU", [ROWS], [random(4)], {"num_parameters": 4}, "prelu"),
+    ("Elementwise", [ROWS, random(4)], [], {"operation": "max"}, "maximum"),
+    ("Softmax", [ROWS], [], {"dim": -1}, lambda x: ops.softmax(x, -1)),
+    ("SoftmaxWithLoss", [ROWS, LABELS], [], {}, "cross_entropy"),
+    ("NLLLoss", [ROWS, LABELS], [], {"reduce": "none"}, lambda x, t: ops.nll_loss(x, t, reduction="none")),
+    ("MSELoss", [ROWS, random(3, 4)], [], {}, "mse_loss"),
+    ("Dropout", [ROWS], [], {"p": 0.4}, lambda x: ops.dropout(x, 0.4, training=False)),
+    ("Concat", [ROWS, ROWS], [], {"dim": 1}, lambda a, b: ops.concat([a, b], 1)),
+    ("Slice", [ROWS], [], {"begin": 1, "end": 3}, lambda x: ops.slice(x, 1, 1, 3)),
+    ("Flatten", [PLANES], [], {}, "flatten"),
+    ("Reshape", [PLANES], [], {"dims": [0, -1]}, lambda x: ops.reshape(x, [0, -1])),
+    ("Squeeze", [random(1, 3, 1)], [], {"dims": 0}, lambda x: ops.squeeze(x, 0)),
+    ("Transpose", [PLANES], [], {"dims": [2, 0, 1]}, lambda x: ops.permute(x, [2, 0, 1])),
+    ("Pad", [PLANES], [], {"pads": [1, 2], "value": 3.0}, lambda x: ops.pad(x, [1, 2], value=3)),
+    ("Cast", [ROWS], [], {"dtype": "half"}, lambda x: ops.cast(x, np.float16)),
+    ("Reduction", [PLANES], [], {"method": "mean", "dims": [1]}, lambda x: ops.mean(x, 1, keepdim=True)),
+    ("Threshold", [ROWS], [], {"threshold": 0.5}, lambda x: ops.binarize(x, threshold=0.5)),
+    ("Hardtanh", [ROWS], [], {"max_val": 0.5}, lambda x: ops.hardtanh(x, max_val=0.5)),
+    ("Abs", [ROWS], [], {}, "abs"),
+    ("Interpolation", [IMAGES], [], {"out_h": 9, "out_w": 5}, lambda x: ops.interpolate(x, (9, 5))),
+    ("Embedding", [LABELS], [random(5, 2)], {"num_embeddings": 5, "embedding_dim": 2}, "embedding"),
+    ("Attention", [PLANES, PLANES, PLANES], [], {}, "attention"),
+    ("LSTM", [PLANES.transpose(0, 2, 1).copy()], LSTM_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.lstm(x, None, p)),
+    ("GRU", [PLANES.transpose(0, 2, 1).copy()], GRU_PARAMS, {"hidden_size": 2}, lambda x, *p: ops.gru(x, None, p)),
+    ("Split", [ROWS], [], {"parts": 2}, lambda x: ops.split(x, 2, 1)),
+    (
+        "Pointwise",
+        [ROWS],
+        [],
+        {"code": "y0 = x0 * p0", "scalars": [2]},
+        lambda x: ops.pointwise("y0 = x0 * p0", x, [2]),
+    ),
+    # A network's own: its result is its parameter, and there is no function.
+    ("Parameter", [], [ROWS], {"shape": [3, 4]}, "identity"),
+]
+
+
+@pytest.mark.parametrize("one", BY_TYPE, ids=[one[0] for one in BY_TYPE])
+def test_call_by_type(one: Any, make: Made) -> None:
+    operator, inputs, params, options, function = one
+    inputs = [make(array, array.dtype) for array in inputs]
+    params = [make(array, array.dtype) for array in params]
+    by_type = ops.call(operator, inputs, params, **options)
+    function = getattr(ops, function) if isinstance(function, str) else function
+    by_name = function(*inputs, *params)
+    by_name = by_name if isinstance(by_name, tuple) else (by_name,)
+    assert len(by_type) == len(by_name)
+    for ours, theirs in zip(by_type, by_name):
+        assert ours.numpy().tobytes() == theirs.numpy().tobytes()
+
+
+def test_every_type_of_network_json_is_called() -> None:
+    page = (ROOT / "docs" / "json.md").read_text()
+    table = page[page.index("| type | options (default)") :]
+    table = table[: table.index("\n\n")]
+    types = [name for row in table.splitlines()[2:] for name in re.split(r",\s*", row.split("|")[1].strip())]
+    assert {one[0] for one in BY_TYPE} == set(types)
+
+
+def test_backward_by_type(make: Made) -> None:
+    x, weight, dy = make(ROWS), make(random(2, 4)), make(random(3, 2))
+    dx = make(np.zeros((3, 4)))
+    results = ops.backward("InnerProduct", x, [weight], dy, outputs=2, bias=False, out=[dx, None])
+    assert results[0] is dx
+    np.testing.assert_allclose(dx.numpy(), dy.numpy() @ weight.numpy(), rtol=1e-5, atol=1e-5)
+    assert results[1] is not None
+    np.testing.assert_allclose(results[1].numpy(), dy.numpy().T @ ROWS, rtol=1e-5, atol=1e-5)
+
+
+def test_integers_have_no_gradient(on_host: Made) -> None:
+    weight, indices = on_host(random(5, 2)), on_host(LABELS, np.int32)
+    di, dweight = ops.grad(ops.embedding, on_host(random(3, 2)), indices, weight)
+    assert di is None and dweight is not None
+
+
+def test_out_is_written_and_returned(make: Made) -> None:
+    a, b, out = make(ROWS), make(random(3, 4)), make(np.zeros((3, 4)))
+    assert ops.add(a, b, out=out) is out
+    np.testing.assert_array_equal(out.numpy(), a.numpy() + b.numpy())
+    parts = [make(np.zeros((3, 2))), None]
+    first, second = ops.split(a, 2, 1, out=parts)
+    assert first is parts[0]
+    np.testing.assert_array_equal(np.hstack([first.numpy(), second.numpy()]), ROWS)
+
+
+def test_lists_tuples_and_arrays_are_one(on_host: Made) -> None:
+    x, w = on_host(IMAGES), on_host(random(3, 4, 3, 3))
+    wanted = ops.conv2d(x, w, stride=(2, 1)).numpy()
+    for stride in ([2, 1], np.array([2, 1]), (np.int64(2), np.int32(1))):
+        np.testing.assert_array_equal(ops.conv2d(x, w, stride=stride).numpy(), wanted)
+
+
+def test_strided_views_are_copied(make: Made) -> None:
+    x, other = make(ROWS), make(random(3, 4))
+    view = x.T
+    np.testing.assert_allclose(ops.matmul(view, other).numpy(), ROWS.T @ other.numpy(), rtol=1e-5, atol=1e-5)
+    da, db = ops.grad(ops.matmul, make(np.ones((4, 4))), view, other)
+    assert da is not None and da.shape == (4, 3)
+    with pytest.raises(ValueError, match="out tensor 0 is a strided view"):
+        ops.relu(x, out=make(np.zeros((4, 3))).T)
+
+
+def test_running_statistics_are_written(make: Made) -> None:
+    x, mean, var = make(IMAGES), make(np.zeros(4)), make(np.ones(4))
+    ops.batch_norm(x, mean, var, training=True, momentum=0.5)
+    np.testing.assert_allclose(mean.numpy(), IMAGES.mean((0, 2, 3)) / 2, rtol=1e-4, atol=1e-5)
+    column = make(np.ones((4, 2)))[:, 0]
+    with pytest.raises(ValueError, match="one of them is a strided view; give it a tensor of its own"):
+        ops.batch_norm(x, mean, column, training=True)
+    ops.batch_norm(x, mean, column)
+
+
+def test_dropout(make: Made) -> None:
+    ones = make(np.ones((50, 40)))
+    y = ops.dropout(ones, 0.25, seed=5).numpy()
+    assert set(np.unique(y)) == {np.float32(0), np.float32(1 / 0.75)}
+    assert abs((y == 0).mean() - 0.25) < 0.05
+    np.testing.assert_array_equal(ops.dropout(ones, 0.25, seed=5).numpy(), y)
+    for other in ({"seed": 6}, {"seed": 5, "step": 1}, {"seed": 5, "stream": 3}):
+        assert (ops.dropout(ones, 0.25, **other).numpy() != y).any()
+    (dx,) = ops.grad(ops.dropout, ones, ones, 0.25, seed=5)
+    assert dx is not None
+    np.testing.assert_array_equal(dx.numpy(), y)
+    np.testing.assert_array_equal(ops.dropout(ones, 0.25, training=False).numpy(), ones.numpy())
+
+
+def test_dropout_of_attention_and_layers(make: Made) -> None:
+    x, params = make(random(3, 4, 5)), [make(array) for array in LSTM_PARAMS + [random(8, 2), *LSTM_PARAMS[1:]]]
+    q = make(PLANES)
+    plain, dropped = ops.attention(q, q, q), ops.attention(q, q, q, dropout_p=0.5, training=True, seed=3)
+    assert (plain.numpy() != dropped.numpy()).any()
+    np.testing.assert_array_equal(plain.numpy(), ops.attention(q, q, q, dropout_p=0.5).numpy())
+    x = make(random(3, 2, 4))
+    y = ops.lstm(x, None, params, num_layers=2)[0].numpy()
+    assert (y != ops.lstm(x, None, params, num_layers=2, dropout=0.5, training=True)[0].numpy()).any()
+    np.testing.assert_array_equal(y, ops.lstm(x, None, params, num_layers=2, dropout=0.5)[0].numpy())
+
+
+def test_pointwise(make: Made) -> None:
+    x = make(ROWS)
+    total, doubled = ops.pointwise("y0 = sum[](x0); y1 = x0 * p0", [x], [2.0])
+    np.testing.assert_allclose(total.numpy().ravel(), [ROWS.sum()], rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(doubled.numpy(), ROWS * 2)
+    (whole,) = ops.pointwise("y0 = x0 > 0", x, dtypes=[np.int32])
+    np.testing.assert_array_equal(whole.numpy(), (ROWS > 0).astype(np.int32))
+    assert ops.pointwise("y0 = x0 > 0", x, dtypes="bool")[0].dtype == "bool"
+
+
+def test_zeros_of_both_signs(on_host: Made) -> None:
+    x = on_host(np.zeros(2))
+    for value in (0.0, -0.0, 0.0):
+        assert np.signbit(ops.pad(x, (1, 0), value=value).numpy()[0]) == np.signbit(value)
+        assert np.signbit(ops.pointwise("y0 = max(x0 * 0 + p0, p0) * p1", x, [1.0, value])[0].numpy()[0]) == np.signbit(
+            value
+        )
+
+
+def test_engine_and_precision(make: Made, device: str) -> None:
+    engine = "conv2d.host" if device == "cpu" else "conv2d.reference"
+    x, w = make(IMAGES), make(random(3, 4, 3, 3))
+    wanted = ops.conv2d(x, w).numpy()
+    np.testing.assert_allclose(ops.conv2d(x, w, engine=engine).numpy(), wanted, rtol=1e-4, atol=1e-4)
+    for precision in ("fp32", "tf32", "fp16", "bf16"):
+        np.testing.assert_allclose(ops.conv2d(x, w, precision=precision).numpy(), wanted, rtol=0.1, atol=0.1)
+    (y,) = ops.call("Convolution2D", [x], [w], channels_out=3, kernel=3, bias=False, engines={"Convolution2D": engine})
+    np.testing.assert_allclose(y.numpy(), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_threads_share_a_context(make: Made) -> None:
+    x, w = make(IMAGES), make(random(3, 4, 3, 3))
+    wanted = [ops.conv2d(x, w, stride=stride).numpy() for stride in (1, 2)]
+    wrong: list[object] = []
+
+    def work(stride: int) -> None:
+        try:
+            for _ in range(50):
+                if (ops.conv2d(x, w, stride=stride).numpy() != wanted[stride - 1]).any():
+                    wrong.append(stride)
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work, args=(1 + i % 2,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_other_threads_run_meanwhile(on_host: Made) -> None:
+    """The host computes in the call. Were Python's lock not free then, this thread would stand still all the while."""
+    a = on_host(random(2000, 2000))
+    ops.matmul(a, a)
+    seconds: list[float] = []
+
+    def work() -> None:
+        begin = time.perf_counter()
+        ops.matmul(a, a)
+        seconds.append(time.perf_counter() - begin)
+
+    thread = threading.Thread(target=work)
+    last, longest = time.perf_counter(), 0.0
+    thread.start()
+    while thread.is_alive():
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    longest = max(longest, time.perf_counter() - last)
+    assert longest < 0.5 * seconds[0]
+
+
+# What bad input gets: one sentence.
+
+
+def sentence(error: pytest.ExceptionInfo[BaseException]) -> str:
+    text = str(error.value)
+    assert text and "\n" not in text
+    return text
+
+
+def test_options_that_a_function_does_not_have(on_host: Made) -> None:
+    x, w = on_host(IMAGES), on_host(random(3, 4, 3, 3))
+    for call, wanted in (
+        (lambda: ops.conv2d(x, w, strides=2), "conv2d() has no option 'strides'; did you mean 'stride'?"),
+        (lambda: ops.conv2d(x, w, pad=2), "conv2d() has no option 'pad'; did you mean 'padding'?"),
+        (lambda: ops.conv2d(x, w, dilate=2), "conv2d() has no option 'dilate'; did you mean 'dilation'?"),
+        (lambda: ops.max_pool2d(x, kernel=2), "max_pool2d() has no option 'kernel'; did you mean 'kernel_size'?"),
+        (lambda: ops.softmax(x, axis=1), "softmax() has no option 'axis'; did you mean 'dim'?"),
+        (lambda: ops.relu(x, qqq=1), "relu() has no option 'qqq'; it has input, out"),
+        (lambda: ops.grad(ops.conv2d, x, x, w, strides=2), "conv2d() has no option 'strides'; did you mean 'stride'?"),
+    ):
+        with pytest.raises(TypeError) as error:
+            call()
+        assert sentence(error) == wanted
+    with pytest.raises(ValueError, match="did you mean 'stride'") as by_type:
+        ops.call("Convolution2D", [x], [w], channels_out=3, kernel=3, strides=2)
+    sentence(by_type)
+    with pytest.raises(ValueError, match="Pooling2D") as unknown:
+        ops.call("MaxPool2d", [x])
+    sentence(unknown)
+
+
+def test_arguments_of_wrong_types(on_host: Made) -> None:
+    x, w = on_host(IMAGES), on_host(random(3, 4, 3, 3))
+    array = np.zeros((3, 4, 3, 3), np.float32)
+    for call, wanted in (
+        (lambda: ops.conv2d(x, array), "conv2d() takes a dlprim.Tensor as weight, got a ndarray"),
+        (lambda: ops.conv2d(array, w), "conv2d() takes a dlprim.Tensor as input, got a ndarray"),
+        (lambda: ops.conv2d(x, None), "conv2d() takes a dlprim.Tensor as weight, got a NoneType"),
+        (lambda: ops.conv2d(x, w, 3.0), "conv2d() takes a dlprim.Tensor as bias, got a float"),
+        (lambda: ops.relu([1.0]), "relu() takes a dlprim.Tensor as input, got a list"),
+        (lambda: ops.add(x, 1), "add() takes a dlprim.Tensor as other, got a int"),
+        (lambda: ops.conv2d(x), "conv2d(): missing a required argument: 'weight'"),
+        (lambda: ops.relu(x, out=array), "relu() takes a dlprim.Tensor as out, got a ndarray"),
+        (lambda: ops.concat([x, array]), "Concat: input 1 is a numpy.ndarray; a dlprim.Tensor is needed"),
+        (lambda: ops.call("Abs", [None]), "Abs: input 0 is None; a dlprim.Tensor is needed"),
+        (lambda: ops.call("Abs", 3), "tensors are given as a dlprim.Tensor or a sequence of them, not a int"),
+        (
+            lambda: ops.call("Abs", [x], out=3),
+            "Abs takes a dlprim.Tensor, or a tuple or list of them, as out, got an int",
+        ),
+        (lambda: ops.conv2d(x, w, stride=object()), "an option holds a object"),
+        (lambda: ops.conv2d(x, w, stride=x), "an option holds a Tensor"),
+        (lambda: ops.conv2d(x, w, precision=16), "precision is a int; a string is needed"),
+        (lambda: ops.conv2d(x, w, engine=3), "engine is a int; a string is needed"),
+        (lambda: ops.pointwise("y0 = x0", x, ["a"]), "must be real number"),
+        (lambda: ops.grad(np.add, x, x), "grad() takes a function of dlprim.ops that computes an operator, got add"),
+        (lambda: ops.grad(ops.grad, x, x), "grad() takes a function of dlprim.ops that computes an operator, got grad"),
+        (lambda: ops.grad(ops.relu, x, x, out=x), "grad() takes no out"),
+        (lambda: ops.grad(ops.relu, array, x), "Activation: output gradient 0 is a "),
+    ):
+        with pytest.raises(TypeError) as error:
+            call()
+        assert wanted in sentence(error)
+
+
+def test_shapes_dtypes_and_values_that_do_not_fit(on_host: Made) -> None:
+    x, w = on_host(IMAGES), on_host(random(3, 4, 3, 3))
+    whole = on_host(np.ones((2, 4, 6, 6)), np.int32)
+    for call, wanted in (
+        (lambda: ops.conv2d(x, on_host(random(3, 5, 3, 3))), "float [3, 5, 3, 3], wants float [3, 4, 3, 3]"),
+        (lambda: ops.conv2d(x, on_host(random(3, 4))), "conv2d: the weight has shape [3, 4]"),
+        (lambda: ops.conv2d(whole, w), "int32"),
+        (lambda: ops.conv2d(x, w, stride=0), "stride"),
+        (lambda: ops.conv2d(x, w, stride=[1, 2, 3]), "stride"),
+        (lambda: ops.conv2d(x, w, padding="full"), "'full' is not one of 'same', 'valid'"),
+        (lambda: ops.conv2d(x, w, padding="same", stride=2), "padding 'same' goes with stride 1"),
+        (lambda: ops.conv2d(x, w, activation="rellu"), "did you mean 'relu'"),
+        (lambda: ops.conv2d(x, w, precision="fp8"), "fp8"),
+        (lambda: ops.conv2d(x, w, engine="conv2d.best"), "conv2d.best"),
+        (lambda: ops.conv2d(x, w, stride=float("nan")), "option stride is nan; a finite number is needed"),
+        (lambda: ops.conv_transpose2d(x, on_host(random(3, 4))), "conv_transpose2d: the weight has shape [3, 4]"),
+        (lambda: ops.linear(x, on_host(random(3))), "linear: the weight has shape [3]"),
+        (lambda: ops.linear(x, on_host(random(3, 6)), activation="relu"), "goes with an input of two dimensions"),
+        (lambda: ops.linear(x, on_host(random(3, 5))), "["),
+        (lambda: ops.embedding(whole, on_host(random(3))), "embedding: the weight has shape [3]"),
+        (lambda: ops.matmul(x, on_host(random(5, 5))), "[5, 5]"),
+        (lambda: ops.add(x, on_host(random(5))), "[5]"),
+        (lambda: ops.batch_norm(x, w, w), "BatchNorm"),
+        (lambda: ops.batch_norm(x, w, w, w), "batch_norm: weight and bias go together"),
+        (lambda: ops.group_norm(x, 2, w), "group_norm: weight and bias go together"),
+        (lambda: ops.layer_norm(x, 6, None, w), "layer_norm: a bias goes with a weight"),
+        (lambda: ops.gelu(x, approximate="fast"), "approximate 'fast' is not one of 'none', 'tanh'"),
+        (lambda: ops.softmax(x, 4), "4"),
+        (lambda: ops.slice(x, 7, 0, -1), "slice: dim 7 is not a dimension of input [2, 4, 6, 6]"),
+        (lambda: ops.slice(x, 1, 0, -9), "slice: end is 5 before the first element of dimension 1"),
+        (lambda: ops.slice(x, 1, 3, 2), "Slice"),
+        (lambda: ops.split(x, 3, 1), "cannot be cut in 3 equal parts"),
+        (lambda: ops.reshape(x, [7, -1]), "Reshape"),
+        (lambda: ops.permute(x, [0, 0, 1, 2]), "twice"),
+        (lambda: ops.pad(x, [1]), "Pad"),
+        (lambda: ops.pad(x, [1, 1], value=float("inf")), "option value is inf; a finite number is needed"),
+        (lambda: ops.cast(x, "float33"), "float33"),
+        (lambda: ops.interpolate(x), "give either"),
+        (lambda: ops.interpolate(x, 3, 2.0), "give either"),
+        (lambda: ops.mse_loss(x, x, reduction="avg"), "avg"),
+        (lambda: ops.nll_loss(x, x), "labels have shape"),
+        (lambda: ops.dropout(x, 1.5), "1.5"),
+        (lambda: ops.dropout(x, seed=-1), "Dropout: seed is -1; an integer from 0 to 2^64 - 1 is needed"),
+        (lambda: ops.dropout(x, step="a"), "Dropout: step is 'a'; an integer from 0 to 2^64 - 1 is needed"),
+        (lambda: ops.lstm(x, None, [w]), "lstm: got 1 parameters; 1 runs (layers times directions) take 4"),
+        (lambda: ops.gru(x, None, [on_host(random(2))] * 2), "gru: parameter 1 has shape [2]"),
+        (lambda: ops.pointwise("y0 = ", x), "Pointwise"),
+        (lambda: ops.pointwise("y0 = x0 * p0", x), "p0"),
+        (lambda: ops.pointwise("y0 = 1", []), "needs at least one tensor to know its device by"),
+        (lambda: ops.relu(x, out=on_host(random(2, 4))), "out tensor 0"),
+        (lambda: ops.relu(x, out=whole), "out tensor 0"),
+        (lambda: ops.grad(ops.relu, on_host(random(2, 4)), x), "output gradient 0"),
+        (lambda: ops.grad(ops.relu, [x, x], x), "takes the gradients of 1 outputs, got 2"),
+    ):
+        with pytest.raises(ValueError) as error:
+            call()
+        assert wanted in sentence(error)
+
+
+def test_what_has_no_gradient(on_host: Made) -> None:
+    x = on_host(ROWS)
+    with pytest.raises(NotImplementedError, match="combination of its own, which has no gradient") as error:
+        ops.grad(ops.pointwise, x, "y0 = reduce[; 0; a + b + a * b](x0)", [x])
+    sentence(error)
+    with pytest.raises(ValueError, match="takes the gradients of 0 outputs, got 1"):
+        ops.grad(ops.cast, on_host(ROWS, np.int32), x, "int32")
+    assert ops.grad(ops.cast, (), x, "int32")[0] is not None
+
+
+def test_labels_out_of_range_are_no_crash(make: Made) -> None:
+    """Eager calls look at no label, or they would wait for the device. One out of range has no part in the loss."""
+    x = make(np.log(np.full((2, 3), 1 / 3, np.float32)))
+    for far in (-1, 3, 2**31 - 1):
+        loss = ops.nll_loss(x, make([0, far], np.int32), reduction="none").numpy()
+        np.testing.assert_allclose(loss, [np.log(3), 0], rtol=1e-5)
+    table = make(random(4, 2))
+    ops.embedding(make([0, 2**31 - 1], np.int32), table).numpy()
+
+
+def test_tensors_of_two_contexts(host: dlprim.Context, on_host: Made) -> None:
+    other = Made(dlprim.Context("cpu"))
+    x = on_host(ROWS)
+    for call in (
+        lambda: ops.add(x, other(ROWS)),
+        lambda: ops.linear(x, other(random(2, 4))),
+        lambda: ops.relu(x, out=other(ROWS)),
+        lambda: ops.grad(ops.relu, other(ROWS), x),
+    ):
+        with pytest.raises(ValueError, match="different contexts") as error:
+            call()
+        sentence(error)
+
+
+def test_a_tensor_outlives_the_context_object() -> None:
+    context = dlprim.Context("cpu")
+    x = dlprim.Tensor(context, ROWS)
+    del context
+    np.testing.assert_array_equal(ops.neg(x).numpy(), -ROWS)
+
+
+def test_errors_leave_the_context_sound(make: Made) -> None:
+    x, w = make(IMAGES), make(random(3, 4, 3, 3))
+    wanted = ops.conv2d(x, w).numpy()
+    for _ in range(3):
+        with pytest.raises(dlprim.InvalidArgumentError):
+            ops.conv2d(x, w, stride=0)
+        np.testing.assert_array_equal(ops.conv2d(x, w).numpy(), wanted)
