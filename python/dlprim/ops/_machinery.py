@@ -104,11 +104,15 @@ def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
         raise TypeError(f"tensors are given as a dlprim.Tensor or a sequence of them, not a {kind}") from None
 
 
-def hashable(value: object) -> object:
-    """Lists and arrays as tuples, so that calls can be kept by them."""
-    if isinstance(value, numpy.ndarray):
-        value = value.tolist()
-    return tuple(hashable(item) for item in value) if isinstance(value, list) else value
+def hashable(value: Any) -> Any:
+    """A list or an array as a tuple, so that calls can be kept by it."""
+    items = value.tolist() if isinstance(value, numpy.ndarray) else value
+    if not isinstance(items, list):  # an array without dimensions
+        return items
+    return tuple([hashable(item) if type(item) in UNHASHABLE else item for item in items])
+
+
+UNHASHABLE = frozenset({list, numpy.ndarray})
 
 
 def operator(function: F) -> F:
@@ -116,22 +120,32 @@ def operator(function: F) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> object:
+        for value in kwargs.values():  # most lists are here, and looking is cheaper than failing
+            if type(value) is list:
+                return with_tuples(function, args, kwargs)
         try:
             return function(*args, **kwargs)
-        except (TypeError, AttributeError) as error:
+        except TypeError as error:
             if not str(error).startswith("unhashable type"):
                 explain(function, args, kwargs)
                 raise
+        except AttributeError:
+            explain(function, args, kwargs)
+            raise
         return with_tuples(function, args, kwargs)
 
     wrapper.is_dlprim_operator = True  # type: ignore[attr-defined]
     return cast(F, wrapper)
 
 
-def with_tuples(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+def with_tuples(function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """Calls the function with lists among its arguments as tuples."""
+    args = tuple([hashable(value) if type(value) in UNHASHABLE else value for value in args])
+    for name, value in kwargs.items():
+        if type(value) in UNHASHABLE:
+            kwargs[name] = hashable(value)
     try:
-        return function(*map(hashable, args), **{name: hashable(value) for name, value in kwargs.items()})
+        return function(*args, **kwargs)
     except (TypeError, AttributeError):
         explain(function, args, kwargs)
         raise
@@ -187,7 +201,7 @@ def general_call(
 
 
 def given_options(options: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple((name, hashable(value)) for name, value in options.items())
+    return tuple([(name, hashable(value) if type(value) in UNHASHABLE else value) for name, value in options.items()])
 
 
 def call(
@@ -272,13 +286,14 @@ def grad(
     dtype, or None where it has none, as integers and running statistics. An engine that the function is told to use
     applies to its forward call alone; `backward` takes `engines`.
 
-    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where it has no
-    gradient or a shape or dtype is wrong.
+    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where a shape or
+    dtype is wrong, and UnsupportedError (a NotImplementedError) where there is no gradient.
     """
     if not getattr(function, "is_dlprim_operator", False):
         name = getattr(function, "__name__", function)
         raise TypeError(f"grad() takes a function of dlprim.ops that computes an operator, got {name}")
     if "out" in kwargs:
         raise TypeError("grad() takes no out; dlprim.ops.backward() writes gradients to tensors that it is given")
-    marked = cast("dict[str, Any]", {**kwargs, "out": Gradient(tensor_tuple(output_gradients))})
-    return cast("Callable[..., tuple[Tensor | None, ...]]", function)(*args, **marked)
+    gradients: Any = function
+    marked = Gradient(tensor_tuple(output_gradients))
+    return gradients(*args, **kwargs, out=marked)  # type: ignore[no-any-return]
