@@ -10,6 +10,7 @@
 #include "graph/graph.hpp"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +113,18 @@ class Operator {
     /// After differentiation: replace itself by cheaper nodes where it has no engine of its own
     /// (BatchNorm in inference, Softmax without an engine). Like expand().
     virtual bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const;
+
+    /// What fuse_epilogues may have another node do in its place: an activation the node that makes
+    /// its input; a plain sum of its two inputs, whose `operand` the pass sets, the node that makes
+    /// one of them. Default: nothing.
+    virtual std::optional<EpilogueStage> as_epilogue(const Attrs&) const { return std::nullopt; }
+    /// y = W x + b, with output channels: input 1 is W, whose first dimension they are, and input 2
+    /// is b where the option "bias" is set. fold_batch_norms changes both.
+    virtual bool is_linear_layer() const { return false; }
+    /// Where inference computes y = (x - mean) / sqrt(variance + eps) * scale + offset by channel
+    /// from the inputs x, mean and variance, and scale and offset where there are five: eps.
+    /// fold_batch_norms folds that into a linear layer that makes x.
+    virtual std::optional<double> channel_norm_eps(const Attrs&) const { return std::nullopt; }
 
     /// The output is the input's memory under another shape (Reshape, Flatten, Squeeze).
     virtual bool is_view() const { return false; }

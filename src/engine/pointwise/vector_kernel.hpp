@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The emitters of a kernel for CPUs, in the order of the text:
 //
-//   tasks     for each task: unit_position, row_position, accumulators
-//   rows        for each row: row_values
-//   main_loop     for each step: step_offsets, lane_counts, step_results
-//   next_row      the row's coordinates advance like an odometer
-//   results     of the task's sums
+//   write        for each task: unit_position, row_position, accumulators, its rows, results
+//     row        for each row: what does not change in it, and the main loop
+//       main_loop  for each step: step_offsets, lane_counts, step_results
+//     next_row   the row's coordinates advance like an odometer
 //
 // Names in the text: u<dim> and i<dim> are a unit's and a row's coordinates, r<class> and o<class>
 // offsets of the row and of the step, acc<output> totals with the lost low part low<output> (sums)

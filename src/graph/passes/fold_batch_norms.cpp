@@ -4,6 +4,8 @@
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 
+#include <optional>
+
 namespace dlprim {
 
 namespace {
@@ -25,16 +27,14 @@ void fold_batch_norms(Graph& graph) {
     const std::size_t count = graph.nodes.size();
     for (std::size_t i = 0; i < count; ++i) {
         const Node norm = graph.nodes[i];
-        if (norm.removed || norm.op->type() != "BatchNorm" ||
-            (!norm.engine.empty() && !norm.engine_by_type))
-            continue;
+        if (norm.removed) continue;
+        const std::optional<double> eps = norm.op->channel_norm_eps(norm.attrs);
+        if (!eps || (!norm.engine.empty() && !norm.engine_by_type)) continue;
         const ValueId x = norm.inputs[0];
         const NodeId producer = graph.value(x).producer;
         if (producer < 0 || uses[static_cast<std::size_t>(x)] != 1) continue;
         const Node linear = graph.nodes[static_cast<std::size_t>(producer)];
-        const auto type = linear.op->type();
-        if ((type != "Convolution2D" && type != "InnerProduct") || !linear.epilogue.empty())
-            continue;
+        if (!linear.op->is_linear_layer() || !linear.epilogue.empty()) continue;
         const bool bias = linear.attrs.boolean("bias");
         if (linear.inputs.size() != (bias ? 3u : 2u)) continue;
 
@@ -42,15 +42,14 @@ void fold_batch_norms(Graph& graph) {
         const Shape& weight_shape = graph.shape(weight);
         std::vector<std::int64_t> per_output(static_cast<std::size_t>(weight_shape.rank()), 1);
         per_output[0] = weight_shape[0];
-        const double eps = norm.attrs.number("eps");
         const ValueId mean = norm.inputs[1], variance = norm.inputs[2];
         const bool affine = norm.inputs.size() == 5;
 
         const std::string at = linear.name + "/folded";
         ValueId s =
             affine ? graph.pointwise1(at + "_scale", "y0 = x1 / sqrt(x0 + p0)",
-                                      {variance, norm.inputs[3]}, {eps})
-                   : graph.pointwise1(at + "_scale", "y0 = 1 / sqrt(x0 + p0)", {variance}, {eps});
+                                      {variance, norm.inputs[3]}, {*eps})
+                   : graph.pointwise1(at + "_scale", "y0 = 1 / sqrt(x0 + p0)", {variance}, {*eps});
         const ValueId s_column = graph.reshape(at + "_column", s, Shape(per_output));
         const ValueId folded_weight =
             graph.pointwise1(at + "_weight", "y0 = x0 * x1", {weight, s_column});
@@ -66,8 +65,8 @@ void fold_batch_norms(Graph& graph) {
         Attrs attrs = linear.attrs;
         attrs.set("bias", true);
         graph.release_name(linear.name);
-        const ValueId y =
-            graph.add1(type, linear.name, {linear.inputs[0], folded_weight, folded_bias}, attrs);
+        const ValueId y = graph.add1(linear.op->type(), linear.name,
+                                     {linear.inputs[0], folded_weight, folded_bias}, attrs);
         Node& made = graph.nodes.back();
         made.engine = linear.engine;
         made.engine_from = linear.engine_from;

@@ -3,7 +3,7 @@
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 
-#include <algorithm>
+#include <optional>
 
 namespace dlprim {
 
@@ -26,12 +26,14 @@ class EpilogueFusion {
     void run() {
         // Nodes are sorted, so that a sum is tried before the activation behind it.
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-            if (graph_.nodes[i].removed) continue;
-            const auto type = graph_.nodes[i].op->type();
-            if (type == "Activation")
-                fuse_activation(i);
-            else if (type == "Elementwise")
-                fuse_sum(i);
+            const Node& node = graph_.nodes[i];
+            if (node.removed) continue;
+            const std::optional<EpilogueStage> stage = node.op->as_epilogue(node.attrs);
+            if (!stage) continue;
+            if (stage->kind == EpilogueStage::Kind::activation)
+                fuse_activation(i, *stage);
+            else
+                fuse_sum(i, *stage);
         }
         graph_.sort();
     }
@@ -66,23 +68,15 @@ class EpilogueFusion {
         return true;
     }
 
-    void fuse_activation(std::size_t index) {
+    void fuse_activation(std::size_t index, const EpilogueStage& stage) {
         const Node& reader = graph_.nodes[index];
         Node* producer = sole_producer(reader.inputs[0], reader);
         if (producer == nullptr || ends_in_activation(*producer)) return;
-        EpilogueStage stage;
-        stage.kind = EpilogueStage::Kind::activation;
-        stage.activation = reader.attrs.text("activation");
-        stage.alpha = reader.attrs.number("alpha");
-        stage.beta = reader.attrs.number("beta");
         attach(*producer, index, stage, no_value);
     }
 
-    void fuse_sum(std::size_t index) {
+    void fuse_sum(std::size_t index, const EpilogueStage& stage) {
         const Node& reader = graph_.nodes[index];
-        if (reader.inputs.size() != 2 || reader.attrs.text("operation") != "sum" ||
-            reader.attrs.number("coef1") != 1 || reader.attrs.number("coef2") != 1)
-            return;
         const ValueId a = reader.inputs[0], b = reader.inputs[1];
         if (a == b || graph_.spec(a) != graph_.spec(b)) return;
         // The later of the two can read the other's result: it has been made by then.
@@ -90,8 +84,6 @@ class EpilogueFusion {
         const ValueId into = b_later ? b : a, other = b_later ? a : b;
         Node* producer = sole_producer(into, reader);
         if (producer == nullptr || !producer->epilogue.empty()) return;
-        EpilogueStage stage;
-        stage.kind = EpilogueStage::Kind::add;
         attach(*producer, index, stage, other);
     }
 

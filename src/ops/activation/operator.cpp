@@ -84,6 +84,15 @@ bool ActivationOperator::expand(Graph& graph, const Node& node,
     return true;
 }
 
+std::optional<EpilogueStage> ActivationOperator::as_epilogue(const Attrs& attrs) const {
+    EpilogueStage stage;
+    stage.kind = EpilogueStage::Kind::activation;
+    stage.activation = attrs.text("activation");
+    stage.alpha = attrs.number("alpha");
+    stage.beta = attrs.number("beta");
+    return stage;
+}
+
 void ActivationOperator::gradient(GradientContext& context) const {
     const Node& node = context.node;
     const ValueId dy = context.output_gradients[0];

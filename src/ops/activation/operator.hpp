@@ -20,6 +20,7 @@ class ActivationOperator : public Operator {
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
+    std::optional<EpilogueStage> as_epilogue(const Attrs& attrs) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;
     void oracle_backward(OracleBackwardCall& call) const override;

@@ -22,6 +22,9 @@ class BatchNorm : public Operator {
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
+    std::optional<double> channel_norm_eps(const Attrs& attrs) const override {
+        return attrs.number("eps");
+    }
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     void oracle(OracleCall& call) const override;
     void oracle_backward(OracleBackwardCall& call) const override;

@@ -114,6 +114,7 @@ class Convolution2D : public Operator {
         return true;
     }
 
+    bool is_linear_layer() const override { return true; }
     bool differentiable() const override { return true; }
 
     void gradient(GradientContext& context) const override {

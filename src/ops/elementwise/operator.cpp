@@ -39,6 +39,15 @@ bool Elementwise::expand(Graph& graph, const Node& node, std::vector<ValueId>& o
     return true;
 }
 
+std::optional<EpilogueStage> Elementwise::as_epilogue(const Attrs& attrs) const {
+    const Options options(attrs);
+    if (options.operation != Operation::sum || options.coef1 != 1 || options.coef2 != 1)
+        return std::nullopt;
+    EpilogueStage stage;
+    stage.kind = EpilogueStage::Kind::add;
+    return stage;
+}
+
 void Elementwise::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const Node& node = context.node;

@@ -15,6 +15,7 @@ class Operator : public dlprim::Operator {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
+    bool is_linear_layer() const override { return true; }
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,

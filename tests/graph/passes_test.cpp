@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Passes go by what operators say of themselves, not by their names: operators that no pass has
+// heard of are folded and fused.
+#include "graph/passes/passes.hpp"
+
+#include "graph/operator.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+
+using namespace dlprim;
+
+namespace {
+
+/// A linear layer of [N, C] without other features.
+class Linear : public Operator {
+  public:
+    std::string_view type() const override { return "TestLinear"; }
+    const Schema& schema() const override {
+        static const Schema schema{{"bias", OptionKind::boolean, true, "adds a bias"}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> in) const override {
+        return {{Shape{in[0].shape[0], in[1].shape[0]}, in[0].dtype}};
+    }
+    bool is_linear_layer() const override { return true; }
+};
+
+/// max(x, 0), or the sum of two tensors.
+class Stage : public Operator {
+  public:
+    explicit Stage(bool sum) : sum_(sum) {}
+    std::string_view type() const override { return sum_ ? "TestSum" : "TestRelu"; }
+    const Schema& schema() const override {
+        static const Schema schema;
+        return schema;
+    }
+    int max_inputs() const override { return sum_ ? 2 : 1; }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> in) const override {
+        return {in[0]};
+    }
+    std::optional<EpilogueStage> as_epilogue(const Attrs&) const override {
+        EpilogueStage stage;
+        stage.kind = sum_ ? EpilogueStage::Kind::add : EpilogueStage::Kind::activation;
+        if (!sum_) stage.activation = "relu";
+        return stage;
+    }
+
+  private:
+    bool sum_;
+};
+
+void register_once() {
+    static const bool done = [] {
+        OperatorRegistry& registry = OperatorRegistry::instance();
+        registry.add(std::make_unique<Linear>());
+        registry.add(std::make_unique<Stage>(true));
+        registry.add(std::make_unique<Stage>(false));
+        return true;
+    }();
+    REQUIRE(done);
+}
+
+ValueId add_value(Graph& graph, const char* name, const Shape& shape, Role role) {
+    Value value;
+    value.name = name;
+    value.spec = {shape, DType::f32};
+    value.role = role;
+    const ValueId id = graph.add_value(std::move(value));
+    if (role == Role::input) graph.inputs.push_back(id);
+    return id;
+}
+
+std::vector<const Node*> nodes_of(const Graph& graph, std::string_view type) {
+    std::vector<const Node*> found;
+    for (const Node& node : graph.nodes)
+        if (!node.removed && node.op->type() == type) found.push_back(&node);
+    return found;
+}
+
+/// The linear layer over an input of [2, 3], with five channels.
+ValueId add_linear(Graph& graph) {
+    const ValueId x = add_value(graph, "x", {2, 3}, Role::input);
+    const ValueId weight = add_value(graph, "weight", {5, 3}, Role::parameter);
+    return graph.add1("TestLinear", "linear", {x, weight}, Attrs{{"bias", false}});
+}
+
+}  // namespace
+
+TEST_CASE("a batch norm is folded into whatever says that it is a linear layer") {
+    register_once();
+    Graph graph;
+    std::vector<ValueId> inputs{add_linear(graph)};
+    for (const char* name : {"mean", "variance", "scale", "offset"})
+        inputs.push_back(add_value(graph, name, {5}, Role::parameter));
+    graph.outputs.emplace_back(graph.add1("BatchNorm", "norm", inputs), "y");
+    fold_batch_norms(graph);
+    CHECK(nodes_of(graph, "BatchNorm").empty());
+    const auto linear = nodes_of(graph, "TestLinear");
+    REQUIRE(linear.size() == 1);
+    CHECK(linear[0]->attrs.boolean("bias"));
+    CHECK(linear[0]->inputs.size() == 3);
+    CHECK(linear[0]->fused == std::vector<std::string>{"norm"});
+    CHECK(graph.outputs[0].first == linear[0]->outputs[0]);
+}
+
+TEST_CASE("what says that it is a sum or an activation becomes an epilogue") {
+    register_once();
+    Graph graph;
+    const ValueId residual = add_value(graph, "residual", {2, 5}, Role::input);
+    const ValueId sum = graph.add1("TestSum", "sum", {add_linear(graph), residual});
+    graph.outputs.emplace_back(graph.add1("TestRelu", "relu", {sum}), "y");
+    fuse_epilogues(graph, [](const Graph&, const Node&) { return true; });
+    const auto linear = nodes_of(graph, "TestLinear");
+    REQUIRE(linear.size() == 1);
+    REQUIRE(linear[0]->epilogue.size() == 2);
+    CHECK(linear[0]->epilogue[0].kind == EpilogueStage::Kind::add);
+    CHECK(linear[0]->inputs[static_cast<std::size_t>(linear[0]->epilogue[0].operand)] == residual);
+    CHECK(linear[0]->epilogue[1].activation == "relu");
+    CHECK(nodes_of(graph, "TestSum").empty());
+    CHECK(nodes_of(graph, "TestRelu").empty());
+}
