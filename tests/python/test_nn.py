@@ -288,6 +288,16 @@ MISTAKES = [
     mistake("labels have shape", BAD, lambda: nn.softmax_with_loss(nn.Input("x", (2, 3)), nn.Input("l", (3,), int))),
     mistake("is no layer", TypeError, lambda: nn.Sequential([nn.Linear(3), 5])),  # type: ignore[list-item]
     mistake("can only be the first", BAD, lambda: nn.Sequential([nn.Linear(3), image()])),
+    mistake("takes a list of layers, not a Linear", TypeError, lambda: nn.Sequential(nn.Linear(3))),  # type: ignore[arg-type]
+    mistake("relux", BAD, lambda: nn.Conv2d(4, 3, activation="relux")(image())),
+    mistake("precision is 'fp8'", BAD, lambda: nn.Linear(3, precision="fp8")),
+    mistake("engine is an int", TypeError, lambda: nn.Linear(3, engine=5)),  # type: ignore[arg-type]
+    mistake("stride is {}; numbers", TypeError, lambda: nn.Conv2d(4, 3, stride={})),  # type: ignore[arg-type]
+    mistake("alpha is nan; a finite number", BAD, lambda: nn.leaky_relu(image(), float("nan"))),
+    mistake("channels_out' must be an integer, not 'a'", BAD, lambda: nn.Conv2d("a", 3)(image())),  # type: ignore[arg-type]
+    mistake("size is (1, 2, 3)", BAD, lambda: nn.Upsample((1, 2, 3))),
+    mistake("is longer than 512 bytes", BAD, lambda: nn.relu(image(), name="x" * 513)),
+    mistake("more than 2^60 elements", BAD, lambda: nn.Input("x", (1 << 40, 1 << 40))),
     mistake("makes an int", TypeError, lambda: nn.Sequential([image(), lambda x: 3])),
 ]
 

@@ -542,7 +542,7 @@ def cast(x: Symbol, dtype: Any, **common: Unpack[LayerOptions]) -> Symbol:
 
 
 def parameter(
-    shape: Sequence[int],
+    shape: int | Sequence[int],
     *,
     dtype: Any = "float32",
     trainable: bool = True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Union
@@ -149,6 +150,8 @@ class Call:
         shown = layer.name or layer.prefix
         records = [x._record for x in inputs]
         outputs, params = infer(shown, layer.type, layer.options, records, layer.outputs, layer.frozen)
+        if "activation" in layer.options and layer.type != "Activation":  # which operators look at when they run
+            infer(shown, "Activation", {"activation": layer.options["activation"]}, outputs[:1], 1)
         self.params = layer._take_params(params)
         self.outputs = tuple(Symbol(record, self, index) for index, record in enumerate(outputs))
 
@@ -204,20 +207,28 @@ class Layer:
         for option in common:
             if option not in LayerOptions.__annotations__:
                 raise TypeError(_unknown_option(type(self), option))
-        name = common.get("name")
-        if name is not None and not (isinstance(name, str) and name):
-            raise TypeError(f"{type(self).__name__}: name is {name!r}; a string of at least one character is needed")
-        self.name = name
-        self.options = {key: _plain(value) for key, value in options.items() if value is not None}
+        self.name = common.get("name")
+        if self.name is not None:
+            check_name(type(self).__name__, self.name)
+        self.options = {key: _plain(self.title, key, value) for key, value in options.items() if value is not None}
+        self._take_common(common)
+        self._params: tuple[ParamRecord, ...] | None = None
+        self._generated: str | None = None  # the name that a model gave it
+
+    def _take_common(self, common: LayerOptions) -> None:
         self.frozen = bool(common.get("frozen", False))
         self.engine = common.get("engine")
         self.precision = common.get("precision")
         given = common.get("params")
-        if isinstance(given, str):
-            raise TypeError(f"{self.title}: params is a string; a list of names is needed")
+        if self.engine is not None and not isinstance(self.engine, str):
+            raise TypeError(f"{self.title}: engine is {describe_value(self.engine)}; a name is needed")
+        if self.precision not in (None, "fp32", "tf32", "fp16", "bf16"):
+            raise InvalidArgumentError(
+                f"{self.title}: precision is {self.precision!r}; it is 'fp32', 'tf32', 'fp16' or 'bf16'"
+            )
+        if given is not None and (isinstance(given, str) or not isinstance(given, Sequence)):
+            raise TypeError(f"{self.title}: params is {describe_value(given)}; a list of names is needed")
         self._given_params = None if given is None else list(given)
-        self._params: tuple[ParamRecord, ...] | None = None
-        self._generated: str | None = None  # the name that a model gave it
 
     @property
     def title(self) -> str:
@@ -279,8 +290,7 @@ class Generic(Layer):
 
 
 def make_input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbol:
-    if not isinstance(name, str) or not name:
-        raise TypeError(f"nn.Input: the name is {name!r}; a string of at least one character is needed")
+    check_name("nn.Input", name)
     if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
         raise TypeError(f"nn.Input '{name}': the shape is {shape!r}; a tuple of integers is needed, the batch first")
     sizes = []
@@ -294,20 +304,30 @@ def make_input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbo
             raise InvalidArgumentError(
                 f"nn.Input '{name}': the shape {tuple(shape)!r} holds {size!r}; sizes are at least 1"
             )
+    if math.prod(sizes) > 1 << 60:
+        raise InvalidArgumentError(f"nn.Input '{name}': the shape {tuple(shape)!r} has more than 2^60 elements")
     return Symbol(TensorRecord(name, tuple(sizes), dtype_name(dtype)), None)
 
 
-def _plain(value: Any) -> Any:
+def check_name(of: str, name: object) -> None:
+    """Raises where the name of a layer or an input is none that a network may have."""
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{of}: the name is {name!r}; a string of at least one character is needed")
+    if len(name.encode("utf-8", "surrogatepass")) > 512:
+        raise InvalidArgumentError(f"{of}: the name '{name[:20]}...' is longer than 512 bytes")
+
+
+def _plain(layer: str, option: str, value: Any) -> Any:
     """An option as JSON has it: numpy's scalars and tuples become Python's numbers and lists."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidArgumentError(f"{layer}: {option} is {value}; a finite number is needed")
     if isinstance(value, (str, bool, int, float)):
         return value
     if isinstance(value, Sequence):
-        return [_plain(v) for v in value]
-    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
-        return value.item()
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"an option is {value!r}; numbers, strings, booleans and lists of them are possible")
+        return [_plain(layer, option, v) for v in value]
+    if hasattr(value, "tolist"):  # numpy's numbers and arrays
+        return _plain(layer, option, value.tolist())
+    raise TypeError(f"{layer}: {option} is {value!r}; numbers, strings, booleans and lists of them are possible")
 
 
 def _unknown_option(cls: type[Layer], option: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError
 from ..summary import dtype_name
-from ._graph import Generic, IntOrPair, Layer, LayerOptions, Number, SingleLayer, Symbol
+from ._graph import IntOrPair, Layer, LayerOptions, Number, SingleLayer, Symbol
 
 if sys.version_info >= (3, 11):
     from typing import Unpack
@@ -38,9 +38,13 @@ def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation
     return front + [t - f for t, f in zip(total, front)]
 
 
-def pair(value: IntOrPair) -> list[int]:
-    """[height, width] of an integer or of two."""
-    return [value, value] if isinstance(value, int) else list(value)
+def pair(value: Any, what: str = "a size") -> list[Any]:
+    """[height, width] of a number or of two."""
+    if isinstance(value, (int, float)):
+        return [value, value]
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise InvalidArgumentError(f"{what} is {value!r}; a number or (height, width) is needed")
+    return list(value)
 
 
 def padding_option(
@@ -539,10 +543,9 @@ class Upsample(SingleLayer):
             raise InvalidArgumentError("Upsample takes either size or scale_factor")
         options: dict[str, Any] = {"method": mode, "align_corners": unless(align_corners, False)}
         if size is not None:
-            options["out_h"], options["out_w"] = pair(size)
+            options["out_h"], options["out_w"] = pair(size, "Upsample: size")
         else:
-            both = [scale_factor, scale_factor] if isinstance(scale_factor, (int, float)) else list(scale_factor or ())
-            options["scale_y"], options["scale_x"] = both
+            options["scale_y"], options["scale_x"] = pair(scale_factor, "Upsample: scale_factor")
         super().__init__(options, common)
 
 
@@ -639,7 +642,7 @@ class Parameter(Layer):
 
     def __init__(
         self,
-        shape: Sequence[int],
+        shape: int | Sequence[int],
         *,
         dtype: Any = "float32",
         trainable: bool = True,
@@ -649,7 +652,7 @@ class Parameter(Layer):
         name = dtype_name(dtype)
         super().__init__(
             {
-                "shape": [shape] if isinstance(shape, int) else list(shape),
+                "shape": shape,
                 "dtype": unless(name, "float32"),
                 "is_trainable": unless(trainable, True),
                 "value": unless(value, 0.0),
@@ -703,7 +706,7 @@ def as_loss(x: Symbol, weight: float) -> Symbol:
 
 __all__ = [
     "ELU", "GELU", "GRU", "LSTM", "Activation", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout",
-    "Embedding", "Flatten", "Generic", "GlobalAvgPool2d", "GlobalMaxPool2d", "GroupNorm", "Hardsigmoid", "Hardswish",
+    "Embedding", "Flatten", "GlobalAvgPool2d", "GlobalMaxPool2d", "GroupNorm", "Hardsigmoid", "Hardswish",
     "Hardtanh", "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d", "Mish", "PReLU", "Pad", "Parameter",
     "ReLU", "ReLU6", "Reshape", "SiLU", "Sigmoid", "Softmax", "SoftmaxWithLoss", "Softplus", "Tanh", "Upsample",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union
 from ..errors import InvalidArgumentError
 from ..plot import Shown
 from ..summary import LayerRecord, ParamRecord, TensorRecord, count_params
-from ._graph import Call, Layer, Symbol, describe_value, same_labels
+from ._graph import Call, Layer, Symbol, check_name, describe_value, same_labels
 from ._layers import SoftmaxWithLoss
 
 if TYPE_CHECKING:
@@ -242,6 +242,8 @@ class Sequential(_Network):
 
     def __init__(self, layers: Sequence[Symbol | Step], name: str | None = None) -> None:
         self.name = name
+        if isinstance(layers, (Symbol, str)) or not isinstance(layers, Sequence):
+            raise TypeError(f"Sequential takes a list of layers, not {describe_value(layers)}")
         steps: list[Any] = list(layers)
         self._input: Symbol | None = steps.pop(0) if steps and isinstance(steps[0], Symbol) else None
         for step in steps:
@@ -337,8 +339,7 @@ class _Names:
     def _name_outputs(self, outputs: Sequence[Symbol], named: Mapping[int, str]) -> None:
         for i, name in named.items():
             x = outputs[i]
-            if not isinstance(name, str) or not name:
-                raise TypeError(f"an output's name is {name!r}; a string of at least one character is needed")
+            check_name("an output", name)
             if x._call is None and x._record.name == name:
                 continue
             if x._call is None or self._tensors.get(_key(x), name) != name:
