@@ -324,22 +324,17 @@ nb::object multiply_matrices(const Tensor& tensor, nb::handle other) {
     return nb::cast(reversed ? product(*second, tensor) : product(tensor, *second));
 }
 
-void bind(TensorClass& type, const char* name, nb::object (*function)(const Tensor&, nb::handle),
-          bool numbers = true) {
-    const std::string signature = std::string("def ") + name + "(self, other: Tensor | " +
-                                  (numbers ? "float | " : "") +
-                                  "numpy.typing.NDArray[typing.Any], /) -> Tensor";
+using Operator = nb::object (*)(const Tensor&, nb::handle);
+
+void bind(TensorClass& type, const char* name, Operator function, const char* operand,
+          const char* result = "Tensor") {
+    const std::string signature =
+        std::string("def ") + name + "(self, other: " + operand + ", /) -> " + result;
     type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
 }
 
-/// As bind(), for == and !=, which Python lets compare with anything. The result is a Tensor;
-/// object's own operators, which this one stands in for, promise a bool.
-void bind_equality(TensorClass& type, const char* name,
-                   nb::object (*function)(const Tensor&, nb::handle)) {
-    const std::string signature =
-        std::string("def ") + name + "(self, other: object, /) -> typing.Any";
-    type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
-}
+constexpr const char* array_or_tensor = "Tensor | numpy.typing.NDArray[typing.Any]";
+constexpr const char* operand = "Tensor | float | numpy.typing.NDArray[typing.Any]";
 
 }  // namespace
 
@@ -398,30 +393,32 @@ Tensor cast_to(const Tensor& tensor, DType dtype) {
 }
 
 void bind_arithmetic(TensorClass& type) {
-    bind(type, "__add__", &operate<add>);
-    bind(type, "__radd__", &operate<add, true>);
-    bind(type, "__sub__", &operate<subtract>);
-    bind(type, "__rsub__", &operate<subtract, true>);
-    bind(type, "__mul__", &operate<multiply>);
-    bind(type, "__rmul__", &operate<multiply, true>);
-    bind(type, "__truediv__", &operate<divide>);
-    bind(type, "__rtruediv__", &operate<divide, true>);
-    bind(type, "__pow__", &raise);
-    bind(type, "__rpow__", &operate<power, true>);
-    bind(type, "__matmul__", &multiply_matrices<false>, false);
-    bind(type, "__rmatmul__", &multiply_matrices<true>, false);
-    bind(type, "__lt__", &operate<less>);
-    bind(type, "__le__", &operate<less_equal>);
-    bind(type, "__gt__", &operate<greater>);
-    bind(type, "__ge__", &operate<greater_equal>);
-    bind_equality(type, "__eq__", &operate<equal>);
-    bind_equality(type, "__ne__", &operate<not_equal>);
-    bind(type, "__and__", &operate<both>);
-    bind(type, "__rand__", &operate<both, true>);
-    bind(type, "__or__", &operate<either>);
-    bind(type, "__ror__", &operate<either, true>);
-    bind(type, "__xor__", &operate<one_of>);
-    bind(type, "__rxor__", &operate<one_of, true>);
+    bind(type, "__add__", &operate<add>, operand);
+    bind(type, "__radd__", &operate<add, true>, operand);
+    bind(type, "__sub__", &operate<subtract>, operand);
+    bind(type, "__rsub__", &operate<subtract, true>, operand);
+    bind(type, "__mul__", &operate<multiply>, operand);
+    bind(type, "__rmul__", &operate<multiply, true>, operand);
+    bind(type, "__truediv__", &operate<divide>, operand);
+    bind(type, "__rtruediv__", &operate<divide, true>, operand);
+    bind(type, "__pow__", &raise, operand);
+    bind(type, "__rpow__", &operate<power, true>, operand);
+    bind(type, "__matmul__", &multiply_matrices<false>, array_or_tensor);
+    bind(type, "__rmatmul__", &multiply_matrices<true>, array_or_tensor);
+    // numpy's arrays compare with anything, so that mypy finds pairs of narrower types unsafe. Of
+    // equality it expects a bool, as object's own gives.
+    bind(type, "__lt__", &operate<less>, "typing.Any");
+    bind(type, "__le__", &operate<less_equal>, "typing.Any");
+    bind(type, "__gt__", &operate<greater>, "typing.Any");
+    bind(type, "__ge__", &operate<greater_equal>, "typing.Any");
+    bind(type, "__eq__", &operate<equal>, "object", "typing.Any");
+    bind(type, "__ne__", &operate<not_equal>, "object", "typing.Any");
+    bind(type, "__and__", &operate<both>, operand);
+    bind(type, "__rand__", &operate<both, true>, operand);
+    bind(type, "__or__", &operate<either>, operand);
+    bind(type, "__ror__", &operate<either, true>, operand);
+    bind(type, "__xor__", &operate<one_of>, operand);
+    bind(type, "__rxor__", &operate<one_of, true>, operand);
     type.def("__neg__", &negated)
         .def("__pos__", &copied)
         .def("__abs__", [](const Tensor& self) { return unary(self, "y0 = abs(x0)", false); })

@@ -163,6 +163,9 @@ best OpenCL device), or a part of a device's or platform's name. Empty: what the
 DLPRIM_DEVICE says, else the best OpenCL device, else the host. Raises NotFoundError, which lists the
 devices that there are.)")
         .def_prop_ro("info", &Context::info, "What the device is called (DeviceInfo).")
+        .def_prop_ro(
+            "name", [](const Context& self) { return self.info().name; },
+            "The name that the driver gives the device.")
         .def_prop_ro("traits", &Context::traits, "Facts about the device (Traits).")
         .def_prop_ro("counters", &Context::counters, "What has been done so far (Counters).")
         .def(
