@@ -148,7 +148,7 @@ class Net(Shown, _core.Net):
         """
         if arrays or named:
             self._set_inputs(arrays, named)
-        super().forward()
+        self.enqueue_forward()
         return {name: self.output(name) for name in self.output_names}
 
     def run(self, inputs: Mapping[str, ArrayLike] | None = None, **named: ArrayLike) -> dict[str, NDArray[Any]]:

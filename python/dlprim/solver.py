@@ -56,6 +56,8 @@ class Solver(_core.Solver):
         loss_scale_steps: int = 2000,
         guard_loss: bool = False,
     ) -> None:
+        if not isinstance(net, Net):
+            raise TypeError(f"a solver is made on a dlprim.Net, not on a {type(net).__name__}")
         super().__init__(
             net,
             kind,

@@ -94,7 +94,10 @@ void bind_describe(nb::module_& module) {
             const nb::gil_scoped_release release;
             return is_path ? describe_file(text, options) : describe(text, options);
         },
-        nb::arg("text"), nb::arg("is_path"), nb::arg("options"));
+        nb::arg("text"), nb::arg("is_path"), nb::arg("options"),
+        nb::sig("def describe(text: str, is_path: bool, options: dict[str, typing.Any]) -> "
+                "NetworkDescription"),
+        "dlprim.describe() says what the options are.");
 }
 
 }  // namespace dlprim::python

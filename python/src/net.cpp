@@ -23,8 +23,9 @@ namespace fs = std::filesystem;
 
 using OwnedNet = Owned<Net>;
 
-void make_net(OwnedNet* self, const Context& context, const std::string& text, bool is_path,
+void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_path,
               const nb::dict& keywords) {
+    const Context& context = to_context(on);
     const NetOptions options = net_options(keywords);
     new (self) OwnedNet(context, [&] {
         return std::make_unique<Net>(is_path ? Net::from_json_file(context, text, options)
@@ -43,7 +44,7 @@ void set_input(const OwnedNet& net, const std::string& name, nb::handle values) 
     const std::uint64_t bytes = static_cast<std::uint64_t>(wanted.numel()) * size_of(dtype);
     if (array.dtype == dtype) return net->set_input(name, array.data, bytes);
     net->set_input(name, converted(array, dtype, "the array for input '" + name + "'").data(),
-                  bytes);
+                   bytes);
 }
 
 nb::dict weights(const OwnedNet& net) {
@@ -53,7 +54,10 @@ nb::dict weights(const OwnedNet& net) {
     return result;
 }
 
-void set_weights(const OwnedNet& net, const std::map<std::string, nb::object>& arrays, bool missing_ok) {
+void set_weights(const OwnedNet& net, nb::handle given, bool missing_ok) {
+    std::map<std::string, nb::object> arrays;
+    if (!nb::try_cast(given, arrays))
+        wrong_type("the argument of set_weights()", "a dict of arrays by name", given);
     std::map<std::string, HostTensor> values;
     for (const auto& [name, object] : arrays) {
         const HostArray array = to_host_array(object);
@@ -222,7 +226,8 @@ void bind_weights(NetClass& net) {
 void bind_runs(NetClass& net) {
     net.def("prepare", locked(&Net::prepare),
             "Plans, compiles and allocates, as forward() does where it has not been done.")
-        .def("forward", locked(&Net::forward))
+        .def("enqueue_forward", locked(&Net::forward),
+             "What forward() does without setting inputs or returning outputs.")
         .def("backward", locked(&Net::backward),
              "Enqueues the gradients of the last forward(). Raises InvalidArgumentError where "
              "there was none of these shapes, or in inference.")
@@ -272,7 +277,10 @@ void bind_net(nb::module_& module) {
     bind_describe(module);
     NetClass net(module, "Net", "A network on one device; dlprim.Net is what programs use.");
     net.def("__init__", make_net, nb::arg("context"), nb::arg("text"), nb::arg("is_path"),
-            nb::arg("options"), "dlprim.Net says what the options are.");
+            nb::arg("options"),
+            nb::sig("def __init__(self, context: Context, text: str, is_path: bool, options: "
+                    "dict[str, typing.Any]) -> None"),
+            "dlprim.Net says what the options are.");
     bind_facts(net);
     bind_tensors(net);
     bind_weights(net);

@@ -33,10 +33,10 @@ Kind to_kind(const std::string& name) {
 
 using OwnedSolver = Owned<Solver>;
 
-void make_solver(OwnedSolver* self, const Owned<Net>& net, const std::string& kind, double learning_rate,
-                 double momentum, bool nesterov, double beta1, double beta2, double epsilon,
-                 double weight_decay, double clip_norm, double clip_value, int accumulate,
-                 double loss_scale, int loss_scale_steps, bool guard_loss) {
+void make_solver(OwnedSolver* self, const Owned<Net>& net, const std::string& kind,
+                 double learning_rate, double momentum, bool nesterov, double beta1, double beta2,
+                 double epsilon, double weight_decay, double clip_norm, double clip_value,
+                 int accumulate, double loss_scale, int loss_scale_steps, bool guard_loss) {
     const SolverOptions options{
         to_kind(kind), learning_rate, momentum,         nesterov,  beta1,
         beta2,         epsilon,       weight_decay,     clip_norm, clip_value,

@@ -57,11 +57,12 @@ void bind_result(nb::module_& module) {
         });
 }
 
-TrainResult run(const Context& context, const std::string& config, const std::string& text,
+TrainResult run(nb::handle on, const std::string& config, const std::string& text,
                 const std::string& out, const std::string& resume, int epochs,
                 const std::optional<std::string>& precision,
                 const std::vector<std::pair<std::string, std::string>>& precisions,
                 nb::handle on_note, nb::handle on_progress, nb::handle on_planning) {
+    const Context& context = to_context(on);
     TrainCall call;
     call.config = config;
     call.config_text = text;
@@ -87,7 +88,14 @@ void bind_train(nb::module_& module) {
     module.def("train", run, nb::arg("context"), nb::arg("config"), nb::arg("text"), nb::arg("out"),
                nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
                nb::arg("precisions"), nb::arg("on_note").none(), nb::arg("on_progress").none(),
-               nb::arg("on_planning").none());
+               nb::arg("on_planning").none(),
+               nb::sig("def train(context: Context, config: str, text: str, out: str, resume: str, "
+                       "epochs: int, precision: str | None, precisions: "
+                       "collections.abc.Sequence[tuple[str, str]], on_note: "
+                       "collections.abc.Callable[[str], object] | None, on_progress: "
+                       "collections.abc.Callable[[TrainProgress], object] | None, on_planning: "
+                       "collections.abc.Callable[[str, int, int], object] | None) -> TrainResult"),
+               "dlprim.train() says what the arguments are.");
 }
 
 }  // namespace dlprim::python

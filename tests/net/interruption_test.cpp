@@ -79,6 +79,25 @@ TEST_CASE("a callback that throws ends a profile, which has changed nothing", "[
     }
 }
 
+TEST_CASE("an Error of a callback is no failure of the engine before it", "[interruption]") {
+    ON_EVERY_DEVICE(device) {
+        const Context fresh(device.info().id);
+        NetOptions options = training(3);
+        int left = 5;
+        options.progress = [&left](std::string_view what, int, int) {
+            if (what.starts_with("profiling") && left-- == 0)
+                throw Error(ErrorKind::numeric, "enough");
+        };
+        Net net = make_net(fresh, small_network, options);
+        feed_small_network(net, 0);
+        net.forward();
+        const std::vector<std::string> notes = net.notes();
+        check_error(ErrorKind::numeric, {"enough"}, [&] { net.profile(false); });
+        CHECK(net.notes() == notes);
+        CHECK(net.profile(false).size() == net.nodes().size());
+    }
+}
+
 TEST_CASE("a callback that throws ends a training; its checkpoints are there", "[interruption]") {
     const Folder folder;
     write_training_set(folder);

@@ -35,7 +35,8 @@ def convolutions(batch: int = 2) -> dict[str, Any]:
             {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["conv"],
              "options": {"channels_out": 4, "kernel": 3, "pad": 1}},
             {"name": "bn", "type": "BatchNorm", "inputs": ["conv"], "outputs": ["bn"]},
-            {"name": "relu", "type": "Activation", "inputs": ["bn"], "outputs": ["bn"], "options": {"activation": "relu"}},
+            {"name": "relu", "type": "Activation", "inputs": ["bn"], "outputs": ["bn"],
+             "options": {"activation": "relu"}},
             {"name": "out", "type": "GlobalPooling", "inputs": ["bn"], "outputs": ["out"]},
         ],
     }  # fmt: skip

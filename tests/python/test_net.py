@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import gc
 import json
+import os
 import pathlib
 import pickle
 import threading
@@ -299,6 +300,13 @@ def test_weights_that_do_not_fit_change_nothing(net: dlprim.Net) -> None:
     np.testing.assert_array_equal(net.weights()["fc1.0"], before["fc1.0"] + 1)
 
 
+def test_arguments_of_a_wrong_type_are_named(net: dlprim.Net) -> None:
+    with pytest.raises(TypeError, match="a context is a dlprim.Context, not a str"):
+        dlprim.Net("cpu", classifier())
+    with pytest.raises(TypeError, match="a dict of arrays by name, not a list"):
+        net.set_weights([1])
+
+
 def test_weights_files_that_do_not_fit_are_refused(net: dlprim.Net, tmp_path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError):
         net.load_weights(tmp_path / "gone.h5")
@@ -476,6 +484,24 @@ def test_nets_are_made_and_dropped_beside_one_that_runs(context: dlprim.Context)
     finally:
         runs.clear()
         thread.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork() here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_of_fork_is_told_and_drops_nets_without_harm(net: dlprim.Net) -> None:
+    solver = dlprim.Solver(net)
+    child = os.fork()
+    if child == 0:
+        told = 0
+        for call in (net.enqueue_forward, solver.step, net.weights):
+            try:
+                call()
+            except dlprim.DeviceError:
+                told += 1
+        del call, net, solver
+        gc.collect()
+        os._exit(0 if told == 3 else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_tensors_outlive_their_net(context: dlprim.Context) -> None:

@@ -117,7 +117,7 @@ def test_an_option_that_makes_no_sense_is_refused(
 def test_a_solver_wants_a_net_in_training(host: dlprim.Context) -> None:
     with pytest.raises(dlprim.InvalidArgumentError, match="training mode"):
         dlprim.Solver(make_net(host, mode="inference"))
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="dlprim.Net, not on a str"):
         dlprim.Solver("net")
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import pathlib
 import struct
+import threading
+import time
 from typing import Any
 
 import dlprim
@@ -120,6 +122,17 @@ def test_any_callback_that_throws_ends_it(host: dlprim.Context, folder: pathlib.
     with pytest.raises(LookupError, match="stop"):
         dlprim.train(host, config, out=folder / "b", precisions={"Convolution2D": "fp32"}, on_note=fails)
     assert dlprim.train(host, config, out=folder / "c").epochs == 3  # the context serves on
+
+
+def test_other_threads_run_beside_a_training(host: dlprim.Context, folder: pathlib.Path) -> None:
+    config = {**configuration(folder), "epochs": 30}
+    thread = threading.Thread(target=dlprim.train, args=(host, config), kwargs={"out": folder / "out"})
+    turns = 0
+    thread.start()
+    while thread.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    assert turns > 10
 
 
 def test_planning_is_ended_by_its_callback(fresh_context: dlprim.Context, folder: pathlib.Path) -> None:
