@@ -332,11 +332,12 @@ void bind(TensorClass& type, const char* name, nb::object (*function)(const Tens
     type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
 }
 
-/// As bind(), for == and !=, which Python lets compare with anything.
+/// As bind(), for == and !=, which Python lets compare with anything. The result is a Tensor;
+/// object's own operators, which this one stands in for, promise a bool.
 void bind_equality(TensorClass& type, const char* name,
                    nb::object (*function)(const Tensor&, nb::handle)) {
     const std::string signature =
-        std::string("def ") + name + "(self, other: object, /) -> Tensor  # type: ignore[override]";
+        std::string("def ") + name + "(self, other: object, /) -> typing.Any";
     type.def(name, function, nb::arg("other").none(), nb::sig(signature.c_str()));
 }
 

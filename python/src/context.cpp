@@ -174,7 +174,7 @@ devices that there are.)")
             "Wait until all enqueued work is done.")
         .def(
             "__eq__", [](const Context& self, const Context& other) { return self == other; },
-            nb::is_operator())
+            nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
         .def("__hash__", [](const Context& self) { return std::hash<const void*>()(&self.impl()); })
         .def("__copy__", [](const Context& self) { return self; })
         .def(

@@ -15,11 +15,13 @@ template <typename Record>
 nb::class_<Record> bind_tensor_record(nb::module_& module, const char* name, const char* what) {
     return nb::class_<Record>(module, name, what)
         .def_ro("name", &Record::name, "The tensor's name in the network.")
-        .def_prop_ro("shape", [](const Record& record) { return to_tuple(record.shape); },
-                     nb::sig("def shape(self) -> tuple[int, ...]"),
-                     "Sizes of its dimensions, slowest first.")
-        .def_prop_ro("dtype", [](const Record& record) { return dtype_name(record.dtype); },
-                     "The element type, e.g. 'float32'.")
+        .def_prop_ro(
+            "shape", [](const Record& record) { return to_tuple(record.shape); },
+            nb::sig("def shape(self) -> tuple[int, ...]"),
+            "Sizes of its dimensions, slowest first.")
+        .def_prop_ro(
+            "dtype", [](const Record& record) { return dtype_name(record.dtype); },
+            "The element type, e.g. 'float32'.")
         .def("__repr__", [name](const Record& record) {
             return nb::str("{}(name={!r}, shape={}, dtype={!r})")
                 .format(name, record.name, to_tuple(record.shape), dtype_name(record.dtype));
@@ -35,11 +37,11 @@ void bind_operator(nb::module_& module) {
             "options",
             [](const Op& op) { return nb::module_::import_("json").attr("loads")(op.options); },
             nb::sig("def options(self) -> dict[str, typing.Any]"), "All options, defaults too.")
-        .def_prop_ro("precision", [](const Op& op) { return std::string(name_of(op.precision)); },
-                     "What its products are computed in: 'fp32', 'tf32', 'fp16' or 'bf16'.")
+        .def_prop_ro(
+            "precision", [](const Op& op) { return std::string(name_of(op.precision)); },
+            "What its products are computed in: 'fp32', 'tf32', 'fp16' or 'bf16'.")
         .def_ro("frozen", &Op::frozen, "Whether its parameters are kept from training.")
-        .def_ro("gflop", &Op::gflop,
-                "Nominal operations of forward in 10^9, 2 per multiply-add.")
+        .def_ro("gflop", &Op::gflop, "Nominal operations of forward in 10^9, 2 per multiply-add.")
         .def_ro("inputs", &Op::inputs, "The tensors that it reads, parameters not among them.")
         .def_ro("outputs", &Op::outputs, "The tensors that it makes.")
         .def_ro("params", &Op::params, "Its parameters: weight, bias.")
@@ -80,8 +82,9 @@ void bind_describe(nb::module_& module) {
         .def_ro("trainable", &ParamDescription::trainable, "Whether a solver would change it.")
         .def_ro("shared", &ParamDescription::shared,
                 "Whether an operator before has it, too: it counts once.")
-        .def_prop_ro("count", [](const ParamDescription& param) { return param.shape.numel(); },
-                     "The number of its elements.");
+        .def_prop_ro(
+            "count", [](const ParamDescription& param) { return param.shape.numel(); },
+            "The number of its elements.");
     bind_operator(module);
     bind_network(module);
     module.def(

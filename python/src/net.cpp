@@ -50,8 +50,7 @@ void set_input(Net& net, const std::string& name, nb::handle values) {
     const Shape wanted = net.input_shape(name);
     if (array.shape != wanted)
         throw Error(ErrorKind::invalid_argument, "input '" + name + "' takes an array of shape " +
-                                                     wanted.str() + ", got " +
-                                                     array.shape.str());
+                                                     wanted.str() + ", got " + array.shape.str());
     const DType dtype = net.input_dtype(name);
     const std::uint64_t bytes = static_cast<std::uint64_t>(wanted.numel()) * size_of(dtype);
     if (array.dtype == dtype) return net.set_input(name, array.data, bytes);
@@ -61,7 +60,7 @@ void set_input(Net& net, const std::string& name, nb::handle values) {
 
 nb::dict weights(Net& net) {
     nb::dict result;
-    for (const std::string& name : locked(&Net::param_names)(net))
+    for (const std::string& name : locked (&Net::param_names)(net))
         result[name.c_str()] = to_numpy(locked(&Net::read_param)(net, name));
     return result;
 }
@@ -115,12 +114,14 @@ void bind_node_report(nb::module_& module) {
 using NetClass = nb::class_<Net>;
 
 void bind_facts(NetClass& net) {
-    net.def_prop_ro("context", [](const Net& self) { return self.context(); },
-                    "The Context that the net is on.")
+    net.def_prop_ro(
+           "context", [](const Net& self) { return self.context(); },
+           "The Context that the net is on.")
         .def_prop_ro("mode", mode_of, "'training', 'evaluation' or 'inference'.")
-        .def_prop_ro("precision",
-                     [](const Net& self) { return std::string(name_of(self.options().precision)); },
-                     "What operators without a precision of their own compute in.")
+        .def_prop_ro(
+            "precision",
+            [](const Net& self) { return std::string(name_of(self.options().precision)); },
+            "What operators without a precision of their own compute in.")
         .def_prop_ro("input_names", locked(&Net::input_names), "In declared order.")
         .def_prop_ro("output_names", locked(&Net::output_names), "In declared order.")
         .def_prop_ro("loss_names", locked(&Net::loss_names), "Outputs that are losses.")
@@ -131,34 +132,39 @@ void bind_facts(NetClass& net) {
              "Whether a solver changes the parameter; False for names that there are not.")
         .def("label_classes", locked(&Net::label_classes), nb::arg("input"),
              "How many classes an input of class numbers has; 0 for other inputs. Plans the net.")
-        .def("input_shape",
-             [](const Net& self, const std::string& name) {
-                 return to_tuple(locked(&Net::input_shape)(self, name));
-             },
-             nb::arg("name"), nb::sig("def input_shape(self, name: str) -> tuple[int, ...]"),
-             "The input's sizes, slowest dimension first. Raises NotFoundError.")
-        .def("input_dtype",
-             [](const Net& self, const std::string& name) {
-                 return dtype_name(locked(&Net::input_dtype)(self, name));
-             },
-             nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
-        .def("param_shape",
-             [](const Net& self, const std::string& name) {
-                 return to_tuple(locked(&Net::param_shape)(self, name));
-             },
-             nb::arg("name"), nb::sig("def param_shape(self, name: str) -> tuple[int, ...]"),
-             "The parameter's sizes, slowest dimension first. Raises NotFoundError.")
-        .def("param_dtype",
-             [](const Net& self, const std::string& name) {
-                 return dtype_name(locked(&Net::param_dtype)(self, name));
-             },
-             nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
-        .def("describe",
-             [](const Net& self) {
-                 const ContextLock lock(self.context());
-                 return describe(self);
-             },
-             "A NetworkDescription: operators with shapes and parameters. Plans nothing.");
+        .def(
+            "input_shape",
+            [](const Net& self, const std::string& name) {
+                return to_tuple(locked(&Net::input_shape)(self, name));
+            },
+            nb::arg("name"), nb::sig("def input_shape(self, name: str) -> tuple[int, ...]"),
+            "The input's sizes, slowest dimension first. Raises NotFoundError.")
+        .def(
+            "input_dtype",
+            [](const Net& self, const std::string& name) {
+                return dtype_name(locked(&Net::input_dtype)(self, name));
+            },
+            nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
+        .def(
+            "param_shape",
+            [](const Net& self, const std::string& name) {
+                return to_tuple(locked(&Net::param_shape)(self, name));
+            },
+            nb::arg("name"), nb::sig("def param_shape(self, name: str) -> tuple[int, ...]"),
+            "The parameter's sizes, slowest dimension first. Raises NotFoundError.")
+        .def(
+            "param_dtype",
+            [](const Net& self, const std::string& name) {
+                return dtype_name(locked(&Net::param_dtype)(self, name));
+            },
+            nb::arg("name"), "E.g. 'float32'. Raises NotFoundError.")
+        .def(
+            "describe",
+            [](const Net& self) {
+                const ContextLock lock(self.context());
+                return describe(self);
+            },
+            "A NetworkDescription: operators with shapes and parameters. Plans nothing.");
 }
 
 void bind_tensors(NetClass& net) {
@@ -192,21 +198,23 @@ void bind_tensors(NetClass& net) {
 }
 
 void bind_weights(NetClass& net) {
-    net.def("load_weights",
-            [](Net& self, const fs::path& path, bool missing_ok) {
+    net.def(
+           "load_weights",
+           [](Net& self, const fs::path& path, bool missing_ok) {
+               const ContextLock lock(self.context());
+               self.load_weights(path.string(), missing_ok);
+           },
+           nb::arg("path"), nb::arg("missing_ok") = false,
+           "Every parameter from an HDF5 file. missing_ok: those that the file lacks are "
+           "initialised. Raises FileError, FormatError, NotFoundError naming the parameter; then "
+           "nothing has changed.")
+        .def(
+            "save_weights",
+            [](Net& self, const fs::path& path) {
                 const ContextLock lock(self.context());
-                self.load_weights(path.string(), missing_ok);
+                self.save_weights(path.string());
             },
-            nb::arg("path"), nb::arg("missing_ok") = false,
-            "Every parameter from an HDF5 file. missing_ok: those that the file lacks are "
-            "initialised. Raises FileError, FormatError, NotFoundError naming the parameter; then "
-            "nothing has changed.")
-        .def("save_weights",
-             [](Net& self, const fs::path& path) {
-                 const ContextLock lock(self.context());
-                 self.save_weights(path.string());
-             },
-             nb::arg("path"), "Writes every parameter to an HDF5 file, whole or not at all.")
+            nb::arg("path"), "Writes every parameter to an HDF5 file, whole or not at all.")
         .def("weights", weights,
              nb::sig("def weights(self) -> dict[str, numpy.typing.NDArray[typing.Any]]"),
              "Copies of all parameters as numpy arrays, by name. The dict can be pickled. Raises "
@@ -230,24 +238,26 @@ void bind_runs(NetClass& net) {
         .def("backward", locked(&Net::backward),
              "Enqueues the gradients of the last forward(). Raises InvalidArgumentError where "
              "there was none of these shapes, or in inference.")
-        .def("reshape",
-             [](Net& self, std::int64_t batch) {
-                 const ContextLock lock(self.context());
-                 self.reshape(batch);
-             },
-             nb::arg("batch"), "A new first dimension for every input.")
-        .def("reshape",
-             [](Net& self, nb::dict input_shapes) {
-                 std::map<std::string, Shape> shapes;
-                 if (!to_shapes(input_shapes, shapes))
-                     throw nb::type_error("reshape() takes a dict of input names and shapes");
-                 const ContextLock lock(self.context());
-                 self.reshape(shapes);
-             },
-             nb::arg("input_shapes"),
-             nb::sig("def reshape(self, input_shapes: dict[str, collections.abc.Sequence[int]]) -> "
-                     "None"),
-             "New shapes for the inputs that are named; others keep theirs.");
+        .def(
+            "reshape",
+            [](Net& self, std::int64_t batch) {
+                const ContextLock lock(self.context());
+                self.reshape(batch);
+            },
+            nb::arg("batch"), "A new first dimension for every input.")
+        .def(
+            "reshape",
+            [](Net& self, nb::dict input_shapes) {
+                std::map<std::string, Shape> shapes;
+                if (!to_shapes(input_shapes, shapes))
+                    throw nb::type_error("reshape() takes a dict of input names and shapes");
+                const ContextLock lock(self.context());
+                self.reshape(shapes);
+            },
+            nb::arg("input_shapes"),
+            nb::sig("def reshape(self, input_shapes: dict[str, collections.abc.Sequence[int]]) -> "
+                    "None"),
+            "New shapes for the inputs that are named; others keep theirs.");
 }
 
 void bind_plans(NetClass& net) {

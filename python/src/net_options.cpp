@@ -19,8 +19,9 @@ Mode to_mode(std::string_view name) {
     if (name == "inference") return Mode::inference;
     if (name == "evaluation") return Mode::evaluation;
     if (name == "training") return Mode::training;
-    throw Error(ErrorKind::invalid_argument,
-                "mode '" + std::string(name) + "' is none of 'training', 'evaluation' and 'inference'");
+    throw Error(
+        ErrorKind::invalid_argument,
+        "mode '" + std::string(name) + "' is none of 'training', 'evaluation' and 'inference'");
 }
 
 /// A keyword: what it takes, and how it is set, which returns false on another type.
@@ -50,9 +51,8 @@ Field named(T NetOptions::*member, T (*parse)(std::string_view)) {
 /// A field that `parse` makes of a Python object.
 template <typename T>
 Field parsed(T NetOptions::*member, const char* takes, bool (*parse)(nb::handle, T&)) {
-    return {takes, [=](NetOptions& options, nb::handle value) {
-                return parse(value, options.*member);
-            }};
+    return {takes,
+            [=](NetOptions& options, nb::handle value) { return parse(value, options.*member); }};
 }
 
 bool set_progress(nb::handle value, std::function<void(std::string_view, int, int)>& progress) {
@@ -90,8 +90,8 @@ const std::map<std::string, Field>& fields() {
 
 bool to_pairs(nb::handle object, std::vector<std::pair<std::string, std::string>>& pairs) {
     pairs.clear();
-    const nb::object items = nb::isinstance<nb::dict>(object) ? nb::object(object.attr("items")())
-                                                              : nb::borrow(object);
+    const nb::object items =
+        nb::isinstance<nb::dict>(object) ? nb::object(object.attr("items")()) : nb::borrow(object);
     if (!nb::isinstance<nb::iterable>(items)) return false;
     for (const nb::handle item : items) {
         std::pair<std::string, std::string> pair;

@@ -30,10 +30,9 @@ void check_held(const HostArray& array, DType dtype, const std::string& what) {
     for (std::size_t i = 0; i < values.size(); ++i) {
         const double value = values[i];
         if (value >= lowest && value < end && value == std::floor(value)) continue;
-        throw Error(ErrorKind::invalid_argument, what + " holds " + std::to_string(value) +
-                                                     " at position " + std::to_string(i) +
-                                                     ", which " + dtype_name(dtype) +
-                                                     " cannot hold");
+        throw Error(ErrorKind::invalid_argument,
+                    what + " holds " + std::to_string(value) + " at position " + std::to_string(i) +
+                        ", which " + dtype_name(dtype) + " cannot hold");
     }
 }
 
@@ -64,9 +63,8 @@ std::vector<std::byte> converted(const HostArray& array, DType dtype, const std:
 
 nb::object to_numpy(HostTensor&& tensor) {
     auto* const memory = new std::vector<std::byte>(std::move(tensor.data));
-    const nb::capsule owner(memory, [](void* p) noexcept {
-        delete static_cast<std::vector<std::byte>*>(p);
-    });
+    const nb::capsule owner(
+        memory, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });
     std::vector<std::size_t> sizes;
     for (const std::int64_t size : tensor.shape.dims())
         sizes.push_back(static_cast<std::size_t>(size));

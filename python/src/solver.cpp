@@ -57,10 +57,10 @@ void make_solver(LockedSolver* self, Net& net, const std::string& kind, double l
                  double momentum, bool nesterov, double beta1, double beta2, double epsilon,
                  double weight_decay, double clip_norm, double clip_value, int accumulate,
                  double loss_scale, int loss_scale_steps, bool guard_loss) {
-    const SolverOptions options{to_kind(kind), learning_rate, momentum,         nesterov,
-                                beta1,         beta2,         epsilon,          weight_decay,
-                                clip_norm,     clip_value,    accumulate,       loss_scale,
-                                loss_scale_steps, guard_loss};
+    const SolverOptions options{
+        to_kind(kind), learning_rate, momentum,         nesterov,  beta1,
+        beta2,         epsilon,       weight_decay,     clip_norm, clip_value,
+        accumulate,    loss_scale,    loss_scale_steps, guard_loss};
     const ContextLock lock(net.context());
     new (self) LockedSolver(net, options);
 }
@@ -126,7 +126,8 @@ void bind_steps(SolverClass& solver) {
                 const ContextLock lock(self.context);
                 self.solver.set_learning_rate(rate);
             },
-            "From the next step on. Raises InvalidArgumentError on what is no number of at least 0.")
+            "From the next step on. Raises InvalidArgumentError on what is no number of at least "
+            "0.")
         .def_prop_ro("steps", locked(&Solver::steps), "Updates done.")
         .def_prop_ro("options", options_of, nb::sig("def options(self) -> dict[str, typing.Any]"),
                      "The keyword arguments that it was made with.")
@@ -136,23 +137,25 @@ void bind_steps(SolverClass& solver) {
 
 void bind_checkpoints(SolverClass& solver) {
     solver
-        .def("save_checkpoint",
-             [](LockedSolver& self, const fs::path& path,
-                const std::map<std::string, double>& extra) {
-                 const ContextLock lock(self.context);
-                 self.solver.save_checkpoint(path.string(), extra);
-             },
-             nb::arg("path"), nb::arg("extra") = std::map<std::string, double>{},
-             "Weights, solver state, step and seed to one HDF5 file, whole or not at all, which "
-             "load_weights() reads, too. extra: numbers that load_checkpoint() gives back.")
-        .def("load_checkpoint",
-             [](LockedSolver& self, const fs::path& path) {
-                 const ContextLock lock(self.context);
-                 return self.solver.load_checkpoint(path.string());
-             },
-             nb::arg("path"),
-             "Goes on from a checkpoint, and returns its extra numbers. Raises FileError, "
-             "FormatError; InvalidArgumentError where it was trained in another precision.");
+        .def(
+            "save_checkpoint",
+            [](LockedSolver& self, const fs::path& path,
+               const std::map<std::string, double>& extra) {
+                const ContextLock lock(self.context);
+                self.solver.save_checkpoint(path.string(), extra);
+            },
+            nb::arg("path"), nb::arg("extra") = std::map<std::string, double>{},
+            "Weights, solver state, step and seed to one HDF5 file, whole or not at all, which "
+            "load_weights() reads, too. extra: numbers that load_checkpoint() gives back.")
+        .def(
+            "load_checkpoint",
+            [](LockedSolver& self, const fs::path& path) {
+                const ContextLock lock(self.context);
+                return self.solver.load_checkpoint(path.string());
+            },
+            nb::arg("path"),
+            "Goes on from a checkpoint, and returns its extra numbers. Raises FileError, "
+            "FormatError; InvalidArgumentError where it was trained in another precision.");
 }
 
 }  // namespace

@@ -154,11 +154,7 @@ void bind_facts(TensorClass& type) {
 }
 
 void bind_values(TensorClass& type) {
-    type.def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
-             R"(Return a new numpy array with a copy of the values; waits for the device.
-
-bfloat16 becomes ml_dtypes.bfloat16 where that package is installed, else its bits as uint16.)")
-        .def("tolist", &list_of, nb::sig("def tolist(self) -> typing.Any"),
+    type.def("tolist", &list_of, nb::sig("def tolist(self) -> typing.Any"),
              "Return nested lists of Python numbers; waits for the device.")
         .def("item", &item, nb::sig("def item(self) -> typing.Any"),
              "Return the only element as a Python number; waits for the device.")
@@ -222,6 +218,12 @@ the device; whatever brings values to the host does.)");
     bind_views(type);
     bind_arithmetic(type);
     bind_dlpack(module, type);
+    // Last: in the module's stub, what follows would take numpy.typing for something of this
+    // method.
+    type.def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
+             R"(Return a new numpy array with a copy of the values; waits for the device.
+
+bfloat16 becomes ml_dtypes.bfloat16 where that package is installed, else its bits as uint16.)");
 }
 
 }  // namespace dlprim::python

@@ -50,8 +50,9 @@ void bind_result(nb::module_& module) {
                 "Of the last epoch, 0 to 1; below 0: there is no test set.")
         .def_ro("model", &Result::model, "The weights file.")
         .def("__repr__", [](const Result& r) {
-            return nb::str("TrainResult(epochs={}, train_loss={:.4g}, test_accuracy={:.4g}, "
-                           "model={!r})")
+            return nb::str(
+                       "TrainResult(epochs={}, train_loss={:.4g}, test_accuracy={:.4g}, "
+                       "model={!r})")
                 .format(r.epochs, r.train_loss, r.test_accuracy, r.model);
         });
 }
@@ -83,10 +84,10 @@ TrainResult run(const Context& context, const std::string& config, const std::st
 void bind_train(nb::module_& module) {
     bind_progress(module);
     bind_result(module);
-    module.def("train", run, nb::arg("context"), nb::arg("config"), nb::arg("text"),
-               nb::arg("out"), nb::arg("resume"), nb::arg("epochs"),
-               nb::arg("precision").none(), nb::arg("precisions"), nb::arg("on_note").none(),
-               nb::arg("on_progress").none(), nb::arg("on_planning").none());
+    module.def("train", run, nb::arg("context"), nb::arg("config"), nb::arg("text"), nb::arg("out"),
+               nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
+               nb::arg("precisions"), nb::arg("on_note").none(), nb::arg("on_progress").none(),
+               nb::arg("on_planning").none());
 }
 
 }  // namespace dlprim::python
