@@ -6,8 +6,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 
+from numpy.typing import DTypeLike
+
 from .._core import Call, Tensor
-from ._machinery import DTypeLike, Ints, Outs, dtype_name, kept, make_call, operator, tensor_tuple
+from ._machinery import Ints, Outs, dtype_name, kept, make_call, operator, tensor_tuple
 
 
 @kept

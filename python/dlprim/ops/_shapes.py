@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from numpy.typing import DTypeLike
+
 from .._core import Call, Tensor
 from ..errors import InvalidArgumentError
-from ._machinery import DTypeLike, Ints, dtype_name, kept, make_call, operator, tensor_tuple
+from ._machinery import Ints, dtype_name, kept, make_call, operator, tensor_tuple
 
 
 @kept
@@ -114,7 +116,7 @@ def permute(input: Tensor, dims: Sequence[int], *, out: Tensor | None = None) ->
 
     Raises InvalidArgumentError (a ValueError) where dims is no permutation of the input's dimensions.
     """
-    return transpose_call(dims, None, None).one((input,), (), out)  # type: ignore[arg-type]
+    return transpose_call(dims, None, None).one((input,), (), out)
 
 
 @kept
@@ -138,8 +140,8 @@ def pad(
 
 
 @kept
-def cast_call(dtype: DTypeLike) -> Call:
-    return make_call("Cast", {"dtype": dtype_name(dtype)})
+def cast_call(dtype: str) -> Call:
+    return make_call("Cast", {"dtype": dtype})
 
 
 @operator
@@ -148,7 +150,7 @@ def cast(input: Tensor, dtype: DTypeLike, *, out: Tensor | None = None) -> Tenso
 
     Raises InvalidArgumentError (a ValueError) on a dtype that the library does not have.
     """
-    return cast_call(dtype).one((input,), (), out)
+    return cast_call(dtype_name(dtype)).one((input,), (), out)
 
 
 @kept
