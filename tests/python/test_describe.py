@@ -14,6 +14,8 @@ NETS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "nets"
 
 def test_operators_have_shapes_makers_and_parameters() -> None:
     network = dlprim.describe(convolutions())
+    assert isinstance(network, dlprim.NetworkDescription)
+    assert all(isinstance(op, dlprim.OperatorDescription) for op in network.operators)
     assert [op.name for op in network.operators] == ["conv", "bn", "relu", "out"]
     conv, _, relu, out = network.operators
     assert conv.type == "Convolution2D"
@@ -24,6 +26,8 @@ def test_operators_have_shapes_makers_and_parameters() -> None:
     assert conv.gflop == pytest.approx(2 * 2 * 4 * 64 * 27e-9)
     assert (conv.precision, conv.frozen) == ("fp32", False)
     weight, bias = conv.params
+    assert isinstance(weight, dlprim.ParamDescription)
+    assert isinstance(conv.inputs[0], dlprim.TensorDescription)
     assert (weight.name, weight.shape, weight.dtype, weight.count) == ("conv.0", (4, 3, 3, 3), "float32", 108)
     assert weight.trainable and not weight.shared and bias.shape == (4,)
     # relu works in place: both tensors are called bn.

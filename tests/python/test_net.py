@@ -353,6 +353,7 @@ def test_a_profile_is_a_list_of_records(net: dlprim.Net) -> None:
     dlprim.Solver(net)
     nodes = net.profile(whole_step=True)
     assert {node.part for node in nodes} == {"forward", "backward", "update"}
+    assert all(isinstance(node, dlprim.NodeReport) for node in nodes)
     assert sum(node.ms for node in nodes) > 0
     fc1 = next(node for node in nodes if node.name == "fc1")
     assert fc1.type == "InnerProduct"

@@ -55,6 +55,7 @@ def test_a_training_tells_and_leaves_weights(context: dlprim.Context, folder: pa
     last = told[-1]
     assert (last.epochs, last.batch, last.batches) == (3, 16, 16)
     assert last.test_accuracy == result.test_accuracy
+    assert isinstance(result, dlprim.TrainResult)
     assert result.epochs == 3
     assert result.train_loss < told[0].loss
     assert result.train_accuracy > 0.5

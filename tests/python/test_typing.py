@@ -41,11 +41,13 @@ def mypy(cache: pathlib.Path, *arguments: object) -> str:
 
 
 def test_package_is_typed(cache: pathlib.Path) -> None:
-    assert mypy(cache, "-p", "dlprim") == ""
+    said = mypy(cache, "-p", "dlprim")
+    assert not said, "\n" + said
 
 
 def test_program_that_uses_the_package_is_typed(cache: pathlib.Path) -> None:
-    assert mypy(cache, EXAMPLE) == ""
+    said = mypy(cache, EXAMPLE)
+    assert not said, "\n" + said
 
 
 @pytest.mark.parametrize(

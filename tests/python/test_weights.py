@@ -94,6 +94,26 @@ def test_equal_names_need_no_map(host: dlprim.Context, torch: Any) -> None:
     np.testing.assert_array_equal(net.param("a.weight").numpy(), module["a"].weight.detach().numpy())
 
 
+def test_names_of_modules_go_before_order(host: dlprim.Context, torch: Any) -> None:
+    """As scripts/torchvision_net.py names operators; a tensor of the module itself is a Parameter's."""
+    x = nn.Input("data", (2, 3))
+    y = nn.Linear(3, name="block.second")(nn.Linear(3, name="block.first")(x))
+    net = nn.Model(x, {"y": y + nn.parameter((1, 3), name="block.token")}).build(host, mode="inference")
+    shapes = {"block.token": (1, 1, 3), "block.second.weight": (3, 3), "block.second.bias": (3,)}
+    shapes.update({"block.first.weight": (3, 3), "block.first.bias": (3,)})
+    state = {name: torch.zeros(shape) for name, shape in shapes.items()}
+    state["block.table"] = torch.zeros(3, 3, dtype=torch.int64)  # what modules compute for themselves
+    matches = weights.load(net, state)
+    assert {m.param: m.source for m in matches} == {
+        "block.first.0": "block.first.weight",
+        "block.first.1": "block.first.bias",
+        "block.second.0": "block.second.weight",
+        "block.second.1": "block.second.bias",
+        "block.token.0": "block.token",
+    }
+    assert [m.param for m in matches] == net.param_names and matches.ignored == ["block.table"]
+
+
 def shapes_of(net: dlprim.Net) -> dict[str, tuple[int, ...]]:
     return {name: net.param_shape(name) for name in net.param_names}
 

@@ -23,6 +23,18 @@ def random_weights(torch: Any, model: Any) -> None:
                 tensor.add_(torch.randn_like(tensor) * 0.2)
 
 
+@pytest.mark.parametrize("name", ["densenet121", "inception_v3", "vit_b_16", "swin_t"])
+def test_shapes_find_their_tensors(torchvision: Any, name: str) -> None:
+    torchvision_net = sys.modules["torchvision_net"]
+    model = torchvision_net.make_model(name, device="meta")  # shapes alone
+    description, exporter = torchvision_net.export(name, 1, loss=False, keep_dropout=False, model=model)
+    operators = dlprim.describe(description, "inference").operators
+    shapes = {param.name: param.shape for op in operators for param in op.params}
+    matches = dlprim.weights.match(shapes, model.state_dict())
+    assert {m.param: m.source for m in matches} == exporter.weights
+    assert matches.problems == []
+
+
 @pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2"])
 def test_network_takes_the_state_dict(context: dlprim.Context, torch: Any, torchvision: Any, name: str) -> None:
     torchvision_net = sys.modules["torchvision_net"]

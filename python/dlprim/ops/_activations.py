@@ -307,15 +307,15 @@ def dropout(
     p: float = 0.5,
     *,
     training: bool = True,
-    seed: int | None = None,
-    step: int | None = None,
+    seed: int = 1,
+    step: int = 0,
     stream: int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p); else a copy.
 
-    seed, step: integers from 0 to 2^64 - 1 (1 and 0 where not given), which with the stream name the random numbers:
-    the same ones drop the same elements, on every device. `grad` wants those of the forward call.
+    seed, step: integers from 0 to 2^64 - 1, which with the stream name the random numbers: the same ones drop the
+    same elements, on every device. `grad` wants those of the forward call.
     stream: an integer from 0 to 2^24 - 1.
 
     Raises InvalidArgumentError (a ValueError) where p is not in [0, 1].

@@ -197,8 +197,8 @@ def call(
     /,
     *,
     training: bool = False,
-    seed: int | None = None,
-    step: int | None = None,
+    seed: int = 1,
+    step: int = 0,
     precision: str = "fp32",
     engine: str | None = None,
     engines: Mapping[str, str] | None = None,
@@ -213,7 +213,7 @@ def call(
     them are copied. Work is asynchronous on OpenCL devices: the call returns when it is enqueued.
 
     training: training-mode semantics. BatchNorm then updates its running statistics, which are params, in place.
-    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1; 1 and 0 where not given.
+    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1.
     precision: "fp32", "tf32", "fp16" or "bf16", a permission for products.
     engine: the engine that must compute it. engines: engines by type, of the operator and of what it is made of, where
     they apply.
@@ -234,8 +234,8 @@ def backward(
     /,
     *,
     training: bool = False,
-    seed: int | None = None,
-    step: int | None = None,
+    seed: int = 1,
+    step: int = 0,
     precision: str = "fp32",
     engines: Mapping[str, str] | None = None,
     out: Sequence[Tensor | None] | None = None,
