@@ -184,12 +184,30 @@ ACTIVATIONS = [
     *(
         Case(name, VALUES)
         for name in (
-            "relu relu6 sigmoid tanh silu hardswish hardsigmoid selu softsign mish logsigmoid tanhshrink gelu "
-            "leaky_relu elu celu softplus softshrink hardshrink hardtanh"
-        ).split()
+            "relu",
+            "relu6",
+            "sigmoid",
+            "tanh",
+            "silu",
+            "hardswish",
+            "hardsigmoid",
+            "selu",
+            "softsign",
+            "mish",
+            "logsigmoid",
+            "tanhshrink",
+            "gelu",
+            "leaky_relu",
+            "elu",
+            "celu",
+            "softplus",
+            "softshrink",
+            "hardshrink",
+            "hardtanh",
+        )
     ),
-    *(Case(name, VALUES, like=torch_function(name)) for name in "exp square neg abs".split()),
-    *(Case(name, positive(3, 4), like=torch_function(name)) for name in "log sqrt".split()),
+    *(Case(name, VALUES, like=torch_function(name)) for name in ("exp", "square", "neg", "abs")),
+    *(Case(name, positive(3, 4), like=torch_function(name)) for name in ("log", "sqrt")),
     Case("identity", VALUES, like=lambda torch, x: x * 1),
     Case("gelu", VALUES, approximate="tanh"),
     Case("leaky_relu", VALUES, negative_slope=0.3),
@@ -243,8 +261,8 @@ NORMS = [
 ELEMENTWISE = [
     Case("add", random(3, 4), random(3, 4), like=torch_function("add")),
     Case("add", random(3, 1, 4), random(2, 1), alpha=0.5, like=torch_function("add", alpha=0.5)),
-    *(Case(name, random(3, 4), positive(4), like=torch_function(name)) for name in "sub mul div".split()),
-    *(Case(name, apart(3, 4), random(4), like=torch_function(name)) for name in "maximum minimum".split()),
+    *(Case(name, random(3, 4), positive(4), like=torch_function(name)) for name in ("sub", "mul", "div")),
+    *(Case(name, apart(3, 4), random(4), like=torch_function(name)) for name in ("maximum", "minimum")),
     Case(
         "elementwise",
         random(3, 4),
@@ -319,7 +337,7 @@ SHAPES = [
     Case("permute", random(2, 3, 4), [2, 0, 1], like=torch_function("permute")),
     Case("pad", random(2, 3, 4), (1, 2)),
     Case("pad", random(2, 3, 4), [1, 2, -1, 3], value=1.5),
-    *(Case("pad", random(2, 3, 4, 5), (1, 2, 2, 1), mode=mode) for mode in "reflect replicate circular".split()),
+    *(Case("pad", random(2, 3, 4, 5), (1, 2, 2, 1), mode=mode) for mode in ("reflect", "replicate", "circular")),
     Case("cast", random(3, 4), "float16", like=lambda torch, x, _: x.half()),
     Case("cast", random(3, 4), np.int32, like=lambda torch, x, _: x.int(), differentiable=False),
     Case("embedding", labels(6, 2, 3), random(6, 4)),
