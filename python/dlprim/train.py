@@ -160,7 +160,11 @@ def _named(net: Net, x: ArrayLike | Mapping[str, ArrayLike], y: ArrayLike | None
         raise ValueError(f"fit() needs samples for input '{missing[0]}'")
     if not net.has_loss:
         raise ValueError("fit() needs a network with a loss: an output named 'loss...', or one with a loss_weight")
-    return {name: np.asarray(array) for name, array in given.items()}
+    arrays = {name: np.asarray(array) for name, array in given.items()}
+    for name, array in arrays.items():
+        if array.ndim == 0:
+            raise ValueError(f"input '{name}' is given a single number: its first dimension counts samples")
+    return arrays
 
 
 class _Order:

@@ -328,6 +328,7 @@ def test_fit_refuses_what_makes_no_sense(host: dlprim.Context) -> None:
         (data, labels[:7], "'label' has 7 samples"),
         (data[:3], labels[:3], "3 samples are fewer than a batch of 4"),
         (data, None, "samples for input 'label'"),
+        (data, 3, "'label' is given a single number"),
         (data, np.full(8, np.nan), "nan at position"),
         (data, np.full(8, 5), "label 5"),
     ):
