@@ -24,6 +24,14 @@ function(dlprim_static_hdf5)
     execute_process(COMMAND ${CMAKE_OBJCOPY} ${rename} ${hdf5_archive} ${folder}/libdlprim_hdf5.a COMMAND_ERROR_IS_FATAL ANY)
     file(CONFIGURE OUTPUT ${folder}/streams.c CONTENT "${source}")
 
+    # What is inside asks for its notices to come along; the OpenCL loader is added by auditwheel.
+    foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev ocl-icd-opencl-dev)
+        if(EXISTS /usr/share/doc/${package}/copyright)
+            install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt COMPONENT python
+                EXCLUDE_FROM_ALL)
+        endif()
+    endforeach()
+
     target_sources(dlprim_core_shared PRIVATE ${folder}/streams.c)
     target_link_options(dlprim_core_shared PRIVATE -Wl,--exclude-libs,libdlprim_hdf5.a:libsz.a:libaec.a)
     target_link_libraries(dlprim_core_shared PRIVATE ${folder}/libdlprim_hdf5.a ${szip_archive} ${aec_archive}

@@ -7,13 +7,25 @@
 #   scripts/sanitize.sh --thread [build folder [ctest options]]   (build-tsan)     e.g. --thread build-tsan -R net_threads
 # ThreadSanitizer: the host alone, since drivers' threads are not compiled with it. Left out are tests that need more than a
 # program of ours: commands, packages, documents, emulation.
+#   scripts/sanitize.sh --python [build folder [ctest options]]   (build-asan)     e.g. --python build-asan -R python_host
+# AddressSanitizer and UBSan over the tests of the Python module, on the host and PoCL. Python itself is not compiled with
+# them: their library is preloaded (tests/python/CMakeLists.txt).
 # DLPRIM_SANITIZE_TARGETS builds less, DLPRIM_CMAKE_ARGS gives CMake more options.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kind=address
 build=build-asan
 excluded='oclgrind|intel|other'
-if [ "${1:-}" = --thread ]; then
+python=(-DDLPRIM_BUILD_PYTHON=OFF)
+chosen=()
+if [ "${1:-}" = --python ]; then
+    bash scripts/install_deps.sh python
+    python=(-DDLPRIM_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.cache/python/bin/python")
+    DLPRIM_SANITIZE_TARGETS=${DLPRIM_SANITIZE_TARGETS:-dlprim_python_stub}
+    # Not what looks at sources, nor what wants the whole build.
+    chosen=(-L python -E 'python_(style|typing|package|names)')
+    shift
+elif [ "${1:-}" = --thread ]; then
     kind=thread
     build=build-tsan
     excluded='oclgrind|intel|other|pocl|commands|package|docs|emulation'
@@ -25,7 +37,7 @@ generator=()
 if [ ! -e "$build/CMakeCache.txt" ] && command -v ninja > /dev/null; then generator=(-G Ninja); fi
 # shellcheck disable=SC2086
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDLPRIM_SANITIZE=$kind \
-    ${DLPRIM_CMAKE_ARGS:-} > /dev/null
+    "${python[@]}" ${DLPRIM_CMAKE_ARGS:-} > /dev/null
 # shellcheck disable=SC2086
 cmake --build "$build" --parallel "$(nproc)" --target ${DLPRIM_SANITIZE_TARGETS:-all} < /dev/null
 
@@ -50,5 +62,5 @@ export DLPRIM_TEST_PATIENCE=${DLPRIM_TEST_PATIENCE:-8}  # commands take that man
 export DLPRIM_TEST_RANDOM=${DLPRIM_TEST_RANDOM:-20}
 export DLPRIM_AFFINITY=${DLPRIM_AFFINITY:-0}  # tests run beside each other
 ctest --test-dir "$build" --output-on-failure --no-tests=error --timeout 2400 -j "$(nproc)" \
-    -LE "$excluded" "$@" < /dev/null
+    -LE "$excluded" "${chosen[@]}" "$@" < /dev/null
 echo "No findings."
