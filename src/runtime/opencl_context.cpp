@@ -162,10 +162,22 @@ void at_exit() {
     all.gone = true;
 }
 
-// A driver's threads stay with the parent: in a child of fork() its calls may wait for ever. So a
-// child releases nothing either.
-void forbid_releases_in_children() {
-    pthread_atfork(nullptr, nullptr, [] { live().forked = live().gone = true; });
+// A driver's threads stay with the parent of a fork(): calls in a child may wait for ever. So a
+// child releases nothing. Some drivers wait by themselves when the child ends, for the work that
+// was under way, so there must be none.
+void part_at_forks() {
+    const auto wait_for_work = [] {
+        Live& all = live();
+        all.mutex.lock();
+        if (all.gone) return;
+        for (OpenCLContext* context : all.contexts) context->drain();
+    };
+    const auto go_on = [] { live().mutex.unlock(); };
+    const auto let_go = [] {
+        live().forked = live().gone = true;
+        live().mutex.unlock();
+    };
+    pthread_atfork(wait_for_work, go_on, let_go);
 }
 
 OpenCLContext::OpenCLContext(const OpenCLDevice& device)
@@ -192,7 +204,7 @@ OpenCLContext::OpenCLContext(const OpenCLDevice& device)
     static std::once_flag opened;
     std::call_once(opened, [] {
         std::atexit(at_exit);
-        forbid_releases_in_children();
+        part_at_forks();
     });
     const std::lock_guard lock(live().mutex);
     live().contexts.insert(this);

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// A child of fork() has none of its parent's threads: it ends without a wait for them, and a host
+// context that it opens has threads of its own.
+#include "support/catch.hpp"
+
+#include <dlprim/ops.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <memory>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace dlprim;
+
+namespace {
+
+/// Work for several threads, and its result.
+float product(const Context& context) {
+    const Tensor x(context, {200, 200}, std::vector<float>(200 * 200, 2));
+    return ops::matmul(x, x).to_floats().at(7);
+}
+
+/// Threads of this process.
+int threads() {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+/// What a child leaves that does `work` and ends as programs do; it is ended where it hangs.
+template <typename Work>
+int status_of_child(Work&& work) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::alarm(60);
+        std::exit(work() ? 0 : 1);  // with destructors of static objects and exit handlers
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+}
+
+}  // namespace
+
+TEST_CASE("a child of fork ends without what its parent has opened") {
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.str());
+        // A driver's threads are at different places each time: some children in ten hang where
+        // work is under way, or where they release what the driver holds.
+        for (int i = 0; i < 20; ++i) {
+            auto context = std::make_unique<Context>(info.id);
+            CHECK(product(*context) == 800);
+            auto pending = std::make_unique<Tensor>(*context, Shape{100, 100});
+            pending->fill(0);
+            REQUIRE(status_of_child([&] {
+                        pending.reset();
+                        context.reset();
+                        return true;
+                    }) == 0);
+            CHECK(product(*context) == 800);
+        }
+        CHECK(status_of_child([] { return true; }) == 0);
+    }
+}
+
+TEST_CASE("a host context of a child has threads of its own") {
+    CHECK(product(Context("cpu")) == 800);
+    CHECK(status_of_child([] {
+              const Context context("cpu");
+              for (int i = 0; i < 20; ++i)
+                  if (product(context) != 800) return false;
+              return threads() == context.traits().compute_units;
+          }) == 0);
+    CHECK(product(Context("cpu")) == 800);
+}
