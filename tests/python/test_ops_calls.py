@@ -163,6 +163,8 @@ def test_lists_tuples_and_arrays_are_one(on_host: Made) -> None:
     wanted = ops.conv2d(x, w, stride=(2, 1)).numpy()
     for stride in ([2, 1], np.array([2, 1]), (np.int64(2), np.int32(1))):
         np.testing.assert_array_equal(ops.conv2d(x, w, stride=stride).numpy(), wanted)
+    np.testing.assert_array_equal(ops.permute(x, [1, 0, 2, 3]).numpy(), IMAGES.transpose(1, 0, 2, 3))
+    np.testing.assert_array_equal(ops.softmax(x, np.array(2)).numpy(), ops.softmax(x, 2).numpy())
 
 
 def test_strided_views_are_copied(make: Made) -> None:

@@ -104,11 +104,15 @@ def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
         raise TypeError(f"tensors are given as a dlprim.Tensor or a sequence of them, not a {kind}") from None
 
 
-def hashable(value: object) -> object:
-    """Lists and arrays as tuples, so that calls can be kept by them."""
-    if isinstance(value, numpy.ndarray):
-        value = value.tolist()
-    return tuple(hashable(item) for item in value) if isinstance(value, list) else value
+def hashable(value: Any) -> Any:
+    """A list or an array as a tuple, so that calls can be kept by it."""
+    items = value.tolist() if isinstance(value, numpy.ndarray) else value
+    if not isinstance(items, list):  # an array without dimensions
+        return items
+    return tuple([hashable(item) if type(item) in UNHASHABLE else item for item in items])
+
+
+UNHASHABLE = frozenset({list, numpy.ndarray})
 
 
 def operator(function: F) -> F:
@@ -116,22 +120,32 @@ def operator(function: F) -> F:
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> object:
+        for value in kwargs.values():  # most lists are here, and looking is cheaper than failing
+            if type(value) is list:
+                return with_tuples(function, args, kwargs)
         try:
             return function(*args, **kwargs)
-        except (TypeError, AttributeError) as error:
+        except TypeError as error:
             if not str(error).startswith("unhashable type"):
                 explain(function, args, kwargs)
                 raise
+        except AttributeError:
+            explain(function, args, kwargs)
+            raise
         return with_tuples(function, args, kwargs)
 
     wrapper.is_dlprim_operator = True  # type: ignore[attr-defined]
     return cast(F, wrapper)
 
 
-def with_tuples(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> object:
+def with_tuples(function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
     """Calls the function with lists among its arguments as tuples."""
+    args = tuple([hashable(value) if type(value) in UNHASHABLE else value for value in args])
+    for name, value in kwargs.items():
+        if type(value) in UNHASHABLE:
+            kwargs[name] = hashable(value)
     try:
-        return function(*map(hashable, args), **{name: hashable(value) for name, value in kwargs.items()})
+        return function(*args, **kwargs)
     except (TypeError, AttributeError):
         explain(function, args, kwargs)
         raise
@@ -187,7 +201,7 @@ def general_call(
 
 
 def given_options(options: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    return tuple((name, hashable(value)) for name, value in options.items())
+    return tuple([(name, hashable(value) if type(value) in UNHASHABLE else value) for name, value in options.items()])
 
 
 def call(
