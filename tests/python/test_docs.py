@@ -74,18 +74,35 @@ def read(page: str) -> str:
     return (programs.ROOT / page).read_text()
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/python.md", "docs/python_tutorial.md"])
-def test_code_runs_and_prints_what_the_page_says(page: str, folder: pathlib.Path, torch: Any, torchvision: Any) -> None:
-    image = pytest.importorskip("PIL.Image")
-    pytest.importorskip("tqdm")
-    pytest.importorskip("matplotlib")
+@pytest.fixture
+def files(folder: pathlib.Path) -> pathlib.Path:
+    """The folder with the files that the tutorial's reader has: a picture, and pictures to train with."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (scripts/install_deps.sh python)")
     image.new("RGB", (150, 120), (200, 90, 40)).save("picture.jpg")
-    torch.save(torchvision.models.get_model("resnet18", weights=None).state_dict(), "resnet18.pth")
-    pictures = programs.write_pictures(folder, train=400, test=200)
+    return programs.write_pictures(folder, train=400, test=200)
+
+
+def run_page(page: str, replacements: dict[str, str]) -> None:
     parts = list(programs_in(read(page)))
     assert parts, f"{page} has no code of Python"
     for part in parts:
-        run(page, part, {FASHION_MNIST: str(pictures)})
+        run(page, part, replacements)
+
+
+def test_code_of_the_readme_runs(folder: pathlib.Path) -> None:
+    run_page("README.md", {})
+
+
+def test_code_of_the_guide_runs_and_prints_what_it_says(folder: pathlib.Path, torch: Any) -> None:
+    pytest.importorskip("safetensors", reason="safetensors is not installed (scripts/install_deps.sh python)")
+    run_page("docs/python.md", {})
+
+
+def test_code_of_the_tutorial_runs_and_prints_what_it_says(files: pathlib.Path, torch: Any, torchvision: Any) -> None:
+    for module in ("tqdm", "matplotlib"):
+        pytest.importorskip(module, reason=f"{module} is not installed (scripts/install_deps.sh python)")
+    torch.save(torchvision.models.get_model("resnet18", weights=None).state_dict(), "resnet18.pth")
+    run_page("docs/python_tutorial.md", {FASHION_MNIST: str(files)})
 
 
 def functions(code: str) -> list[str]:
