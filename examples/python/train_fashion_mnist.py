@@ -140,7 +140,10 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="of the first weights and of dropout")
     parser.add_argument("--plot", type=pathlib.Path, default=pathlib.Path("fashion_mnist.png"))
     parser.add_argument("--save", type=pathlib.Path, help="write the weights to this file (.h5)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if not arguments.data.is_dir():
+        parser.error(f"there is no folder '{arguments.data}': install dataset-fashion-mnist, or name one by --data")
+    return arguments
 
 
 def main() -> None:

@@ -45,7 +45,8 @@ def test_fashion_mnist_trains_and_draws(device: str, pictures: pathlib.Path, tmp
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--data", "nowhere"], "train-images-idx3-ubyte.gz"),
+        (["--data", "nowhere"], "there is no folder 'nowhere': install dataset-fashion-mnist"),
+        (["--data", "."], "train-images-idx3-ubyte.gz"),
         (["--limit", 20], "20 samples are fewer than a batch of 100"),
         (["--rate", -1], "learning rate -1 makes no sense"),
         (["-d", "no such device"], "there is no device 'no such device'"),
