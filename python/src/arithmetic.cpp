@@ -84,7 +84,7 @@ Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
     return view.view(shape, shape.strides());
 }
 
-/// Both for dense() and for tensors whose own copy is wanted.
+/// The view's elements, put in its order on the device.
 Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
     std::vector<std::size_t> dims(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) dims[static_cast<std::size_t>(order[i])] = i;
@@ -360,18 +360,19 @@ void fill(Tensor& tensor, nb::handle object) {
     }
 }
 
-Tensor dense(const Tensor& tensor) {
-    if (tensor.contiguous()) return tensor;
+Tensor in_order(const Tensor& tensor) {
     std::vector<int> order;
-    if (is_permuted(tensor, order)) return transposed_copy(tensor, order);
-    return tensor.to_contiguous();
+    const bool permuted = !tensor.contiguous() && is_permuted(tensor, order);
+    return permuted ? transposed_copy(tensor, order) : tensor;
+}
+
+Tensor dense(const Tensor& tensor) {
+    return in_order(tensor).to_contiguous();
 }
 
 Tensor copied(const Tensor& tensor) {
     const ContextLock lock(tensor.context());
-    std::vector<int> order;
-    if (!tensor.contiguous())
-        return is_permuted(tensor, order) ? transposed_copy(tensor, order) : tensor.to_contiguous();
+    if (!tensor.contiguous()) return dense(tensor);
     Tensor copy(tensor.context(), tensor.shape(), tensor.dtype());
     write_to(copy, tensor);
     return copy;

@@ -101,5 +101,7 @@ nb::tuple to_tuple(const Shape& shape);
 /// The tensor, or a copy of a strided view without gaps, as operators want them. Permuted
 /// dimensions are put in order on the device. The caller holds a ContextLock.
 Tensor dense(const Tensor& tensor);
+/// The same for permuted dimensions alone: what is copied to the host anyway may keep its gaps.
+Tensor in_order(const Tensor& tensor);
 
 }  // namespace dlprim::python

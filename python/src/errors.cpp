@@ -2,6 +2,7 @@
 // dlprim::Error becomes the exception of dlprim.errors that its kind asks for.
 #include "bind.hpp"
 
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -36,12 +37,17 @@ const char* class_of(const Error& error) {
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
+    // Classes are looked up when they are needed: errors are rare, and nothing outlives Python.
+    const auto raise = [](const char* name, const char* message) {
+        const nb::object type = nb::module_::import_("dlprim.errors").attr(name);
+        PyErr_SetString(type.ptr(), message);
+    };
     try {
         std::rethrow_exception(thrown);
     } catch (const Error& error) {
-        // Classes are looked up when they are needed: errors are rare, and nothing outlives Python.
-        nb::object type = nb::module_::import_("dlprim.errors").attr(class_of(error));
-        PyErr_SetString(type.ptr(), error.what());
+        raise(class_of(error), error.what());
+    } catch (const std::bad_alloc&) {
+        raise("OutOfMemoryError", "the host's memory does not suffice");
     }
 }
 

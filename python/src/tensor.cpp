@@ -210,7 +210,8 @@ void bind_tensor(nb::module_& module) {
 
 Views share memory, which lives as long as a tensor on it, whether or not its Context object does.
 Operators broadcast as numpy's do, take numbers and numpy arrays beside tensors, and do not wait for
-the device; whatever brings values to the host does.)");
+the device; whatever brings values to the host does, and so does an operator on a view with gaps,
+which is copied through the host first (transposed views are not).)");
     bind_making(type);
     bind_facts(type);
     bind_values(type);
