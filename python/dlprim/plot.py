@@ -43,6 +43,8 @@ _COLOURS = {
     "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
 }
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
+_LONG = 10_000  # operators that arrows may run past before dot is slow: it makes a node for each
+_SECONDS = 120.0  # that dot may take
 _FORMATS = ("svg", "png", "pdf", "ps", "jpg", "gif", "dot", "gv")
 
 
@@ -54,13 +56,16 @@ class Drawing:
         self._svg: str | None = None
 
     def __repr__(self) -> str:
-        return f"<Drawing of {self.source.count('[label=')} boxes and arrows>"
+        return f"<Drawing of {self.source.count(', fillcolor=') - 1} boxes and {self.source.count(' -> ')} arrows>"
 
     @property
     def svg(self) -> str:
         """The picture as SVG text. Raises DlprimError where graphviz's dot is not there."""
+        return self._draw(_SECONDS)
+
+    def _draw(self, seconds: float) -> str:
         if self._svg is None:
-            self._svg = _run(self.source, "svg").decode("utf-8")
+            self._svg = _run(self.source, "svg", seconds).decode("utf-8")
         return self._svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -140,7 +145,7 @@ class Shown:
         if not shutil.which("dot"):
             return None
         try:
-            return self.plot().svg
+            return self.plot()._draw(30)
         except DlprimError:
             return None
 
@@ -148,44 +153,60 @@ class Shown:
 def dot_source(
     layers: Sequence[LayerRecord], *, outputs: Iterable[str] = (), shapes: bool = True, rankdir: str = "TB"
 ) -> str:
-    """The network in graphviz's language."""
+    """The network in graphviz's language.
+
+    Where arrows run past many operators, as in a DenseNet, dot would take minutes: then it is told to try less hard,
+    and sizes stand in the boxes rather than at the arrows.
+    """
+    arrows, ends = _arrows(layers, outputs)
+    long = sum(reader - maker for maker, reader, _ in arrows) > _LONG
     lines = [
         "digraph network {",
-        f"  rankdir={rankdir};",
+        f"  rankdir={rankdir};" + (" nslimit=0.1; nslimit1=0.1; mclimit=0.01; remincross=false; splines=line;" * long),
         '  node [shape=box, style="rounded,filled", fillcolor="#f5f5f5", color="#666666", fontname="Helvetica", '
         "fontsize=11, margin=0.12];",
         '  edge [color="#666666", fontname="Helvetica", fontsize=9];',
     ]
-    makers: dict[str, tuple[int, TensorRecord]] = {}  # tensor -> the operator that made it last
     for i, layer in enumerate(layers):
-        lines.append(f"  n{i} [label={_quoted(_label(layer))}, fillcolor={_quoted(_colour(layer))}];")
-        for name in layer.inputs:
-            if name in makers:
-                maker, tensor = makers[name]
-                lines.append(f"  n{maker} -> n{i}{_edge(tensor, shapes)};")
-        makers.update({tensor.name: (i, tensor) for tensor in layer.outputs})
-    for i, name in enumerate(outputs):
-        if name in makers:
-            maker, tensor = makers[name]
-            lines.append(f'  out{i} [label={_quoted(name)}, shape=plaintext, style="", fontsize=10];')
-            lines.append(f"  n{maker} -> out{i}{_edge(tensor, shapes)};")
+        label = _label(layer, shapes and long)
+        lines.append(f"  n{i} [label={_quoted(label)}, fillcolor={_quoted(_colour(layer))}];")
+    for i, (_, name) in enumerate(ends):
+        lines.append(f'  out{i} [label={_quoted(name)}, shape=plaintext, style="", fontsize=10];')
+    for maker, reader, tensor in arrows:
+        to = f"n{reader}" if reader < len(layers) else f"out{reader - len(layers)}"
+        size = f" [label={_quoted(_size(tensor))}]" if shapes and not long else ""
+        lines.append(f"  n{maker} -> {to}{size};")
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _label(layer: LayerRecord) -> str:
+_Arrow = tuple[int, int, TensorRecord]
+
+
+def _arrows(layers: Sequence[LayerRecord], outputs: Iterable[str]) -> tuple[list[_Arrow], list[tuple[int, str]]]:
+    """From maker to reader the tensors between them; outputs are readers behind the last layer."""
+    makers: dict[str, tuple[int, TensorRecord]] = {}  # tensor -> the operator that made it last
+    arrows = []
+    for i, layer in enumerate(layers):
+        arrows += [(makers[name][0], i, makers[name][1]) for name in layer.inputs if name in makers]
+        makers.update({tensor.name: (i, tensor) for tensor in layer.outputs})
+    ends = [(makers[name][0], name) for name in outputs if name in makers]
+    arrows += [(maker, len(layers) + i, makers[name][1]) for i, (maker, name) in enumerate(ends)]
+    return arrows, ends
+
+
+def _label(layer: LayerRecord, shapes: bool) -> str:
     count = sum(param.size for param in {param.name: param for param in layer.params}.values())
-    return f"{layer.name}\n{layer.type}" + (f"\n{count:,} parameters" if count else "")
+    sizes = "".join(f"\n{_size(tensor)}" for tensor in layer.outputs) if shapes else ""
+    return f"{layer.name}\n{layer.type}{sizes}" + (f"\n{count:,} parameters" if count else "")
+
+
+def _size(tensor: TensorRecord) -> str:
+    sizes = " x ".join(map(str, tensor.shape)) or "scalar"
+    return sizes if tensor.dtype == "float32" else f"{sizes} {tensor.dtype}"
 
 
 def _colour(layer: LayerRecord) -> str:
     return _COLOUR_OF.get(layer.type, "#f5f5f5")
-
-
-def _edge(tensor: TensorRecord, shapes: bool) -> str:
-    if not shapes:
-        return ""
-    text = " x ".join(map(str, tensor.shape)) or "scalar"
-    return f" [label={_quoted(text if tensor.dtype == 'float32' else f'{text} {tensor.dtype}')}]"
 
 
 def _quoted(text: str) -> str:
@@ -195,7 +216,7 @@ def _quoted(text: str) -> str:
     return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in safe) + '"'
 
 
-def _run(source: str, kind: str) -> bytes:
+def _run(source: str, kind: str, seconds: float = _SECONDS) -> bytes:
     dot = shutil.which("dot")
     if dot is None:
         raise DlprimError(
@@ -203,9 +224,11 @@ def _run(source: str, kind: str) -> bytes:
             "(apt-get install graphviz, brew install graphviz, conda install graphviz)"
         )
     try:
-        done = subprocess.run([dot, f"-T{kind}"], input=source.encode("utf-8"), capture_output=True, timeout=120)
+        done = subprocess.run([dot, f"-T{kind}"], input=source.encode("utf-8"), capture_output=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise DlprimError("graphviz's dot draws this network for more than 120 s; .dot keeps its text") from error
+        raise DlprimError(
+            f"graphviz's dot draws this network for more than {seconds:g} s; its text can be had as .dot"
+        ) from error
     except OSError as error:
         raise DlprimError(f"graphviz's dot ('{dot}') cannot be started: {error.strerror or error}") from error
     if done.returncode != 0:

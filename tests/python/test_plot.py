@@ -79,6 +79,19 @@ def test_names_mean_nothing_to_graphviz_or_to_a_browser() -> None:
     assert "<script" not in svg
 
 
+@needs_dot
+def test_networks_with_many_long_arrows_take_no_minutes() -> None:
+    """Each layer reads all before it."""
+    x = nn.Input("data", (2, 3))
+    made = [x]
+    for _ in range(34):
+        made.append(nn.Linear(3)(nn.concat(made)))
+    drawing = nn.Model(x, made[-1]).plot()
+    assert 'label="linear_1\\nInnerProduct\\n2 x 3\\n12 parameters"' in drawing.source  # sizes stand in the boxes
+    assert repr(drawing) == "<Drawing of 69 boxes and 630 arrows>"
+    assert "linear_34" in texts(drawing.svg)
+
+
 def test_operators_in_place_are_drawn_one_behind_the_other() -> None:
     tensor = TensorRecord("x", (2, 3))
     layers = [LayerRecord("x", "Input", (), (tensor,))]
