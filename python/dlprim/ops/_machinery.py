@@ -286,13 +286,14 @@ def grad(
     dtype, or None where it has none, as integers and running statistics. An engine that the function is told to use
     applies to its forward call alone; `backward` takes `engines`.
 
-    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where it has no
-    gradient or a shape or dtype is wrong.
+    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where a shape or
+    dtype is wrong, and UnsupportedError (a NotImplementedError) where there is no gradient.
     """
     if not getattr(function, "is_dlprim_operator", False):
         name = getattr(function, "__name__", function)
         raise TypeError(f"grad() takes a function of dlprim.ops that computes an operator, got {name}")
     if "out" in kwargs:
         raise TypeError("grad() takes no out; dlprim.ops.backward() writes gradients to tensors that it is given")
-    marked = cast("dict[str, Any]", {**kwargs, "out": Gradient(tensor_tuple(output_gradients))})
-    return cast("Callable[..., tuple[Tensor | None, ...]]", function)(*args, **marked)
+    gradients: Any = function
+    marked = Gradient(tensor_tuple(output_gradients))
+    return gradients(*args, **kwargs, out=marked)  # type: ignore[no-any-return]

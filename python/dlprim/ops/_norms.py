@@ -138,8 +138,9 @@ CROSS_ENTROPY = Call("SoftmaxWithLoss")
 def cross_entropy(input: Tensor, target: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Mean over the batch of minus the log softmax at each label: the operator SoftmaxWithLoss of network JSON.
 
-    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype or floats that hold integers; a
-    label out of range counts as a loss of 0. The result is [1]. For other reductions take `nll_loss` of `log_softmax`.
+    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype or floats that hold integers; one
+    out of range, or NaN, counts as a loss of 0. The result is [1]. For other reductions take `nll_loss` of
+    `log_softmax`.
 
     Raises InvalidArgumentError (a ValueError) on other shapes.
     """
@@ -156,7 +157,7 @@ def nll_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Ten
     """Minus the entry of each label, as torch.nn.functional.nll_loss.
 
     input: log probabilities, [N, C, ...]. target: labels from 0 to C - 1, [N, ...], of an integer dtype or floats that
-    hold integers; a label out of range counts as a loss of 0. reduction: "mean" or "sum" over the labels, [1], or
+    hold integers; one out of range, or NaN, counts as a loss of 0. reduction: "mean" or "sum" over the labels, [1], or
     "none", [N, ...].
 
     Raises InvalidArgumentError (a ValueError) on other shapes or another reduction.

@@ -165,7 +165,8 @@ def embedding(input: Tensor, weight: Tensor, *, padding_idx: int | None = None, 
     """Rows of a table, as torch.nn.functional.embedding.
 
     input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
-    [..., features]. padding_idx: a row that gets no gradient; negative ones count from the last row.
+    [..., features]. padding_idx: a row that gets no gradient; negative ones count from the last row. An index out of
+    range reads the nearest row and gives it no gradient.
 
     Raises InvalidArgumentError (a ValueError) on other shapes or dtypes.
     """
