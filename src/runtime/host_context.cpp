@@ -58,14 +58,16 @@ class HostQueue : public Queue {
         records_.push_back(record);
     }
 
+    // Memory of the caller may be that of a tensor, which others see without a copy: it may
+    // overlap.
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);
         to.buffer->touch();
-        if (bytes > 0) std::memcpy(to.host(), from, bytes);
+        if (bytes > 0) std::memmove(to.host(), from, bytes);
     }
     void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);
-        if (bytes > 0) std::memcpy(to, from.host(), bytes);
+        if (bytes > 0) std::memmove(to, from.host(), bytes);
     }
     void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) override {
         to.buffer->touch();
@@ -110,7 +112,7 @@ class HostFeed : public InputFeed {
         : to_(std::move(to)), byte_offset_(byte_offset), bytes_(bytes) {}
     void write(const void* data) override {
         to_->touch();
-        if (bytes_ > 0) std::memcpy(to_->host() + byte_offset_, data, bytes_);
+        if (bytes_ > 0) std::memmove(to_->host() + byte_offset_, data, bytes_);
     }
     std::uint64_t device_bytes() const noexcept override { return 0; }
 
