@@ -58,7 +58,8 @@ class HostQueue : public Queue {
         records_.push_back(record);
     }
 
-    // Memory of the caller may be that of a tensor, which others see without a copy: it may overlap.
+    // Memory of the caller may be that of a tensor, which others see without a copy: it may
+    // overlap.
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);
         to.buffer->touch();

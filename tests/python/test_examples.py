@@ -98,7 +98,7 @@ def check_against_pytorch(
         network.get_parameter("fc.weight" if "resnet" in model else "classifier.1.weight").mul_(
             30
         )  # telling classes apart
-        expected = network(torch.from_numpy(example.load_picture(picture, 96))).softmax(dim=1)[0]
+        expected = network(torch.from_numpy(example.load_picture(picture, 64))).softmax(dim=1)[0]
     weights = folder / f"{model}{suffix}"
     if suffix == ".pth":
         torch.save(network.state_dict(), weights)
@@ -107,7 +107,7 @@ def check_against_pytorch(
     (folder / "classes.txt").write_text("\n".join(f"the {i}th kind" for i in range(1000)))
 
     printed = programs.run(
-        "classify_picture", picture, "-d", device, "--size", 96, "--model", model, "--weights", weights, "--classes",
+        "classify_picture", picture, "-d", device, "--size", 64, "--model", model, "--weights", weights, "--classes",
         "classes.txt", folder=folder,
     )  # fmt: skip
     found = answers(printed)
