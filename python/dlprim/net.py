@@ -153,6 +153,11 @@ class Net(Shown, _core.Net):
 
     def run(self, inputs: Mapping[str, ArrayLike] | None = None, **named: ArrayLike) -> dict[str, NDArray[Any]]:
         """Set inputs from a dict or by keyword, run forward, and return copies of the outputs as arrays."""
+        if inputs is not None and not isinstance(inputs, Mapping):
+            raise TypeError(
+                f"run() takes a dict of arrays by input, not a {type(inputs).__name__}; net(array) takes arrays in the "
+                "order of input_names"
+            )
         self._set_inputs((), {**(inputs or {}), **named})
         return {name: tensor.numpy() for name, tensor in self.forward().items()}
 

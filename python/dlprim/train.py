@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ def fit(
     shuffle: bool = True,
     seed: int = 0,
     schedule: Callable[[float], float] | None = None,
-    callbacks: Iterable[Callable[[FitProgress], object]] = (),
+    callbacks: Callable[[FitProgress], object] | Iterable[Callable[[FitProgress], object]] = (),
 ) -> list[FitProgress]:
     """Train a net on arrays whose first dimension counts samples, and return what each epoch led to.
 
@@ -117,37 +118,56 @@ def fit(
         shuffle: whether each epoch has an order of its own, which `seed` decides.
         seed: of the orders.
         schedule: the learning rate by epoch, counted from 0, such as dlprim.schedules make.
-        callbacks: each is called with a FitProgress; one that returns True ends the training.
+        callbacks: one or several, each called with a FitProgress; one that returns True ends the training.
 
     Raises:
         InvalidArgumentError: as Net.set_input(); there is also no loss.
-        ValueError: arrays of other lengths than the first, or fewer samples than a batch.
+        ValueError: arrays of other lengths than the first, fewer samples than a batch, a negative number of
+            epochs or samples, or a solver of another net.
         NumericError: a loss that is not finite.
     """
+    _check(net, solver, epochs, batch, schedule)
     inputs = _named(net, x, y)
     if batch > 0 and any(net.input_shape(name)[0] != batch for name in inputs):
         net.reshape(batch)
     order = _Order(inputs, net.input_shape(next(iter(inputs)))[0], seed if shuffle else None)
-    callbacks = list(callbacks)
+    called = [callbacks] if callable(callbacks) else list(callbacks)
     history: list[FitProgress] = []
     for epoch in range(epochs):
-        losses: list[float] = []
+        total = 0.0
         for number, samples in enumerate(order.batches(epoch)):
             if schedule is not None:
                 solver.learning_rate = schedule(epoch + number / order.count)
             for name, array in inputs.items():
                 net.set_input(name, array[samples])
             solver.step()
-            losses.append(_loss_of(net, epoch, number))
+            total += _loss_of(net, epoch, number)
             done = number + 1 == order.count
-            mean = float(np.mean(losses))
+            mean = total / (number + 1)
             progress = FitProgress(epoch + 1, epochs, number + 1, order.count, mean, solver.learning_rate, done)
             if done:
                 history.append(progress)
-            answers = [callback(progress) for callback in callbacks]
+            answers = [callback(progress) for callback in called]
             if any(answer is True for answer in answers):
                 return history
     return history
+
+
+def _check(net: Net, solver: Solver, epochs: int, batch: int, schedule: object) -> None:
+    """Refuses what fit() would otherwise meet in the middle of a training."""
+    if not isinstance(net, Net):
+        raise TypeError(f"fit() trains a dlprim.Net, not a {type(net).__name__}")
+    if not isinstance(solver, Solver):
+        raise TypeError(f"fit() takes a dlprim.Solver of the net, not a {type(solver).__name__}")
+    if solver.net is not net:
+        raise ValueError("fit() takes a solver of the net that it trains; this one is another net's")
+    for name, value in (("epochs", epochs), ("batch", batch)):
+        if operator.index(value) < 0:
+            raise ValueError(f"fit() takes {name} of at least 0, not {value}")
+    if schedule is not None and not callable(schedule):
+        raise TypeError(
+            f"schedule takes a callable of the epoch, not a {type(schedule).__name__}; dlprim.schedules makes some"
+        )
 
 
 def _named(net: Net, x: ArrayLike | Mapping[str, ArrayLike], y: ArrayLike | None) -> dict[str, NDArray[Any]]:

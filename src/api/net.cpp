@@ -112,12 +112,16 @@ std::vector<std::string> Net::input_names() const {
 
 std::vector<std::string> Net::output_names() const {
     std::vector<std::string> names;
-    for (const auto& output : impl().base_graph().outputs) names.push_back(output.second);
+    const bool drops = impl().drops_losses();
+    const Graph& graph = impl().base_graph();
+    for (const auto& output : graph.outputs)
+        if (!drops || graph.losses.count(output.first) == 0) names.push_back(output.second);
     return names;
 }
 
 std::vector<std::string> Net::loss_names() const {
     std::vector<std::string> names;
+    if (impl().drops_losses()) return names;
     for (const auto& output : impl().base_graph().outputs)
         if (impl().base_graph().losses.count(output.first)) names.push_back(output.second);
     return names;
@@ -134,6 +138,7 @@ bool Net::is_trainable(const std::string& param) const {
 
 std::map<std::string, double> Net::loss_weights() const {
     std::map<std::string, double> weights;
+    if (impl().drops_losses()) return weights;
     const Graph& graph = impl().base_graph();
     for (const auto& output : graph.outputs)
         if (const auto loss = graph.losses.find(output.first); loss != graph.losses.end())
@@ -163,7 +168,7 @@ std::vector<std::string> Net::changed_by_forward() {
 }
 
 bool Net::has_loss() const {
-    return !impl().base_graph().losses.empty();
+    return !impl().base_graph().losses.empty() && !impl().drops_losses();
 }
 
 std::int64_t Net::label_classes(const std::string& input) {

@@ -108,6 +108,11 @@ class NetImpl : private ParamSupply {
     std::uint64_t step_count = 0;                          ///< training forwards done: keys dropout
 
     const Graph& base_graph() const { return base_; }
+    /// Whether the plan is without losses (NetOptions::without_losses), which base_graph() still
+    /// has.
+    bool drops_losses() const {
+        return options_.without_losses && base_.losses.size() < base_.outputs.size();
+    }
 
   private:
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.

@@ -514,3 +514,21 @@ def test_tensors_outlive_their_net(context: dlprim.Context) -> None:
     del net
     gc.collect()
     np.testing.assert_array_equal(output.numpy(), expected)
+
+
+def test_without_losses_names_what_is_left(context: dlprim.Context) -> None:
+    network = {
+        "inputs": [{"name": "data", "shape": [2, 3]}, {"name": "label", "shape": [2], "dtype": "int"}],
+        "outputs": ["scores", "loss"],
+        "operators": [
+            {"name": "scores", "type": "InnerProduct", "inputs": ["data"], "outputs": ["scores"],
+             "options": {"outputs": 4}},
+            {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "label"], "outputs": ["loss"]},
+        ],
+    }  # fmt: skip
+    net = dlprim.Net(context, network, mode="inference", without_losses=True)
+    net.initialize()
+    assert list(net.run(data=np.zeros((2, 3)))) == ["scores"] == net.output_names
+    assert (net.has_loss, net.loss_names, net.loss_weights) == (False, [], {})
+    del network["outputs"][0]  # a loss that is the only output stays
+    assert dlprim.Net(context, network, mode="inference", without_losses=True).output_names == ["loss"]
