@@ -30,5 +30,5 @@ def json_source(source: JsonSource, what: str) -> tuple[str, bool]:
     if isinstance(source, str):
         return source, source.endswith(".json")
     if isinstance(source, os.PathLike):
-        return os.fspath(source), True
+        return os.fsdecode(source), True
     raise TypeError(f"{what} is given as a JSON text, a dict or a path, not as a {type(source).__name__}")

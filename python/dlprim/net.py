@@ -90,6 +90,8 @@ class Net(Shown, _core.Net):
         progress: Progress | None = None,
     ) -> None:
         text, is_path = json_source(source, "a network")
+        if isinstance(extra_outputs, str):
+            raise TypeError("extra_outputs takes a list of strings, not a str")
         options = {
             "mode": mode,
             "batch": batch,

@@ -121,9 +121,11 @@ def fit(
 
     Raises:
         InvalidArgumentError: as Net.set_input(); there is also no loss.
-        ValueError: arrays of other lengths than the first, or fewer samples than a batch.
+        ValueError: arrays of other lengths than the first, fewer samples than a batch, or another net's solver.
         NumericError: a loss that is not finite.
     """
+    if solver.net is not net:
+        raise ValueError("fit() needs the solver of the net that it trains: dlprim.Solver(net, ...)")
     inputs = _named(net, x, y)
     if batch > 0 and any(net.input_shape(name)[0] != batch for name in inputs):
         net.reshape(batch)

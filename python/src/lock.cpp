@@ -65,13 +65,12 @@ std::recursive_mutex& mutex_of(const Context& context) {
 
 }  // namespace
 
-ContextLock::ContextLock(const Context& context) : mutex_(&mutex_of(context)) {
-    static_cast<std::recursive_mutex*>(mutex_)->lock();
-}
+ContextLock::ContextLock(const Context& context) : lock_(mutex_of(context)) {}
 
-ContextLock::~ContextLock() {
-    static_cast<std::recursive_mutex*>(mutex_)->unlock();
-}
+ContextLock::ContextLock(const Context& context, std::try_to_lock_t)
+    : lock_(mutex_of(context), std::try_to_lock) {}
+
+ContextLock::~ContextLock() = default;
 
 void register_context(const Context& context) {
     Records& all = records();
