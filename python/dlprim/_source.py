@@ -30,6 +30,6 @@ def json_source(source: JsonSource, what: str) -> tuple[str, bool]:
     if isinstance(source, str):
         return source, source.endswith(".json")
     if isinstance(source, os.PathLike):
-        return os.fspath(source), True
+        return os.fsdecode(source), True
     hint = "; its build(context) makes a net" if hasattr(source, "build") else ""
     raise TypeError(f"{what} is given as a JSON text, a dict or a path, not as a {type(source).__name__}{hint}")

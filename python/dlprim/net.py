@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Union
 
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +91,8 @@ class Net(Shown, _core.Net):
         progress: Progress | None = None,
     ) -> None:
         text, is_path = json_source(source, "a network")
+        if isinstance(extra_outputs, str):
+            raise TypeError("extra_outputs takes a list of strings, not a str")
         options = {
             "mode": mode,
             "batch": batch,
@@ -151,20 +154,34 @@ class Net(Shown, _core.Net):
         self.enqueue_forward()
         return {name: self.output(name) for name in self.output_names}
 
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Keep other threads' calls on nets of this context waiting, so that a few calls are one."""
+        self._enter_lock()
+        try:
+            yield
+        finally:
+            self._leave_lock()
+
     def run(self, inputs: Mapping[str, ArrayLike] | None = None, **named: ArrayLike) -> dict[str, NDArray[Any]]:
-        """Set inputs from a dict or by keyword, run forward, and return copies of the outputs as arrays."""
+        """Set inputs from a dict or by keyword, run forward, and return copies of the outputs as arrays.
+
+        Threads may share a net by run(): each call is whole before the next on the same context begins.
+        """
         if inputs is not None and not isinstance(inputs, Mapping):
             raise TypeError(
                 f"run() takes a dict of arrays by input, not a {type(inputs).__name__}; net(array) takes arrays in the "
                 "order of input_names"
             )
-        self._set_inputs((), {**(inputs or {}), **named})
-        return {name: tensor.numpy() for name, tensor in self.forward().items()}
+        with self._held():
+            self._set_inputs((), {**(inputs or {}), **named})
+            return {name: tensor.numpy() for name, tensor in self.forward().items()}
 
     def __call__(self, *arrays: ArrayLike, **named: ArrayLike) -> dict[str, NDArray[Any]]:
         """Run forward on arrays in the order of input_names, or by name; outputs as run() returns them."""
-        self._set_inputs(arrays, named)
-        return self.run()
+        with self._held():
+            self._set_inputs(arrays, named)
+            return self.run()
 
     def _layers(self) -> list[LayerRecord]:
         return records_of(self.describe())

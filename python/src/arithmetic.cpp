@@ -341,7 +341,9 @@ constexpr const char* operand = "Tensor | float | numpy.typing.NDArray[typing.An
 bool is_number(nb::handle object) {
     if (PyFloat_Check(object.ptr()) || PyLong_Check(object.ptr())) return true;
     if (!nb::hasattr(object, "__array__")) return false;
-    return nb::isinstance(object, nb::module_::import_("numpy").attr("number"));
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    return nb::isinstance(object, numpy.attr("number")) &&
+           !nb::isinstance(object, numpy.attr("complexfloating"));
 }
 
 void fill(Tensor& tensor, nb::handle object) {

@@ -149,7 +149,8 @@ Shape to_shape(nb::handle sizes) {
     std::vector<std::int64_t> dims;
     if (is_int(sizes)) {
         dims.push_back(to_size(sizes));
-    } else if (PyUnicode_Check(sizes.ptr()) || !PySequence_Check(sizes.ptr())) {
+    } else if (PyUnicode_Check(sizes.ptr()) || PyBytes_Check(sizes.ptr()) ||
+               !PySequence_Check(sizes.ptr())) {
         wrong_type("a shape", "an int or a sequence of ints", sizes);
     } else {
         for (nb::handle size : nb::borrow<nb::object>(sizes)) dims.push_back(to_size(size));

@@ -9,9 +9,12 @@
 // wait for it. Destructors do not log.
 #pragma once
 
+#include "gil.hpp"
+
 #include <nanobind/nanobind.h>
 #include <dlprim/dlprim.hpp>
 
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -31,19 +34,29 @@ void bind_solver(nb::module_& module);
 // Locks and forks (lock.cpp).
 
 /// Lets other Python threads run, and holds the lock of a context while it lives. Python must not
-/// be touched meanwhile but by nb::gil_scoped_acquire. Throws Error(device) in a child of fork()
+/// be touched meanwhile but by GilAcquire. Throws Error(device) in a child of fork()
 /// where the context belongs to the parent.
 class ContextLock {
   public:
     explicit ContextLock(const Context& context);
+    /// Only tries: is_held() says whether it holds the lock.
+    ContextLock(const Context& context, std::try_to_lock_t);
     ~ContextLock();
     ContextLock(const ContextLock&) = delete;
     ContextLock& operator=(const ContextLock&) = delete;
 
+    bool is_held() const { return lock_.owns_lock(); }
+
   private:
-    nb::gil_scoped_release release_;
-    void* mutex_;
+    GilRelease release_;
+    std::unique_lock<std::recursive_mutex> lock_;  ///< given back before Python's is taken
 };
+
+/// Takes the lock of a context for a Python "with" block; the interpreter's lock is free meanwhile
+/// for other threads. What the block calls may take the same lock again.
+void enter_context_lock(const Context& context);
+/// Gives it back, in the same thread.
+void leave_context_lock(const Context& context);
 
 /// Notes that a context was opened by this process.
 void register_context(const Context& context);

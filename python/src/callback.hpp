@@ -24,7 +24,7 @@ class Callback {
     template <typename... Args>
     void operator()(const Args&... args) const {
         if (!callable_ && !is_due()) return;
-        const nb::gil_scoped_acquire gil;
+        const GilAcquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (callable_) nb::handle(callable_.get())(args...);
     }
@@ -40,7 +40,7 @@ class Callback {
     }
     static void drop(PyObject* object) {
         if (!Py_IsInitialized()) return;
-        const nb::gil_scoped_acquire gil;
+        const GilAcquire gil;
         Py_DECREF(object);
     }
 

@@ -111,12 +111,15 @@ std::string to_device(nb::handle device) {
     if (!PyUnicode_Check(device.ptr()))
         wrong_type("a device", "a str such as \"cpu\", \"gpu\", \"0:0\" or a part of a name",
                    device);
-    return nb::cast<std::string>(device);
+    std::string text;
+    if (!nb::try_cast(device, text))
+        throw nb::value_error("the name of a device holds characters that UTF-8 has not");
+    return text;
 }
 
 Context open(nb::handle device) {
     const std::string text = to_device(device);
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     if (text != "cpu" && text != "host") check_opencl_after_fork();
     Context context(text);
     register_context(context);
@@ -135,7 +138,7 @@ std::vector<std::string> all_troubles() {
 
 DeviceInfo find_device(nb::handle device) {
     const std::string text = to_device(device);
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     if (text != "cpu" && text != "host") check_opencl_after_fork();
     return Context::find(text);
 }
@@ -196,13 +199,13 @@ void bind_context(nb::module_& module) {
     bind_traits(module);
     bind_counters(module);
     bind_context_class(module);
-    module.def("devices", &all_devices, nb::call_guard<nb::gil_scoped_release>(),
+    module.def("devices", &all_devices, nb::call_guard<GilRelease>(),
                "Return every device of this machine, the host last (a list of DeviceInfo).");
     module.def("find", &find_device, nb::arg("device").none() = "",
                nb::sig("def find(device: str = '') -> DeviceInfo"),
                "Return the device that Context(device) opens, without opening it; raises "
                "NotFoundError as Context does.");
-    module.def("troubles", &all_troubles, nb::call_guard<nb::gil_scoped_release>(),
+    module.def("troubles", &all_troubles, nb::call_guard<GilRelease>(),
                "Return what keeps OpenCL devices from being there or from being opened: a sentence "
                "each, which says what would help. Empty: nothing.");
 }

@@ -91,7 +91,7 @@ void bind_describe(nb::module_& module) {
         "describe",
         [](const std::string& text, bool is_path, const nb::dict& keywords) {
             const NetOptions options = net_options(keywords);
-            const nb::gil_scoped_release release;
+            const GilRelease release;
             return is_path ? describe_file(text, options) : describe(text, options);
         },
         nb::arg("text"), nb::arg("is_path"), nb::arg("options"),

@@ -122,7 +122,7 @@ nb::object array_of(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
 std::shared_ptr<void> keep(Array array) {
     return {new Array(std::move(array)), [](void* kept) {
                 if (!nb::is_alive()) return;  // the interpreter, and what it kept, is gone
-                const nb::gil_scoped_acquire lock;
+                const GilAcquire lock;
                 delete static_cast<Array*>(kept);
             }};
 }

@@ -62,7 +62,9 @@ const char* dtype_name(DType dtype) {
 DType to_dtype(nb::handle dtype) {
     DType found{};
     if (PyUnicode_Check(dtype.ptr())) {
-        const std::string name(nb::borrow<nb::str>(dtype).c_str());
+        std::string name;
+        if (!nb::try_cast(dtype, name))  // characters that UTF-8 has not
+            refuse(nb::cast<std::string>(nb::object(nb::steal(PyObject_ASCII(dtype.ptr())))));
         if (find_dtype(name, found)) return found;
         for (const auto& [value, known] : names)
             if (name == name_of(value)) return value;  // as in network JSON: "float", "half"

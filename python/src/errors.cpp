@@ -2,6 +2,7 @@
 // dlprim::Error becomes the exception of dlprim.errors that its kind asks for.
 #include "bind.hpp"
 
+#include <cstring>
 #include <new>
 #include <string>
 #include <string_view>
@@ -40,7 +41,10 @@ void translate(const std::exception_ptr& thrown, void*) {
     // Classes are looked up when they are needed: errors are rare, and nothing outlives Python.
     const auto raise = [](const char* name, const char* message) {
         const nb::object type = nb::module_::import_("dlprim.errors").attr(name);
-        PyErr_SetString(type.ptr(), message);
+        // Paths need not be UTF-8: Python writes their bytes as os.fsdecode() does.
+        const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
+            message, static_cast<Py_ssize_t>(std::strlen(message)), "surrogateescape"));
+        if (text.is_valid()) PyErr_SetObject(type.ptr(), text.ptr());
     };
     try {
         std::rethrow_exception(thrown);

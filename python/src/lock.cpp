@@ -65,12 +65,20 @@ std::recursive_mutex& mutex_of(const Context& context) {
 
 }  // namespace
 
-ContextLock::ContextLock(const Context& context) : mutex_(&mutex_of(context)) {
-    static_cast<std::recursive_mutex*>(mutex_)->lock();
+ContextLock::ContextLock(const Context& context) : lock_(mutex_of(context)) {}
+
+ContextLock::ContextLock(const Context& context, std::try_to_lock_t)
+    : lock_(mutex_of(context), std::try_to_lock) {}
+
+ContextLock::~ContextLock() = default;
+
+void enter_context_lock(const Context& context) {
+    const GilRelease release;
+    mutex_of(context).lock();
 }
 
-ContextLock::~ContextLock() {
-    static_cast<std::recursive_mutex*>(mutex_)->unlock();
+void leave_context_lock(const Context& context) {
+    mutex_of(context).unlock();
 }
 
 void register_context(const Context& context) {

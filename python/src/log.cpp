@@ -17,14 +17,14 @@ const char* name_of(LogLevel level) {
 /// Holds a callable for threads that do not hold the interpreter's lock.
 std::shared_ptr<nb::object> shared(nb::object callable) {
     return {new nb::object(std::move(callable)), [](nb::object* held) {
-                const nb::gil_scoped_acquire lock;
+                const GilAcquire lock;
                 delete held;
             }};
 }
 
 /// What the callable throws has no caller to go to: Python reports it (sys.unraisablehook).
 void deliver(const nb::object& receiver, LogLevel level, std::string_view line) {
-    const nb::gil_scoped_acquire lock;
+    const GilAcquire lock;
     try {
         receiver(name_of(level), nb::str(line.data(), line.size()));
     } catch (nb::python_error& error) {
@@ -40,7 +40,7 @@ void set_receiver(nb::handle receiver) {
         call = [held = shared(nb::borrow(receiver))](LogLevel level, std::string_view line) {
             deliver(*held, level, line);
         };
-    const nb::gil_scoped_release release;
+    const GilRelease release;
     set_log(std::move(call));
 }
 

@@ -2,6 +2,19 @@
 // dlprim._core: what the package dlprim is made of.
 #include "bind.hpp"
 
+namespace dlprim::python {
+namespace {
+
+/// What daemon threads hold when Python ends is never given back; nanobind would print that it has
+/// leaked.
+void expect_leaks_of_threads() {
+    const nb::object count = nb::module_::import_("threading").attr("active_count")();
+    if (nb::cast<int>(count) > 1) nb::set_leak_warnings(false);
+}
+
+}  // namespace
+}  // namespace dlprim::python
+
 NB_MODULE(_core, module) {
     using namespace dlprim::python;
     module.attr("version") = DLPRIM_VERSION;
@@ -12,4 +25,5 @@ NB_MODULE(_core, module) {
     bind_ops(module);
     bind_net(module);
     bind_solver(module);
+    nb::module_::import_("atexit").attr("register")(nb::cpp_function(expect_leaks_of_threads));
 }

@@ -105,6 +105,12 @@ void bind_node_report(nb::module_& module) {
 
 using NetClass = nb::class_<OwnedNet>;
 
+/// For Net._held() of python/dlprim/net.py: several calls as one.
+void bind_lock(NetClass& net) {
+    net.def("_enter_lock", [](const OwnedNet& self) { enter_context_lock(self.context()); })
+        .def("_leave_lock", [](const OwnedNet& self) { leave_context_lock(self.context()); });
+}
+
 void bind_facts(NetClass& net) {
     net.def_prop_ro(
            "context", [](const OwnedNet& self) { return self.context(); },
@@ -282,6 +288,7 @@ void bind_net(nb::module_& module) {
                     "dict[str, typing.Any]) -> None"),
             "dlprim.Net says what the options are.");
     bind_facts(net);
+    bind_lock(net);
     bind_tensors(net);
     bind_weights(net);
     bind_runs(net);

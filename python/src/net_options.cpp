@@ -37,6 +37,17 @@ Field field(T NetOptions::*member, const char* takes) {
             }};
 }
 
+/// Python's True and False, and numpy's.
+Field flag(bool NetOptions::*member) {
+    return {"a bool", [=](NetOptions& options, nb::handle value) {
+                const bool known =
+                    PyBool_Check(value.ptr()) ||
+                    nb::isinstance(value, nb::module_::import_("numpy").attr("bool_"));
+                if (known) options.*member = PyObject_IsTrue(value.ptr()) == 1;
+                return known;
+            }};
+}
+
 /// A field that is set from a name, by `parse`.
 template <typename T>
 Field named(T NetOptions::*member, T (*parse)(std::string_view)) {
@@ -67,16 +78,16 @@ const std::map<std::string, Field>& fields() {
         {"input_shapes",
          parsed(&NetOptions::input_shapes, "a dict of input names and shapes", to_shapes)},
         {"extra_outputs", field(&NetOptions::extra_outputs, "a list of strings")},
-        {"input_gradients", field(&NetOptions::input_gradients, "a bool")},
-        {"output_gradients", field(&NetOptions::output_gradients, "a bool")},
-        {"without_losses", field(&NetOptions::without_losses, "a bool")},
-        {"backward", field(&NetOptions::backward, "a bool")},
-        {"fuse", field(&NetOptions::fuse, "a bool")},
+        {"input_gradients", flag(&NetOptions::input_gradients)},
+        {"output_gradients", flag(&NetOptions::output_gradients)},
+        {"without_losses", flag(&NetOptions::without_losses)},
+        {"backward", flag(&NetOptions::backward)},
+        {"fuse", flag(&NetOptions::fuse)},
         {"engines", parsed(&NetOptions::engines, "a dict or pairs of strings", to_pairs)},
         {"precision", named(&NetOptions::precision, parse_precision)},
         {"precisions",
          parsed(&NetOptions::precisions, "a dict or pairs of strings", to_precisions)},
-        {"keep_parameters", field(&NetOptions::keep_parameters, "a bool")},
+        {"keep_parameters", flag(&NetOptions::keep_parameters)},
         {"max_plans", field(&NetOptions::max_plans, "an int")},
         {"seed", field(&NetOptions::seed, "an int of at least 0")},
         {"tune_seconds", field(&NetOptions::tune_seconds, "a number of seconds")},
@@ -84,6 +95,15 @@ const std::map<std::string, Field>& fields() {
          parsed(&NetOptions::progress, "a callable of (what, done, total)", set_progress)},
     };
     return known;
+}
+
+/// "a float: 2.5": the type alone would not do for an int that is too large.
+std::string shown(nb::handle value) {
+    if (value.is_none()) return kind_of(value);
+    constexpr std::size_t most = 80;
+    const std::string text =
+        nb::cast<std::string>(nb::object(nb::steal(PyObject_ASCII(value.ptr()))));
+    return kind_of(value) + ": " + (text.size() > most ? text.substr(0, most) + "..." : text);
 }
 
 }  // namespace
@@ -132,7 +152,7 @@ NetOptions net_options(nb::handle keywords) {
             throw nb::type_error(("Net has no option '" + name + "'").c_str());
         if (!found->second.set(options, value))
             throw nb::type_error(
-                (name + " takes " + found->second.takes + ", not " + kind_of(value)).c_str());
+                (name + " takes " + found->second.takes + ", not " + shown(value)).c_str());
     }
     return options;
 }

@@ -76,7 +76,7 @@ class Call {
     }
 
     Tensor tensor(nb::handle object, const char* what, Py_ssize_t index) const {
-        if (is_tensor(object)) {
+        if (is_tensor(object) && nb::inst_ready(object)) {  // __init__() may not have been called
             const Tensor& given = *nb::inst_ptr<Tensor>(object);
             if (given.defined()) return given;
         }

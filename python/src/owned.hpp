@@ -20,14 +20,21 @@ class Owned {
         const ContextLock lock(context_);
         object_ = make();
     }
-    /// Another thread may be in the middle of a call on a net of the same context.
+    /// Another thread may be in the middle of a call on a net of the same context. When Python
+    /// ends, that thread may hold the lock for ever: then the process's end frees the memory.
     ~Owned() {
         try {
-            const ContextLock lock(context_);
-            object_.reset();
+            if (is_ending()) {
+                const ContextLock lock(context_, std::try_to_lock);
+                if (lock.is_held()) object_.reset();
+            } else {
+                const ContextLock lock(context_);
+                object_.reset();
+            }
         } catch (const Error&) {
-            object_.release();  // a child of fork(): the device's memory is its parent's
+            // A child of fork(): the device's memory is its parent's.
         }
+        object_.release();
     }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;

@@ -68,7 +68,7 @@ nb::dict options_of(const OwnedSolver& self) {
 bool step_if(const OwnedSolver& self, const nb::callable& proceed) {
     const ContextLock lock(self.context());
     return self->step_if([&] {
-        const nb::gil_scoped_acquire gil;
+        const GilAcquire gil;
         return static_cast<bool>(nb::bool_(proceed()));
     });
 }

@@ -18,7 +18,7 @@ Tensor indexed(const Tensor& tensor, nb::handle index);
 /// The arguments of a method that takes sizes or dimensions as one sequence or one by one.
 nb::object one_or_many(const nb::tuple& arguments);
 
-/// Whether an object is a number of Python's or numpy's, not an array.
+/// Whether an object is a real number of Python's or numpy's, not an array.
 bool is_number(nb::handle object);
 /// Overwrites all elements by a number. Throws Error(invalid_argument) for an int that the type
 /// does not hold.

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import subprocess
 import sys
 
 import dlprim
 import dlprim.errors
 import pytest
+import small_networks
 
 
 @pytest.mark.parametrize(
@@ -68,3 +71,16 @@ sys.kept = [tensor, context]
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_texts_that_are_not_utf8(host: dlprim.Context, tmp_path: pathlib.Path) -> None:
+    """os.fsdecode() makes lone surrogates of a path's bytes; errors name the path as Python does."""
+    net = dlprim.Net(host, small_networks.classifier())
+    path = tmp_path / os.fsdecode(b"\x81.h5")
+    with pytest.raises(FileNotFoundError) as error:
+        net.load_weights(path)
+    assert str(path) in str(error.value)
+    with pytest.raises(ValueError, match="UTF-8"):
+        dlprim.Context("\udc80")
+    with pytest.raises(TypeError, match="no element type"):
+        dlprim.Tensor.empty(host, 1, "\udc80")

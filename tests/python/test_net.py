@@ -532,3 +532,13 @@ def test_without_losses_names_what_is_left(context: dlprim.Context) -> None:
     assert (net.has_loss, net.loss_names, net.loss_weights) == (False, [], {})
     del network["outputs"][0]  # a loss that is the only output stays
     assert dlprim.Net(context, network, mode="inference", without_losses=True).output_names == ["loss"]
+
+
+def test_options_are_what_they_say(host: dlprim.Context) -> None:
+    assert dlprim.Net(host, classifier(), fuse=np.bool_(False)).mode == "training"
+    with pytest.raises(TypeError, match="fuse takes a bool, not an int: 1"):
+        dlprim.Net(host, classifier(), fuse=1)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="batch takes an int, not an int: 18446744073709551616"):
+        dlprim.Net(host, classifier(), batch=2**64)
+    with pytest.raises(TypeError, match="extra_outputs takes a list of strings, not a str"):
+        dlprim.Net(host, classifier(), extra_outputs="prob")

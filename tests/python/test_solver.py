@@ -339,3 +339,11 @@ def test_fit_refuses_what_makes_no_sense(host: dlprim.Context) -> None:
     with pytest.raises(dlprim.NumericError, match="loss is nan in epoch 1, batch 2.*'fc1'"):
         data[5] = np.nan
         dlprim.fit(net, solver, data, labels, shuffle=False)
+
+
+def test_fit_refuses_the_solver_of_another_net(host: dlprim.Context) -> None:
+    """Its steps would train that one, and the loss be one that nobody computed."""
+    data, labels = samples(8)
+    net, other = dlprim.Net(host, classifier()), dlprim.Net(host, classifier())
+    with pytest.raises(ValueError, match="the solver of the net that it trains"):
+        dlprim.fit(net, dlprim.Solver(other), data, labels)

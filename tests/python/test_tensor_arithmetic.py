@@ -213,3 +213,12 @@ def test_shapes_that_do_not_broadcast(context: dlprim.Context) -> None:
         Tensor(context, FLOATS) * Tensor(context, [1.0, 2.0, 3.0])
     with pytest.raises(ValueError, match="MatMul"):
         Tensor(context, FLOATS[0]) @ Tensor(context, FLOATS[0])
+
+
+def test_complex_numbers_lose_no_part_silently(context: dlprim.Context) -> None:
+    x = Tensor(context, [1.0, 2.0])
+    for number in (1j, np.complex64(1 + 2j)):
+        with pytest.raises(TypeError):
+            x * number
+    with pytest.raises(TypeError, match="a number, not a numpy.complex64"):
+        Tensor.full(context, 2, np.complex64(1))

@@ -211,3 +211,67 @@ if child:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout.count("[2.0, 4.0]"), done.stderr) == (0, 2, "")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "x @ x",  # asks for the interpreter's lock when a call returns
+        "ops.relu(x).numpy()",
+        "solver.step_if(lambda: True)",  # and in the middle of one, with the context's lock in its hands
+    ],
+)
+def test_python_ends_while_a_daemon_thread_works(device: str, work: str) -> None:
+    """Such a thread neither aborts the process nor keeps it from ending."""
+    program = f"""
+import threading, numpy, dlprim, small_networks
+from dlprim import ops
+context = dlprim.Context({device!r})
+x = dlprim.Tensor.zeros(context, (300, 300))
+net = dlprim.Net(context, small_networks.classifier())
+net.initialize()
+net.forward(*small_networks.samples())
+solver = dlprim.Solver(net)
+started = threading.Semaphore(0)
+def loop():
+    while True:
+        {work}
+        started.release()
+threading.Thread(target=loop, daemon=True).start()
+for _ in range(5):
+    started.acquire()
+"""
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=os.path.dirname(__file__)
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_threads_share_a_net_by_run(context: dlprim.Context) -> None:
+    text = {
+        "inputs": [{"name": "x", "shape": [4, 64]}],
+        "outputs": ["y"],
+        "operators": [{"name": "fc", "type": "InnerProduct", "inputs": ["x"], "outputs": ["y"],
+                       "options": {"outputs": 16}}],
+    }  # fmt: skip
+    net = dlprim.Net(context, text, mode="inference")
+    net.initialize()
+    values = [np.full((4, 64), number, np.float32) for number in range(3)]
+    expected = [net.run(x=value)["y"] for value in values]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        for _ in range(100):
+            result = net.run(x=values[number])["y"]
+            if not np.array_equal(result, expected[number]):
+                wrong.append(number)
+            with pytest.raises(dlprim.InvalidArgumentError):  # the lock is given back
+                net.run(x=values[number][:2])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
