@@ -460,12 +460,3 @@ def test_errors_leave_the_context_sound(make: Made) -> None:
         with pytest.raises(dlprim.InvalidArgumentError):
             ops.conv2d(x, w, stride=0)
         np.testing.assert_array_equal(ops.conv2d(x, w).numpy(), wanted)
-
-
-def test_a_child_of_tensor_that_was_never_made_is_no_tensor(on_host: Made) -> None:
-    class Forgetful(dlprim.Tensor):
-        def __init__(self) -> None:  # without Tensor's
-            pass
-
-    with pytest.raises(TypeError, match=r"a dlprim\.Tensor is needed"):
-        ops.relu(Forgetful())
