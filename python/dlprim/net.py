@@ -155,13 +155,13 @@ class Net(Shown, _core.Net):
         return {name: self.output(name) for name in self.output_names}
 
     @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        """Keep other threads' calls on nets of this context waiting, so that a few calls are one."""
-        self._enter_lock()
+    def locked(self) -> Iterator[None]:
+        """Make the calls of a "with" block one: other threads' calls on nets of this context wait for its end."""
+        self.enter_lock()
         try:
             yield
         finally:
-            self._leave_lock()
+            self.leave_lock()
 
     def run(self, inputs: Mapping[str, ArrayLike] | None = None, **named: ArrayLike) -> dict[str, NDArray[Any]]:
         """Set inputs from a dict or by keyword, run forward, and return copies of the outputs as arrays.
@@ -173,13 +173,13 @@ class Net(Shown, _core.Net):
                 f"run() takes a dict of arrays by input, not a {type(inputs).__name__}; net(array) takes arrays in the "
                 "order of input_names"
             )
-        with self._held():
+        with self.locked():
             self._set_inputs((), {**(inputs or {}), **named})
             return {name: tensor.numpy() for name, tensor in self.forward().items()}
 
     def __call__(self, *arrays: ArrayLike, **named: ArrayLike) -> dict[str, NDArray[Any]]:
         """Run forward on arrays in the order of input_names, or by name; outputs as run() returns them."""
-        with self._held():
+        with self.locked():
             self._set_inputs(arrays, named)
             return self.run()
 

@@ -14,16 +14,6 @@ nb::module_ numpy() {
     return nb::module_::import_("numpy");
 }
 
-/// ml_dtypes.bfloat16 where that is installed, else None.
-nb::object bfloat16_type() {
-    try {
-        return nb::module_::import_("ml_dtypes").attr("bfloat16");
-    } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_ImportError)) throw;
-        return nb::none();
-    }
-}
-
 /// The memory of a C-ordered array that buffers can describe.
 const void* memory_of(nb::handle array) {
     return nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(array).data();
@@ -85,6 +75,15 @@ std::int64_t to_size(nb::handle size) {
 }
 
 }  // namespace
+
+nb::object bfloat16_type() {
+    try {
+        return nb::module_::import_("ml_dtypes").attr("bfloat16");
+    } catch (nb::python_error& error) {
+        if (!error.matches(PyExc_ImportError)) throw;
+        return nb::none();
+    }
+}
 
 HostArray to_host_array(nb::handle values) {
     try {

@@ -11,7 +11,10 @@
 
 #include "gil.hpp"
 
+// In every file: one that lacked it would cast strings in another way, and the linker keeps one of
+// the two.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <dlprim/dlprim.hpp>
 
 #include <mutex>
@@ -101,6 +104,8 @@ Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DT
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
+/// ml_dtypes.bfloat16 where that is installed, else None: numpy has no such type.
+nb::object bfloat16_type();
 /// Copies the values into a numpy array of the tensor's shape and type.
 void copy_to(const Tensor& tensor, nb::handle array);
 

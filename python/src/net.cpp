@@ -105,10 +105,15 @@ void bind_node_report(nb::module_& module) {
 
 using NetClass = nb::class_<OwnedNet>;
 
-/// For Net._held() of python/dlprim/net.py: several calls as one.
 void bind_lock(NetClass& net) {
-    net.def("_enter_lock", [](const OwnedNet& self) { enter_context_lock(self.context()); })
-        .def("_leave_lock", [](const OwnedNet& self) { leave_context_lock(self.context()); });
+    net.def(
+           "enter_lock", [](const OwnedNet& self) { enter_context_lock(self.context()); },
+           "Keeps other threads' calls on nets of the context waiting until leave_lock(), which "
+           "the "
+           "same thread calls as often: what locked() does.")
+        .def(
+            "leave_lock", [](const OwnedNet& self) { leave_context_lock(self.context()); },
+            "Ends what enter_lock() began.");
 }
 
 void bind_facts(NetClass& net) {

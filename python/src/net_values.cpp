@@ -52,7 +52,8 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 std::vector<std::byte> converted(const HostArray& array, DType dtype, const std::string& what) {
     const auto count = static_cast<std::size_t>(array.shape.numel());
     std::vector<std::byte> result(count * size_of(dtype));
-    if (array.dtype == dtype) {
+    // Without ml_dtypes the bits of bfloat16 are uint16, as they are for Tensor.
+    if (array.dtype == dtype || (dtype == DType::bf16 && array.dtype == DType::u16)) {
         if (count > 0) std::memcpy(result.data(), array.data, result.size());
         return result;
     }
@@ -72,7 +73,8 @@ nb::object to_numpy(HostTensor&& tensor) {
                                        dlpack_dtype(tensor.dtype));
     nb::object result = nb::cast(array);
     if (tensor.dtype != DType::bf16) return result;
-    return result.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+    const nb::object bfloat16 = bfloat16_type();
+    return bfloat16.is_none() ? result : result.attr("view")(bfloat16);
 }
 
 }  // namespace dlprim::python

@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import pickle
+import sys
 import threading
 import weakref
 
@@ -542,3 +543,18 @@ def test_options_are_what_they_say(host: dlprim.Context) -> None:
         dlprim.Net(host, classifier(), batch=2**64)
     with pytest.raises(TypeError, match="extra_outputs takes a list of strings, not a str"):
         dlprim.Net(host, classifier(), extra_outputs="prob")
+
+
+def test_bfloat16_weights_without_ml_dtypes(host: dlprim.Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = {
+        "inputs": [{"name": "x", "shape": [1], "dtype": "bfloat16"}],
+        "outputs": ["y"],
+        "operators": [{"name": "p", "type": "Parameter", "inputs": [], "outputs": ["y"],
+                       "options": {"shape": [2], "dtype": "bfloat16"}}],
+    }  # fmt: skip
+    net = dlprim.Net(host, network, mode="inference")
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    bits = np.array([0x3F80, 0xC000], np.uint16)  # 1 and -2
+    net.set_weights({"p.0": bits})
+    assert net.run()["y"].tolist() == [0x3F80, 0xC000]
+    np.testing.assert_array_equal(net.weights()["p.0"], bits)

@@ -268,6 +268,13 @@ def test_threads_share_a_net_by_run(context: dlprim.Context) -> None:
                 wrong.append(number)
             with pytest.raises(dlprim.InvalidArgumentError):  # the lock is given back
                 net.run(x=values[number][:2])
+            with net.locked():
+                net.set_input("x", values[number])
+                net.enqueue_forward()
+                if not np.array_equal(net.output("y").numpy(), expected[number]):
+                    wrong.append(number)
+            net.enter_lock()  # what locked() does
+            net.leave_lock()
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
     for thread in threads:
