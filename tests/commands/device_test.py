@@ -144,7 +144,7 @@ class PoclCache(CommandTest):
         result = self.succeed(*self.arguments, **self.alone, POCL_CACHE_DIR=str(self.folder / "cache"))
         self.assertEqual(result.err, "")
         self.assertTrue(list((self.folder / "cache").iterdir()))
-        self.assertEqual([path.name for path in (self.folder / "cache").glob("dlprim-*")], [], "nothing of the try is left")
+        self.assertEqual([path.name for path in (self.folder / "cache").glob("dlprim-??????")], [], "nothing of the try is left")
 
     def test_a_folder_that_cannot_be_made(self):
         file = self.write("file", "not a folder")
