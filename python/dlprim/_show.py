@@ -7,6 +7,8 @@ import typing
 
 import numpy as np
 
+from ._dtypes import widened
+
 if typing.TYPE_CHECKING:
     from ._core import Tensor
 
@@ -22,16 +24,11 @@ def show(tensor: Tensor) -> str:
     whole = tensor.size <= _WHOLE
     values = tensor.numpy() if whole else _edges(tensor)
     if tensor.dtype == "bfloat16":
-        values = _widened(values)
+        values = widened(values.view(np.uint16))
     text = np.array2string(values, separator=", ", prefix="Tensor(", threshold=_WHOLE if whole else 0, edgeitems=_EDGE)
     info = tensor.context.info
     shape = "" if whole and tensor.size > 0 else f"shape={tensor.shape}, "
     return f"Tensor({text}, {shape}dtype={tensor.dtype}, device='{info.id}')"
-
-
-def _widened(values: np.ndarray[typing.Any, typing.Any]) -> np.ndarray[typing.Any, typing.Any]:
-    """Return float32 for bfloat16, which numpy does not know: the bits are the upper half of a float's."""
-    return (values.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
 def _edges(tensor: Tensor) -> np.ndarray[typing.Any, typing.Any]:

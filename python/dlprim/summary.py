@@ -9,58 +9,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from . import _core
+from ._dtypes import itemsize
+
 if TYPE_CHECKING:
     from ._core import NetworkDescription
 
 __all__ = ["LayerRecord", "ParamRecord", "TensorRecord", "count_params", "dtype_name", "records_of", "table"]
 
-# Types as network JSON and numpy's users may call them, and the names that Python sees.
-_DTYPES = {
-    "float": "float32",
-    "half": "float16",
-    "double": "float64",
-    "int": "int32",
-    "bool_": "bool",
-}
-_KNOWN = (
-    "float32",
-    "float16",
-    "bfloat16",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "bool",
-)
-_BYTES = {
-    "float16": 2,
-    "bfloat16": 2,
-    "float64": 8,
-    "int8": 1,
-    "int16": 2,
-    "int64": 8,
-    "uint8": 1,
-    "uint16": 2,
-    "bool": 1,
-}
-
 
 def dtype_name(dtype: Any) -> str:
-    """``"float32"`` and so on, from a name of docs/json.md, a numpy dtype or a Python type; TypeError on others."""
-    name = dtype if isinstance(dtype, str) else ""
-    if not name:
-        if isinstance(dtype, type) and dtype in (float, int, bool):  # what they mean to a network
-            name = {float: "float32", int: "int32", bool: "bool"}[dtype]
-        else:
-            name = str(getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or dtype).replace("torch.", "")
-    name = _DTYPES.get(name, name)
-    if name not in _KNOWN:
-        raise TypeError(f"{dtype!r} is no type of tensors; they are {', '.join(_KNOWN)}")
-    return name
+    """``"float32"`` and so on, from a name of docs/json.md, a numpy or torch dtype or a Python type; else TypeError."""
+    if isinstance(dtype, type) and dtype in (float, int):  # what they mean to a network
+        return "float32" if dtype is float else "int32"
+    text = str(dtype)
+    return _core.dtype_name(text[len("torch.") :] if text.startswith("torch.") else dtype)
 
 
 @dataclass(frozen=True)
@@ -89,7 +52,7 @@ class ParamRecord:
     @property
     def nbytes(self) -> int:
         """Bytes that its elements take."""
-        return self.size * _BYTES.get(self.dtype, 4)
+        return self.size * itemsize(self.dtype)
 
 
 @dataclass(frozen=True)

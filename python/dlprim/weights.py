@@ -20,18 +20,16 @@ running_var and num_batches_tracked, which dlprim has no use for.
 from __future__ import annotations
 
 import difflib
-import json
 import os
-import secrets
-import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import DlprimError, FileError, FormatError, InvalidArgumentError, MissingFileError, UnsupportedError
+from . import _safetensors
+from ._dtypes import widened
+from .errors import FileError, FormatError, InvalidArgumentError, UnsupportedError
 from .summary import dtype_name
 
 if TYPE_CHECKING:
@@ -197,14 +195,14 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     Raises MissingFileError, FileError, FormatError on what is no such file, UnsupportedError on types that dlprim
     does not have, and DlprimError where the package safetensors is not installed.
     """
-    safetensors = _safetensors()
+    safetensors = _safetensors.package()
     target = os.fspath(path)
-    _check_regular(target)
+    _safetensors.check_regular(target)
     try:
         with safetensors.safe_open(target, framework="numpy") as file:
             kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118 - not a dict
             for name, kind in kinds.items():
-                if kind not in _KINDS:
+                if kind not in _safetensors.KINDS:
                     raise UnsupportedError(f"'{target}' holds '{name}' of type {kind}, which dlprim does not have")
             result = {name: file.get_tensor(name) for name, kind in kinds.items() if kind != "BF16"}
     except safetensors.SafetensorError as error:
@@ -212,7 +210,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     except OSError as error:
         raise FileError(f"'{target}' cannot be read: {error}") from error
     if "BF16" in kinds.values():
-        result.update(_read_bfloat16(target, [name for name, kind in kinds.items() if kind == "BF16"]))
+        result.update(_safetensors.read_bfloat16(target, [name for name, kind in kinds.items() if kind == "BF16"]))
     return {name: result[name] for name in kinds}
 
 
@@ -223,8 +221,8 @@ def write_safetensors(
     entries = {}
     for name, value in arrays.items():
         array = np.asarray(value)
-        entries[name] = _entry(_dtype_of(name, array), array.shape, _bits_of(array))
-    _write(path, entries, metadata)
+        entries[name] = _safetensors.entry(_dtype_of(name, array), array.shape, _bits_of(array))
+    _safetensors.write(path, entries, metadata)
 
 
 # Matching ------------------------------------------------------------------------------------------------------------
@@ -391,7 +389,7 @@ def _converted(m: Match, value: Any, dtype: str) -> Array:
     if _is_float(kind) != _is_float(dtype):
         raise InvalidArgumentError(f"the tensor '{m.source}' is of {kind}, the parameter '{m.param}' of {dtype}")
     if kind == "bfloat16":
-        array = _widened(array.view(np.uint16))
+        array = widened(array.view(np.uint16))
     if _is_float(dtype) and array.dtype.name != dtype:
         array = _narrowed(m, array, dtype)
     return np.ascontiguousarray(array).reshape(m.shape)
@@ -439,11 +437,6 @@ def _is_float(kind: str) -> bool:
     return kind in ("float32", "float16", "bfloat16", "float64")
 
 
-def _widened(bits: Array) -> Array:
-    """bfloat16's bits as float32, exactly."""
-    return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
 def _bits_of(array: Array) -> Array:
     """The values; of bfloat16, which numpy's own types lack, their bits as uint16."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
@@ -455,90 +448,3 @@ def _torch_tensor(array: Array) -> torch.Tensor:
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
     return torch.from_numpy(array)
-
-
-# Safetensors files ---------------------------------------------------------------------------------------------------
-
-_KINDS = {
-    "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I8": "int8", "I16": "int16",
-    "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16", "U32": "uint32", "BOOL": "bool",
-}  # fmt: skip
-
-
-def _safetensors() -> Any:
-    try:
-        import safetensors
-    except ImportError as error:
-        raise DlprimError("safetensors files need the package safetensors: pip install safetensors") from error
-    return safetensors
-
-
-def _check_regular(path: str) -> None:
-    """Refuses what would block or never end: FIFOs, sockets, devices, directories."""
-    try:
-        mode = os.stat(path).st_mode
-    except FileNotFoundError as error:
-        raise MissingFileError(f"'{path}' is not there") from error
-    except OSError as error:
-        raise FileError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    if not stat.S_ISREG(mode):
-        raise FileError(f"'{path}' is no regular file")
-
-
-def _read_bfloat16(path: str, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-    """Tensors of bfloat16, which numpy lacks. The header has been checked by safetensors."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
-        for name in names:
-            begin, end = header[name]["data_offsets"]
-            file.seek(8 + length + begin)
-            bits = np.frombuffer(file.read(end - begin), dtype="<u2")
-            yield name, _widened(bits).reshape(header[name]["shape"])
-
-
-def _entry(kind: str, shape: Sequence[int], bits: Array) -> tuple[str, list[int], Array]:
-    return kind, list(shape), np.ascontiguousarray(bits, dtype=bits.dtype.newbyteorder("<"))
-
-
-def _write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], metadata: Mapping[str, str] | None) -> None:
-    """The format is a length, a header in JSON, and the elements: the widest first, which aligns all of them."""
-    kinds = {ours: theirs for theirs, ours in _KINDS.items()}
-    header: dict[str, Any] = {}
-    if metadata is not None:
-        for key, value in metadata.items():
-            if not isinstance(key, str) or not isinstance(value, str):
-                raise TypeError(f"metadata holds {key!r}: {value!r}; safetensors files hold strings by strings")
-        header["__metadata__"] = dict(metadata)
-    begin = 0
-    ordered = sorted(entries.items(), key=lambda item: (-item[1][2].itemsize, item[0]))
-    for name, (kind, shape, bits) in ordered:
-        if name == "__metadata__":
-            raise InvalidArgumentError("safetensors files keep the name '__metadata__' for themselves")
-        header[name] = {"dtype": kinds[kind], "shape": shape, "data_offsets": [begin, begin + bits.nbytes]}
-        begin += bits.nbytes
-    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
-    padded = text + b" " * (-len(text) % 8)
-    with _replacing(os.fspath(path)) as file:
-        file.write(len(padded).to_bytes(8, "little") + padded)
-        for _, (_, _, bits) in ordered:
-            file.write(bits.reshape(-1).view(np.uint8).data)
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place when it is whole."""
-    temporary = f"{path}.{secrets.token_hex(4)}"
-    try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError as error:
-        raise FileError(f"'{path}' cannot be written: {error.strerror or error}") from error

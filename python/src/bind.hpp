@@ -27,6 +27,7 @@ namespace nb = nanobind;
 
 // Each adds its classes and functions to the module dlprim._core.
 void bind_errors(nb::module_& module);
+void bind_dtypes(nb::module_& module);
 void bind_context(nb::module_& module);
 void bind_log(nb::module_& module);
 void bind_tensor(nb::module_& module);

@@ -66,9 +66,13 @@ DType to_dtype(nb::handle dtype) {
         if (!nb::try_cast(dtype, name))  // characters that UTF-8 has not
             refuse(nb::cast<std::string>(nb::object(nb::steal(PyObject_ASCII(dtype.ptr())))));
         if (find_dtype(name, found)) return found;
-        for (const auto& [value, known] : names)
-            if (name == name_of(value)) return value;  // as in network JSON: "float", "half"
+        try {
+            return parse_dtype(name);  // as in network JSON: "float", "half", "int"
+        } catch (const Error&) {
+            // numpy may know it: "f4".
+        }
     }
+    if (dtype.is_none()) refuse("None");  // which is float64 to numpy
     nb::object numpy = nb::module_::import_("numpy");
     std::string name;
     try {
@@ -79,6 +83,14 @@ DType to_dtype(nb::handle dtype) {
     }
     if (find_dtype(name, found)) return found;
     refuse(name);
+}
+
+void bind_dtypes(nb::module_& module) {
+    module.def(
+        "dtype_name", [](nb::handle dtype) { return dtype_name(to_dtype(dtype)); },
+        nb::arg("dtype").none(), nb::sig("def dtype_name(dtype: typing.Any) -> str"),
+        "The name of an element type, such as \"float32\": of a name, also of network JSON, or of "
+        "what numpy.dtype() takes. Raises TypeError for what tensors cannot hold.");
 }
 
 }  // namespace dlprim::python

@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
     using namespace dlprim::python;
     module.attr("version") = DLPRIM_VERSION;
     bind_errors(module);
+    bind_dtypes(module);
     bind_context(module);
     bind_log(module);
     bind_tensor(module);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // dlprim._core.Call: an operator with its options and how it is to run; and Gradient, which asks a
-// Call for its gradient. The functions of dlprim.ops (python/dlprim/ops.py) are made of them.
+// Call for its gradient. The functions of dlprim.ops (python/dlprim/ops) are made of them.
 //
 // A Call is made once per set of keywords and kept by Python, so that calling a function again
 // builds no text and looks up nothing but it. Its methods take plain handles: sentences of their
@@ -8,7 +8,6 @@
 #include "bind.hpp"
 
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 

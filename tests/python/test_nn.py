@@ -276,7 +276,7 @@ MISTAKES = [
     mistake("sizes are at least 1", BAD, lambda: nn.Input("x", (0, 3))),
     mistake("the shape is 5", TypeError, lambda: nn.Input("x", 5)),  # type: ignore[arg-type]
     mistake("holds 2.5; sizes are integers", TypeError, lambda: nn.Input("x", (2.5, 3))),  # type: ignore[arg-type]
-    mistake("is no type of tensors", TypeError, lambda: nn.Input("x", (2, 3), "float31")),
+    mistake("tensors have no element type", TypeError, lambda: nn.Input("x", (2, 3), "float31")),
     mistake("the name is ''", TypeError, lambda: nn.Input("", (2, 3))),
     mistake("either size or scale_factor", BAD, lambda: nn.Upsample(4, 2.0)),
     mistake('padding="same" keeps the size', BAD, lambda: nn.Conv2d(4, 3, stride=2, padding="same")),

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from numpy.typing import DTypeLike
 
-from .._core import Call, Tensor
-from ._machinery import Ints, Outs, dtype_name, kept, make_call, operator, tensor_tuple
+from .._core import Call, Tensor, dtype_name
+from ._machinery import Ints, Outs, kept, make_call, operator, tensor_tuple
 
 
 @kept

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, Union, cast
 
 import numpy
-from numpy.typing import DTypeLike
 
 from .._core import Call, Gradient, Tensor
 
@@ -86,11 +85,6 @@ def make_call(
         if not isinstance(given, str):
             raise TypeError(f"{what} is a {type(given).__name__}; a string is needed")
     return Call(operator_type, options_text(options), bool(training), precision, engine or "", list(engines))
-
-
-def dtype_name(dtype: DTypeLike) -> str:
-    """The library's name of a dtype: of a string itself, so that "bfloat16" needs nothing else installed."""
-    return dtype if isinstance(dtype, str) else numpy.dtype(dtype).name
 
 
 def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:

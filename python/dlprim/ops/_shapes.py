@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from numpy.typing import DTypeLike
 
-from .._core import Call, Tensor
+from .._core import Call, Tensor, dtype_name
 from ..errors import InvalidArgumentError
-from ._machinery import Ints, dtype_name, kept, make_call, operator, tensor_tuple
+from ._machinery import Ints, kept, make_call, operator, tensor_tuple
 
 
 @kept
@@ -148,7 +148,7 @@ def cast_call(dtype: str) -> Call:
 def cast(input: Tensor, dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
     """A tensor's values in another dtype ("float32", numpy.float16, ...): C's conversions; floats to integers saturate.
 
-    Raises InvalidArgumentError (a ValueError) on a dtype that the library does not have.
+    Raises TypeError on a dtype that tensors do not have.
     """
     return cast_call(dtype_name(dtype)).one((input,), (), out)
 
