@@ -106,7 +106,13 @@ bool has_double(const Problem& problem) {
 
 testing::Turns turns;
 
-void check(const Context& context, const PointwiseCase& test, unsigned seed) {
+/// A case as engines get it, with what the oracle makes of it.
+struct Expected {
+    Problem problem;
+    OracleCall oracle;
+};
+
+Expected expected_of(const PointwiseCase& test, unsigned seed) {
     const Operator& op = OperatorRegistry::instance().get("Pointwise");
     Attrs given = test.more;
     given.set("code", test.code);
@@ -139,6 +145,11 @@ void check(const Context& context, const PointwiseCase& test, unsigned seed) {
         CHECK(oracle.outputs[k].shape == made[k].shape);
         CHECK(oracle.outputs[k].dtype == made[k].dtype);
     }
+    return {std::move(problem), std::move(oracle)};
+}
+
+void check(const Context& context, const PointwiseCase& test, unsigned seed) {
+    const auto [problem, oracle] = expected_of(test, seed);
     for (const Engine* engine : EngineRegistry::instance().of("Pointwise", context.traits().host)) {
         if (has_double(problem) && !context.traits().host && !context.traits().fp64) continue;
         REQUIRE(engine->is_applicable(context.traits(), problem).ok);
