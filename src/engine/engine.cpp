@@ -97,7 +97,7 @@ Verdict offers(const Engine& engine, const Traits& device, const Problem& laid,
                const Tuning& tuning) {
     const std::vector<Tuning> all = tunings_of(engine, device, laid);
     if (std::find(all.begin(), all.end(), tuning) != all.end()) return Verdict::yes();
-    return Verdict::no(cat("it offers no tuning {", text_of(tuning), "} for the problem"));
+    return Verdict::no(cat("it has no tuning {", text_of(tuning), "} for this problem"));
 }
 
 std::string text_of(const Tuning& tuning) {

@@ -13,14 +13,14 @@ Verdict unit_verdict(MatrixUnit unit, const Traits& device, std::initializer_lis
     if (!(unit == MatrixUnit::wgmma ? device.wgmma : device.mma))
         return Verdict::no(unit == MatrixUnit::wgmma
                                ? "it needs warpgroup matrix instructions, which the device lacks"
-                               : "it is for devices with matrix instructions of a warp and none of "
-                                 "a warpgroup");
+                               : "it is made for devices with warp matrix instructions but without "
+                                 "warpgroup ones");
     for (const DType type : types)
         if ((type == DType::f16 && !device.matrix_fp16) ||
             (type == DType::bf16 && !device.matrix_bf16))
             return Verdict::no(cat("it needs matrix instructions for ", name_of(type),
-                                   ", which did not work when the device was opened, or which "
-                                   "DLPRIM_TRAITS leaves out"));
+                                   ", which did not work when the device was opened or which "
+                                   "DLPRIM_TRAITS turns off"));
     return Verdict::yes();
 }
 

@@ -18,7 +18,7 @@ Verdict storage_verdict(const Problem& problem, std::initializer_list<int> input
         return operand.dtype == DType::f32 || (narrow && is_activation_type(operand.dtype));
     };
     const auto no = [](const char* what, std::size_t i, DType dtype) {
-        return Verdict::no(cat("it takes no ", name_of(dtype), " as ", what, " ", i));
+        return Verdict::no(cat("it does not support ", name_of(dtype), " as ", what, " ", i));
     };
     for (std::size_t i = 0; i < problem.inputs.size(); ++i) {
         const int number = static_cast<int>(i);

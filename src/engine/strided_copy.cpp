@@ -419,12 +419,13 @@ void host_copy(HostPool& pool, const PaddedCopy& whole, const std::byte* x, std:
 }
 
 Verdict copy_verdict(const Problem& problem) {
-    if (!problem.epilogue.empty()) return Verdict::no("it only moves data: no epilogue");
+    if (!problem.epilogue.empty())
+        return Verdict::no("it does not support an epilogue, since it only moves data");
     const DType dtype = problem.outputs[0].dtype;
     for (const Operand& input : problem.inputs)
         if (input.dtype != dtype)
-            return Verdict::no(
-                cat("it only moves data: ", name_of(input.dtype), " stays ", name_of(input.dtype)));
+            return Verdict::no(cat("it does not convert ", name_of(input.dtype),
+                                   " to another type, since it only moves data"));
     return Verdict::yes();
 }
 

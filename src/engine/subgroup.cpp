@@ -33,12 +33,13 @@ SubgroupTile subgroup_tile(const Traits& device, const Tuning& tuning) {
 Verdict subgroup_verdict(const Traits& device) {
     if (device.subgroup_size == 0)
         return Verdict::no(
-            "it needs sub-groups of a size that kernels may require "
+            "it needs sub-groups whose size a kernel can require "
             "(cl_intel_subgroups, cl_intel_required_subgroup_size), which the device lacks");
-    if (device.wide_vectors) return Verdict::no("it is for GPUs; CPUs have engines on vectors");
+    if (device.wide_vectors)
+        return Verdict::no("it is made for GPUs; CPUs have engines that use vectors");
     if (subgroup_tiles(device).empty())
-        return Verdict::no(cat("its work-groups have at least ", 2 * device.subgroup_size,
-                               " work-items, the device allows ", device.max_work_group));
+        return Verdict::no(cat("it needs work-groups of at least ", 2 * device.subgroup_size,
+                               " work-items, and the device allows ", device.max_work_group));
     return Verdict::yes();
 }
 

@@ -60,7 +60,7 @@ class Tune(CommandTest):
 
         for tuning in every_value(10**18), every_value(-7), every_value(0), lambda row: {
                 "tuning": {**row["tuning"], "tile": 3}}:
-            self.assertRegex(spoil(tuning), r"(?m)a row of the tuning database is passed over: .* offers no tuning")
+            self.assertRegex(spoil(tuning), r"(?m)a row of the tuning database is passed over: .* it has no tuning")
         self.assertIn("has no layout 'sideways'", spoil(lambda row: {"layout": "sideways"}))
         for value in "three", 1.5, 2**64, None, [3], True:
             self.assertIn(f"{len(rows)} rows are left out: ", spoil(every_value(value)))

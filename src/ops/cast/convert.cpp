@@ -65,9 +65,9 @@ class Convert : public Engine {
     std::string_view op() const override { return "Cast"; }
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         if (needs_fp64(problem) && !device.fp64)
-            return Verdict::no("the device has no double precision (cl_khr_fp64)");
+            return Verdict::no("it needs double precision (cl_khr_fp64), which the device lacks");
         return Verdict::yes();
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {

@@ -12,7 +12,7 @@ class Host : public Engine {
     std::string_view op() const override { return "Cast"; }
     bool on_host() const override { return true; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         return Verdict::yes();
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {

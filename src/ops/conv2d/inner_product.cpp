@@ -46,7 +46,7 @@ class InnerProductPlanes : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.inputs.at(0).shape.numel() == 0 || problem.outputs.at(0).shape.numel() == 0)
-            return Verdict::no("there is nothing to multiply");
+            return Verdict::no("it does not support empty tensors");
         return planes().is_applicable(device, as_convolution(problem));
     }
     bool computes_in(Precision precision) const override { return planes().computes_in(precision); }

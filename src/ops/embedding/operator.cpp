@@ -128,17 +128,19 @@ std::unique_ptr<Operator> make_backward() {
 Verdict check(const Problem& problem) {
     for (const Operand* operand : {&problem.inputs[1], &problem.outputs[0]})
         if (operand->dtype != DType::f32)
-            return Verdict::no(cat("it works on float, this is ", name_of(operand->dtype)));
+            return Verdict::no(
+                cat("it supports float tensors only, not ", name_of(operand->dtype)));
     switch (problem.inputs[0].dtype) {
         case DType::f16:
         case DType::bf16:
         case DType::f64:
         case DType::boolean:
-            return Verdict::no(cat("indices may not be ", name_of(problem.inputs[0].dtype)));
+            return Verdict::no(
+                cat("it does not support indices of type ", name_of(problem.inputs[0].dtype)));
         default:
             break;
     }
-    if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     return Verdict::yes();
 }
 

@@ -128,9 +128,9 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) {
 }
 
 Verdict is_applicable(const Problem& problem) {
-    if (!problem.epilogue.empty()) return Verdict::no("interpolation has no epilogue");
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-        return Verdict::no("it computes in float only");
+        return Verdict::no("it supports float tensors only");
     return Verdict::yes();
 }
 

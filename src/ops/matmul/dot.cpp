@@ -17,16 +17,17 @@ class Dot : public MatMulEngine {
     explicit Dot(std::string op) : MatMulEngine(std::move(op), "dot") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors) return Verdict::no("it is for CPU devices");
+        if (!device.wide_vectors) return Verdict::no("it is made for CPUs");
         if (device.vector_width < 4)
-            return Verdict::no("the device has no float vectors of 4 lanes or more");
+            return Verdict::no(
+                "it needs float vectors of at least 4 lanes, which the device lacks");
         if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.transpose_a && g.m > 1 && g.k > 1)
-            return Verdict::no("the first input is transposed: its rows are not contiguous");
+            return Verdict::no("it needs contiguous rows of the first input, which is transposed");
         if (!g.transpose_b && g.n > 1 && g.k > 1)
             return Verdict::no(
-                "the second input is not transposed: its columns are not contiguous");
+                "it needs contiguous columns of the second input, which is not transposed");
         return Verdict::yes();
     }
 

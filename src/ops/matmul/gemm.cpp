@@ -158,11 +158,11 @@ Verdict check_gemm(const Problem& problem, bool narrow) {
     int adds = 0;
     for (const EpilogueStage& stage : problem.epilogue)
         adds += stage.kind == EpilogueStage::Kind::add;
-    if (adds > 1) return Verdict::no("its epilogue adds at most one tensor");
+    if (adds > 1) return Verdict::no("its epilogue can add at most one tensor");
     const Gemm g = gemm_of(problem);
     constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max() / 2;
     if (g.m > limit || g.n > limit || g.k > limit)
-        return Verdict::no("a dimension is 2^30 or more");
+        return Verdict::no("it needs matrices whose dimensions are below 2^30");
     return Verdict::yes();
 }
 

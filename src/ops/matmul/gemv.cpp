@@ -21,18 +21,20 @@ class Gemv : public MatMulEngine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         // Compilers for CPUs take minutes over its unrolled work-group, and matmul.dot serves
         // there.
-        if (device.wide_vectors) return Verdict::no("it is for GPUs; matmul.dot serves CPUs");
+        if (device.wide_vectors) return Verdict::no("it is made for GPUs; on CPUs use matmul.dot");
         if (device.max_work_group < 32 || device.local_bytes < 8448)
-            return Verdict::no("it wants work-groups of 32 and 8.25 KiB of local memory");
+            return Verdict::no(
+                "it needs work-groups of 32 work-items and 8.25 KiB of local memory");
         if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.m > most_rows)
-            return Verdict::no(cat("it is for up to ", most_rows, " rows, the product has ", g.m));
+            return Verdict::no(
+                cat("it supports at most ", most_rows, " rows, and the product has ", g.m));
         if (g.transpose_a && g.m > 1 && g.k > 1)
-            return Verdict::no("the first input is transposed: its rows are not contiguous");
+            return Verdict::no("it needs contiguous rows of the first input, which is transposed");
         if (!g.transpose_b && g.n > 1 && g.k > 1)
             return Verdict::no(
-                "the second input is not transposed: its columns are not contiguous");
+                "it needs contiguous columns of the second input, which is not transposed");
         return Verdict::yes();
     }
 

@@ -81,9 +81,9 @@ class Tiled : public MatMulEngine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!fits(device, tiles.back()))
-            return Verdict::no(cat("it wants work-groups of ", tiles.back().threads(), " and ",
-                                   tiles.back().local_bytes(),
-                                   " bytes of local memory, the device offers ",
+            return Verdict::no(cat("it needs work-groups of ", tiles.back().threads(),
+                                   " work-items and ", tiles.back().local_bytes(),
+                                   " bytes of local memory, and the device offers ",
                                    device.max_work_group, " and ", device.local_bytes));
         return check_gemm(problem, true);
     }

@@ -35,9 +35,10 @@ class Vector : public MatMulEngine {
     explicit Vector(std::string op) : MatMulEngine(std::move(op), "vector") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors) return Verdict::no("it is for CPU devices");
+        if (!device.wide_vectors) return Verdict::no("it is made for CPUs");
         if (device.vector_width < 4)
-            return Verdict::no("the device has no float vectors of 4 lanes or more");
+            return Verdict::no(
+                "it needs float vectors of at least 4 lanes, which the device lacks");
         return check_gemm(problem);
     }
 

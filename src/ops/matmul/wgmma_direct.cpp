@@ -88,19 +88,19 @@ class WgmmaDirect : public MatMulEngine {
             !verdict)
             return verdict;
         if (most_stages(device, tiles.front()) < 2)
-            return Verdict::no("a work-group has no local memory for its tiles");
+            return Verdict::no("its tiles do not fit into the local memory of a work-group");
         if ((dtype != DType::f16 && dtype != DType::bf16) || problem.inputs.at(1).dtype != dtype)
-            return Verdict::no("it takes two operands of half, or two of bfloat16");
+            return Verdict::no("it needs both inputs in half or both in bfloat16");
         if (problem.precision == Precision::fp32)
-            return Verdict::no("the tensor cores round its sums more than float's precision lets");
+            return Verdict::no(
+                "fp32 is not allowed: tensor cores round its sums more coarsely than float does");
         if (const Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         const std::int64_t line_a = g.transpose_a ? g.m : g.k, line_b = g.transpose_b ? g.k : g.n;
         if (line_a % 8 != 0 || line_b % 8 != 0)
             return Verdict::no(
-                cat("it copies lines of operands in eights of elements, and they "
-                    "have ",
-                    line_a, " and ", line_b));
+                cat("it needs rows whose length is a multiple of 8, and the inputs' rows have ",
+                    line_a, " and ", line_b, " elements"));
         return Verdict::yes();
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }

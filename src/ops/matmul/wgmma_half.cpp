@@ -47,14 +47,13 @@ class WgmmaHalf : public MatMulEngine {
             !verdict)
             return verdict;
         if (most_stages(device, 64) < 2)
-            return Verdict::no("a work-group has no local memory for its tiles");
-        if (kind_of(dtype) == 0)
-            return Verdict::no("it takes activations of half or bfloat16 only");
+            return Verdict::no("its tiles do not fit into the local memory of a work-group");
+        if (kind_of(dtype) == 0) return Verdict::no("it needs a first input in half or bfloat16");
         if (problem.precision == Precision::fp32 ||
             (dtype == DType::bf16 && problem.precision != Precision::bf16))
             return Verdict::no(
-                "it rounds the second factor to the type of the first, for which "
-                "the precision is no leave");
+                "it rounds the second input to the type of the first, which the precision "
+                "does not allow");
         // What may be stored in 16 bits, as float.
         Problem plain = problem;
         plain.inputs[0].dtype = DType::f32;
@@ -67,13 +66,15 @@ class WgmmaHalf : public MatMulEngine {
         if (const Verdict verdict = check_gemm(plain); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.batches != 1 || g.transpose_a || g.alpha != 1)
-            return Verdict::no("it takes one product of rows of activations, not scaled");
-        if (g.k % 8 != 0 || g.k == 0) return Verdict::no(cat("it takes k in eights, not ", g.k));
+            return Verdict::no(
+                "it needs a single product without scaling whose first input is not transposed");
+        if (g.k % 8 != 0 || g.k == 0)
+            return Verdict::no(cat("it needs a positive multiple of 8 as K, not ", g.k));
         constexpr double limit = 2147000000.0;
         if (static_cast<double>(g.m) * static_cast<double>(g.k) > limit ||
             static_cast<double>(g.n) * static_cast<double>(g.k) > limit ||
             static_cast<double>(g.m) * static_cast<double>(g.n) > limit)
-            return Verdict::no("it counts the elements of a matrix in 32 bits");
+            return Verdict::no("a matrix has too many elements for its 32-bit indices");
         return Verdict::yes();
     }
     bool computes_in(Precision precision) const override { return precision != Precision::fp32; }

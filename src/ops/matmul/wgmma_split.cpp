@@ -59,7 +59,7 @@ class WgmmaSplit : public MatMulEngine {
         if (const Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict)
             return verdict;
         if (!fits(device, problem, 1))
-            return Verdict::no("a work-group has no local memory for its tiles");
+            return Verdict::no("its tiles do not fit into the local memory of a work-group");
         return check_gemm(problem, true);
     }
     bool computes_in(Precision) const override { return true; }

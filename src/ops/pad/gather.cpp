@@ -16,8 +16,8 @@ class PadGather : public Engine {
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-            return Verdict::no("it computes in float only");
-        if (!problem.epilogue.empty()) return Verdict::no("it has no epilogue");
+            return Verdict::no("it supports float tensors only");
+        if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         return Verdict::yes();
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {

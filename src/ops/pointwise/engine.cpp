@@ -26,12 +26,13 @@ bool fits_channels_inside(const Shape& own, const Shape& whole) {
 Verdict PointwiseEngine::is_applicable(const Traits& device, const Problem& problem) const {
     if (device.host != on_host()) return Verdict::no("it runs on another kind of device");
     if (!problem.epilogue.empty())
-        return Verdict::no("a pointwise program takes no epilogue; write it into the program");
+        return Verdict::no("it does not support an epilogue; write the epilogue into the program");
     if (!device.host && !device.fp64) {
         const auto is_double = [](const Operand& o) { return o.dtype == DType::f64; };
         if (std::any_of(problem.inputs.begin(), problem.inputs.end(), is_double) ||
             std::any_of(problem.outputs.begin(), problem.outputs.end(), is_double))
-            return Verdict::no("the device has no double precision; use float tensors");
+            return Verdict::no(
+                "it needs double precision, which the device lacks; use float tensors");
     }
     return Verdict::yes();
 }

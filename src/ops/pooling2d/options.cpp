@@ -91,10 +91,11 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
 }
 
 Verdict is_applicable(const Problem& problem, bool narrow) {
-    if (!problem.epilogue.empty()) return Verdict::no("pooling has no epilogue");
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]})
         if (operand->dtype != DType::f32 && !(narrow && is_activation_type(operand->dtype)))
-            return Verdict::no(cat("it takes no ", name_of(operand->dtype)));
+            return Verdict::no(
+                cat("it does not support tensors of type ", name_of(operand->dtype)));
     return Verdict::yes();
 }
 

@@ -12,14 +12,17 @@ Verdict applicable(const Problem& problem) {
     for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]}) {
         const Layout& layout = operand->layout;
         if (operand->shape.rank() != 4)
-            return Verdict::no(
-                cat("only tensors of 4 dimensions have layouts, not ", operand->shape.str()));
+            return Verdict::no(cat(
+                "only tensors of 4 dimensions can be converted between layouts, and this one is ",
+                operand->shape.str()));
         if (layout.kind == Layout::Kind::packed)
-            return Verdict::no(cat("layout ", layout.str(), " belongs to one engine"));
+            return Verdict::no(cat("layout ", layout.str(),
+                                   " is packed for one engine, which converts to it itself"));
         if (layout.kind == Layout::Kind::blocked && (layout.block & (layout.block - 1)) != 0)
-            return Verdict::no(cat("blocks of ", layout.block, " channels are not a power of two"));
+            return Verdict::no(cat("it needs blocks whose size is a power of two, and they have ",
+                                   layout.block, " channels"));
         if (operand->shape.numel() >= std::int64_t(1) << 31)
-            return Verdict::no("a tensor of 2^31 elements or more is too large for it");
+            return Verdict::no("it supports tensors of fewer than 2^31 elements only");
     }
     return Verdict::yes();
 }

@@ -16,8 +16,8 @@ namespace {
 
 Verdict depthwise_verdict(const Geometry& g) {
     if (g.group_in() != 1 || g.group_out() != 1)
-        return Verdict::no(
-            cat("it computes one channel a group, not ", g.group_in(), " to ", g.group_out()));
+        return Verdict::no(cat("it needs groups of one input and one output channel, not ",
+                               g.group_in(), " and ", g.group_out()));
     return Verdict::yes();
 }
 
@@ -218,7 +218,7 @@ class DepthwiseFilter : public Engine {
         const Geometry g = Geometry::of(problem);
         if (Verdict verdict = depthwise_verdict(g); !verdict) return verdict;
         if (g.kw > 8)
-            return Verdict::no(cat("a kernel of ", g.kw, " columns does not fit into registers"));
+            return Verdict::no(cat("a filter of ", g.kw, " columns does not fit into registers"));
         return Verdict::yes();
     }
 

@@ -179,10 +179,10 @@ class FirstFilter : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
-        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
         if (g.in >= device.vector_width)
             return Verdict::no(
-                cat("it is made for fewer input channels than a vector has lanes, not ", g.in));
+                cat("it needs fewer input channels than a vector has lanes, not ", g.in));
         return Verdict::yes();
     }
 

@@ -45,10 +45,10 @@ class BlockedFirst : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
-        if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
         if (g.in >= device.vector_width)
             return Verdict::no(
-                cat("it is made for fewer input channels than a vector has lanes, not ", g.in));
+                cat("it needs fewer input channels than a vector has lanes, not ", g.in));
         return Verdict::yes();
     }
 

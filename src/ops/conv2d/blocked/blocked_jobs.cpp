@@ -92,32 +92,33 @@ Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out
 
 Verdict blocked_verdict(const Traits& device, const Problem& problem) {
     if (!device.wide_vectors)
-        return Verdict::no("it is made for CPUs: the device has no wide vectors");
+        return Verdict::no("it is made for CPUs, and the device has no wide vectors");
     if (device.vector_width != 4 && device.vector_width != 8 && device.vector_width != 16)
         return Verdict::no(
-            cat("it needs vectors of 4, 8 or 16 floats, the device has ", device.vector_width));
+            cat("it needs vectors of 4, 8 or 16 floats, and the device has ", device.vector_width));
     for (const std::vector<Operand>* side : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *side) {
             if (operand.dtype != DType::f32)
-                return Verdict::no(cat("it computes float, not ", name_of(operand.dtype)));
+                return Verdict::no(
+                    cat("it supports float tensors only, not ", name_of(operand.dtype)));
             if (operand.shape.numel() >= std::int64_t(1) << 40)
-                return Verdict::no("a tensor is too large for its index arithmetic");
+                return Verdict::no("a tensor has 2^40 elements or more, too many for its indices");
         }
     return Verdict::yes();
 }
 
 Verdict filter_verdict(const Traits& device, const Problem& problem) {
     if (!problem.epilogue.empty())
-        return Verdict::no("it has no epilogue: a weight gradient is a sum of parts");
+        return Verdict::no("it does not support an epilogue, since it adds up partial sums");
     return blocked_verdict(device, problem);
 }
 
 Verdict winograd_verdict(const Traits& device, const Geometry& g) {
     if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-        return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
-    if (g.groups != 1) return Verdict::no("it computes a single group of channels");
+        return Verdict::no("it supports 3x3 filters without stride and dilation only");
+    if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
     if (g.in < device.vector_width && g.out < device.vector_width)
-        return Verdict::no("the channels fill no vector");
+        return Verdict::no("it needs enough input or output channels to fill a vector");
     return Verdict::yes();
 }
 

@@ -78,9 +78,10 @@ class Host : public Engine {
         for (const auto* operands : {&problem.inputs, &problem.outputs})
             for (const Operand& operand : *operands)
                 if (operand.dtype != DType::f32)
-                    return Verdict::no(cat("computes float only, not ", name_of(operand.dtype)));
+                    return Verdict::no(
+                        cat("it supports float tensors only, not ", name_of(operand.dtype)));
         if (op_ == backward_filter_type && !problem.epilogue.empty())
-            return Verdict::no("takes no epilogue");
+            return Verdict::no("it does not support an epilogue");
         return Verdict::yes();
     }
 

@@ -84,15 +84,14 @@ class WgmmaHalf : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs[0].dtype;
-        if (half_kind(dtype) == 0)
-            return Verdict::no("it multiplies images of halves or of bfloat16 only");
+        if (half_kind(dtype) == 0) return Verdict::no("it needs images in half or bfloat16");
         if (problem.inputs[0].shape[1] % 8 != 0)
-            return Verdict::no(
-                cat("it takes channels in eights, not ", problem.inputs[0].shape[1]));
+            return Verdict::no(cat("it needs a number of channels that is a multiple of 8, not ",
+                                   problem.inputs[0].shape[1]));
         if (!half_precision(problem, dtype))
             return Verdict::no(
-                "it rounds weights to the images' type, for which the precision is "
-                "no leave");
+                "it rounds weights to the type of the images, which the precision does not "
+                "allow");
         if (const Verdict verdict = half_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
         if (const Verdict verdict = half_size_verdict(unit_, device, problem, dtype); !verdict)
@@ -263,7 +262,7 @@ bool half_precision(const Problem& problem, DType dtype) {
 Verdict half_local_verdict(MatrixUnit unit, const Traits& device, std::int64_t bytes) {
     return bytes <= unit_local_bytes(unit, device)
                ? Verdict::yes()
-               : Verdict::no("a work-group has no local memory for all of K");
+               : Verdict::no("all of K does not fit into the local memory of a work-group");
 }
 
 std::vector<HalfTile> half_tiles(std::vector<HalfTile> tiles, MatrixUnit unit, const Traits& device,
@@ -281,7 +280,7 @@ std::vector<HalfTile> half_tiles(std::vector<HalfTile> tiles, MatrixUnit unit, c
 Verdict half_tiles_verdict(const std::vector<HalfTile>& tiles) {
     for (const HalfTile& tile : tiles)
         if (tile.most_stages >= 2) return Verdict::yes();
-    return Verdict::no("a work-group has no local memory for its tiles");
+    return Verdict::no("its tiles do not fit into the local memory of a work-group");
 }
 
 Verdict half_size_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
@@ -305,9 +304,10 @@ Verdict half_storage_verdict(const Problem& problem, std::initializer_list<int> 
     for (std::size_t i = 0; i < problem.inputs.size(); ++i)
         if (!takes(problem.inputs[i], narrow[i]))
             return Verdict::no(
-                cat("it takes no ", name_of(problem.inputs[i].dtype), " as input ", i));
+                cat("it does not support ", name_of(problem.inputs[i].dtype), " as input ", i));
     if (!takes(problem.outputs[0], output))
-        return Verdict::no(cat("it makes no ", name_of(problem.outputs[0].dtype)));
+        return Verdict::no(
+            cat("it does not support ", name_of(problem.outputs[0].dtype), " as output"));
     return Verdict::yes();
 }
 

@@ -61,10 +61,10 @@ class WgmmaHalfFilter : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs[0].dtype;
         if (half_kind(dtype) == 0 || problem.inputs[1].dtype != dtype)
-            return Verdict::no("it multiplies images of halves, or of bfloat16, only");
+            return Verdict::no("it needs both inputs in half or both in bfloat16");
         for (const int i : {0, 1})
             if (problem.inputs[static_cast<std::size_t>(i)].shape[1] % 8 != 0)
-                return Verdict::no("it takes channels in eights");
+                return Verdict::no("it needs numbers of channels that are multiples of 8");
         if (const Verdict verdict = half_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
         if (const Verdict verdict = half_size_verdict(unit_, device, problem, dtype); !verdict)

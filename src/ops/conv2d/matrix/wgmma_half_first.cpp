@@ -35,10 +35,11 @@ DType product_type(const Operand& a, const Operand& b) {
 Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                       DType product) {
     if (Geometry::of(problem).in % 8 == 0)
-        return Verdict::no("it takes channels that are no multiple of eight");
-    if (half_kind(product) == 0) return Verdict::no("no image is stored in 16 bits");
+        return Verdict::no("it is made for numbers of input channels that are not multiples of 8");
+    if (half_kind(product) == 0)
+        return Verdict::no("it needs an input or output in half or bfloat16");
     if (!half_precision(problem, product))
-        return Verdict::no("it rounds factors to 16 bits, for which the precision is no leave");
+        return Verdict::no("it rounds both factors to 16 bits, which the precision does not allow");
     return half_size_verdict(unit, device, problem, product);
 }
 
@@ -72,7 +73,7 @@ class WgmmaHalfFirst : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
-        if (depth_of(g) > 384) return Verdict::no("it takes patches of at most 384 elements");
+        if (depth_of(g) > 384) return Verdict::no("it supports patches of at most 384 elements");
         if (const Verdict verdict = half_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
         if (const Verdict verdict = first_verdict(
@@ -178,13 +179,15 @@ class WgmmaHalfFirstFilter : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
         if (g.out % 8 != 0)
-            return Verdict::no(cat("it takes output channels in eights, not ", g.out));
-        if (depth_of(g) > 512) return Verdict::no("it takes patches of at most 512 elements");
+            return Verdict::no(
+                cat("it needs a number of output channels that is a multiple of 8, not ", g.out));
+        if (depth_of(g) > 512) return Verdict::no("it supports patches of at most 512 elements");
         if (const Verdict verdict = half_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
         const DType x = problem.inputs[0].dtype, dy = problem.inputs[1].dtype;
         if (half_kind(dy) == 0 || (x != dy && x != DType::f32))
-            return Verdict::no("it takes a gradient of 16 bits, and an image like it or of float");
+            return Verdict::no(
+                "it needs a gradient of 16 bits, and an image in float or in the same type");
         if (const Verdict verdict = first_verdict(unit_, device, problem, dy); !verdict)
             return verdict;
         return half_local_verdict(unit_, device,

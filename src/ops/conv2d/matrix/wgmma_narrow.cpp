@@ -75,12 +75,13 @@ class WgmmaNarrow : public Engine {
             !verdict)
             return verdict;
         const Geometry g = Geometry::of(problem);
-        if (g.in > 4) return Verdict::no("it takes images of at most four channels");
-        if (g.dh != 1 || g.dw != 1) return Verdict::no("it takes kernels without dilation");
+        if (g.in > 4) return Verdict::no("it supports at most 4 input channels");
+        if (g.dh != 1 || g.dw != 1) return Verdict::no("it does not support dilation");
         if (g.sw % 2 != 0)
-            return Verdict::no("it copies pairs of pixels, and wants an even stride");
+            return Verdict::no(
+                "it needs an even horizontal stride, because it copies pairs of pixels");
         if (Narrow(job_of(problem), 3).pixels >= std::int64_t(1) << 31)
-            return Verdict::no("it counts pixels in 32 bits");
+            return Verdict::no("the batch has too many pixels for its 32-bit indices");
         return Verdict::yes();
     }
     bool computes_in(Precision) const override { return true; }

@@ -104,7 +104,8 @@ class WgmmaPlanes : public Engine {
             return verdict;
         const Planes planes(jobs_of(problem).at(0), split_products(problem));
         if (planes.blocks * planes.pixels >= std::int64_t(1) << 31)
-            return Verdict::no("it counts pixels of blocks of channels in 32 bits");
+            return Verdict::no(
+                "a tensor has too many pixels and blocks of channels for its 32-bit indices");
         return Verdict::yes();
     }
     bool computes_in(Precision) const override { return true; }

@@ -217,7 +217,7 @@ std::int64_t most_wgmma_rows(MatrixUnit unit, const Traits& device, int products
 
 Verdict wgmma_rows_verdict(std::int64_t most) {
     return most > 0 ? Verdict::yes()
-                    : Verdict::no("a work-group has no local memory for its tiles");
+                    : Verdict::no("its tiles do not fit into the local memory of a work-group");
 }
 
 Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
@@ -227,10 +227,10 @@ Verdict wgmma_split_verdict(MatrixUnit unit, const Traits& device, const Problem
     for (const auto* operands : {&problem.inputs, &problem.outputs})
         for (const Operand& operand : *operands)
             if (operand.shape.numel() >= (std::int64_t(1) << 31) - 65536)
-                return Verdict::no("it counts the elements of a tensor in 32 bits");
+                return Verdict::no("a tensor has too many elements for its 32-bit indices");
     const Geometry g = Geometry::of(problem);
-    if (g.groups != 1) return Verdict::no("it takes one group");
-    if (g.kh > 15 || g.kw > 15) return Verdict::no("it takes kernels of at most 15 x 15");
+    if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
+    if (g.kh > 15 || g.kw > 15) return Verdict::no("it supports filters of at most 15 x 15");
     return Verdict::yes();
 }
 

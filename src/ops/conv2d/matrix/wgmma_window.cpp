@@ -86,13 +86,13 @@ class WgmmaWindow : public Engine {
             return verdict;
         const Window window(problem, true);
         const Geometry& g = window.g;
-        if (g.dh != 1 || g.dw != 1) return Verdict::no("it takes kernels without dilation");
-        if (g.sh != g.sw) return Verdict::no("it takes the same stride in both directions");
+        if (g.dh != 1 || g.dw != 1) return Verdict::no("it does not support dilation");
+        if (g.sh != g.sw) return Verdict::no("it needs the same stride in both directions");
         // With more, other engines need not gather, and 16 bits are no detour from what is before.
-        if (g.in > 4) return Verdict::no("it takes images of at most four channels");
+        if (g.in > 4) return Verdict::no("it supports at most 4 input channels");
         if (window.chunks * window.window_pixels() > 6 * 128)
-            return Verdict::no("a pixel of the stride's size has too many channels");
-        if (window.pairs > 64) return Verdict::no("it takes kernels of few taps and channels");
+            return Verdict::no("a block of pixels as large as the stride has too many channels");
+        if (window.pairs > 64) return Verdict::no("the filter has too many elements");
         return fits(device, window, least_workers);
     }
     bool computes_in(Precision) const override { return true; }

@@ -156,21 +156,21 @@ std::string block_defines(const Work& work, const Block& block) {
 Verdict depthwise_verdict(const Traits& device, const Problem& problem, const Work& work) {
     if (Verdict verdict = index_verdict(problem); !verdict) return verdict;
     if (device.max_work_group < least_group)
-        return Verdict::no(cat("it wants work-groups of ", least_group,
-                               " or more, the device allows ", device.max_work_group));
+        return Verdict::no(cat("it needs work-groups of at least ", least_group,
+                               " work-items, and the device allows ", device.max_work_group));
     if (work.sum > most_channels)
-        return Verdict::no(cat("it is made for groups of at most ", most_channels,
-                               " channels to sum over, here are ", work.sum));
+        return Verdict::no(cat("it sums over at most ", most_channels,
+                               " channels in a group, and here are ", work.sum));
     const Axis &h = work.rows, &w = work.columns;
     if (h.kernel * w.kernel > most_taps)
-        return Verdict::no(cat("it unrolls kernels of at most ", most_taps, " elements, here are ",
-                               h.kernel, " x ", w.kernel));
+        return Verdict::no(cat("it supports filters of at most ", most_taps,
+                               " elements, and here are ", h.kernel, " x ", w.kernel));
     if (h.up > most_step || w.up > most_step)
-        return Verdict::no(
-            cat("it unrolls strides of at most ", most_step, ", here are ", h.up, " and ", w.up));
+        return Verdict::no(cat("it supports strides of at most ", most_step, ", and here are ",
+                               h.up, " and ", w.up));
     if (w.span(w.block(1)) > most_span)
-        return Verdict::no(cat("it keeps ", w.span(w.block(1)), " pixels of a row in registers, ",
-                               most_span, " are the most"));
+        return Verdict::no(cat("it would keep ", w.span(w.block(1)),
+                               " pixels of a row in registers, and at most ", most_span, " fit"));
     return Verdict::yes();
 }
 
@@ -253,8 +253,9 @@ class DepthwiseFilter : public Engine {
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
         if (local_bytes(g, least_group) > device.local_bytes)
-            return Verdict::no(cat("it wants ", local_bytes(g, least_group),
-                                   " bytes of local memory, the device has ", device.local_bytes));
+            return Verdict::no(cat("it needs ", local_bytes(g, least_group),
+                                   " bytes of local memory, and the device has ",
+                                   device.local_bytes));
         return depthwise_verdict(device, problem, Work::forward(g));
     }
 

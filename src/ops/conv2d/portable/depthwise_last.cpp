@@ -31,10 +31,12 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
     if (const Verdict verdict = index_verdict(sizes); !verdict) return verdict;
     const Geometry g = Geometry::of(problem);
     if (g.group_in() != 1 || g.group_out() != 1)
-        return Verdict::no("it takes groups of one channel in and one out");
-    if (g.in % 4 != 0) return Verdict::no(cat("it takes channels in fours, not ", g.in));
+        return Verdict::no("it needs groups of one input and one output channel");
+    if (g.in % 4 != 0)
+        return Verdict::no(
+            cat("it needs a number of channels that is a multiple of 4, not ", g.in));
     if (g.kh * g.kw > most_taps)
-        return Verdict::no(cat("it unrolls kernels of at most ", most_taps, " elements"));
+        return Verdict::no(cat("it supports filters of at most ", most_taps, " elements"));
     return Verdict::yes();
 }
 
@@ -170,11 +172,11 @@ class DepthwiseLastFilter : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.max_work_group < static_cast<std::uint64_t>(filter_items))
-            return Verdict::no(cat("it wants work-groups of ", filter_items));
+            return Verdict::no(cat("it needs work-groups of ", filter_items, " work-items"));
         if (device.local_bytes < 16 * static_cast<std::uint64_t>(filter_items))
-            return Verdict::no("it wants 4 KiB of local memory");
+            return Verdict::no("it needs 4 KiB of local memory");
         if (span(Geometry::of(problem), 1) > most_span)
-            return Verdict::no("its kernel reaches too far to be kept in registers");
+            return Verdict::no("the filter spans more pixels than fit into registers");
         return last_verdict(problem, {0, 1}, false);
     }
 

@@ -121,8 +121,8 @@ TuneSpace gemm_tune_space(const TileChoice& tiles, const Tuning& standard) {
 Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem) {
     const GemmTile& smallest = tiles.back();
     if (!gemm_tile_fits(device, smallest))
-        return Verdict::no(cat("it needs work-groups of ", smallest.threads(), " and ",
-                               local_bytes(smallest), " bytes of local memory, the device has ",
+        return Verdict::no(cat("it needs work-groups of ", smallest.threads(), " work-items and ",
+                               local_bytes(smallest), " bytes of local memory, and the device has ",
                                device.max_work_group, " and ", device.local_bytes));
     return narrow_index_verdict(problem);
 }
@@ -174,10 +174,12 @@ Verdict sizes_verdict(const Problem& problem) {
     if (product({g.in, g.h, g.w}) > limit || product({g.out, g.oh, g.ow}) > limit ||
         product({g.n, g.oh, g.ow}) > limit || product({g.n, g.h, g.w}) > limit ||
         product({g.in, g.kh, g.kw}) > limit || product({g.out, g.kh, g.kw}) > limit)
-        return Verdict::no("it counts the elements of an image, and pixels, in 32 bits");
+        return Verdict::no(
+            "an image has too many elements, or the batch too many pixels, for its 32-bit indices");
     if (product({g.kh, g.dh}) > small || product({g.kw, g.dw}) > small ||
         product({g.oh, g.sh}) > small || product({g.ow, g.sw}) > small)
-        return Verdict::no("the kernel reaches farther than it counts in 32 bits");
+        return Verdict::no(
+            "the filter's dilation or stride reaches too far for its 32-bit indices");
     return Verdict::yes();
 }
 

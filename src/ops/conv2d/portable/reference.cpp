@@ -33,8 +33,8 @@ class Reference : public Engine {
                 for (const std::int64_t size : operand.shape.dims())
                     if (size > std::numeric_limits<std::int32_t>::max())
                         return Verdict::no(
-                            cat("counts rows, columns and channels in 32 bits, and a "
-                                "dimension is ",
+                            cat("it uses 32-bit indices for rows, columns and "
+                                "channels, and a dimension is ",
                                 size));
         return Verdict::yes();
     }

@@ -115,11 +115,11 @@ class Winograd : public Engine {
         if (Verdict verdict = implicit_gemm_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
         if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-            return Verdict::no("it computes kernels of 3x3 without stride and dilation only");
+            return Verdict::no("it supports 3x3 filters without stride and dilation only");
         if (!fits(device, plan_of(device, problem, 2)))
             return Verdict::no(
-                "weights or a few tiles of all channels take more memory than the "
-                "device gives at once");
+                "the weights, or a few tiles of all channels, need more memory than the "
+                "device's largest allocation");
         return Verdict::yes();
     }
 
