@@ -84,12 +84,12 @@ void list_devices(const std::string& command) {
     if (!complaint.empty()) throw Error(ErrorKind::not_found, complaint);
 }
 
-/// Prints the library's warnings, each once. That an engine is put aside is among the notes of the
+/// Prints the library's warnings, each once. That an engine is disabled is among the notes of the
 /// plan (Net::notes), which commands show.
 void print_warnings(const std::string& command) {
     auto printed = std::make_shared<std::set<std::string, std::less<>>>();
     set_log([command, printed](LogLevel level, std::string_view line) {
-        if (level != LogLevel::warning || line.find(" is put aside: ") != std::string_view::npos ||
+        if (level != LogLevel::warning || line.find(" is disabled: ") != std::string_view::npos ||
             !printed->emplace(line).second)
             return;
         std::fprintf(stderr, "%s: warning: %s\n", command.c_str(),

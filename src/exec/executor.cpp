@@ -3,7 +3,7 @@
 #include "exec/executor.hpp"
 
 #include "base/text.hpp"
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "runtime/context_impl.hpp"
 
 #include <dlprim/log.hpp>
@@ -332,7 +332,7 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ",
                                         step.engine->name(), ": ", error.what()));
     if (part <= Part::backward) restore_states();
-    if (!put_aside(context_.impl(), step.put_aside_key, error.what())) throw named;
+    if (!disable(context_.impl(), step.disable_key, error.what())) throw named;
     throw EngineFailure(named, part, part == Part::backward);
 }
 

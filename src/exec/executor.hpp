@@ -21,8 +21,8 @@ namespace dlprim {
 /// The persistent memory that the plans of one net share, by block name.
 using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
 
-/// A launch of an engine that the device refused when a part ran for the first time. The engine has
-/// been put aside: another plan does without it. States are as they were before the forward run.
+/// A launch of an engine that the device refused when a part ran for the first time. The engine is
+/// disabled by then: another plan does without it. States are as they were before the forward run.
 class EngineFailure : public Error {
   public:
     EngineFailure(const Error& error, Part failed, bool from_forward)

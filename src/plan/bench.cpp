@@ -3,7 +3,7 @@
 #include "plan/bench.hpp"
 
 #include "base/text.hpp"
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "plan/choose.hpp"
 

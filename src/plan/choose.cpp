@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 #include "engine/database.hpp"
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
 
@@ -246,7 +246,7 @@ class Chooser {
                 add_candidates(i, *engine);
                 continue;
             }
-            const bool failed = is_put_aside(context_, *engine, problem);
+            const bool failed = is_disabled(context_, *engine, problem);
             refusals.add(*engine, verdict.reason, failed);
             if (!failed) continue;
             notes_.push_back(

@@ -3,7 +3,7 @@
 // and precision, the price of a fusion, conversions between layouts.
 #include "plan/choose.hpp"
 
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
 

@@ -3,7 +3,7 @@
 #include "plan/plan.hpp"
 
 #include "base/text.hpp"
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "plan/chains.hpp"
@@ -39,7 +39,7 @@ class EngineFailed : public Error {
   public:
     EngineFailed(const Error& error, std::string engine_key)
         : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
-    std::string key;  ///< to put it aside by
+    std::string key;  ///< to disable it by
 };
 
 /// Turns scheduled items into steps.
@@ -109,13 +109,13 @@ class StepBuilder {
     /// step.engine makes the launch; where it cannot, others may.
     template <typename Build>
     void build_launch(Step& step, const Problem& problem, Build&& build) const {
-        step.put_aside_key = put_aside_key(*step.engine, problem);
+        step.disable_key = disable_key(*step.engine, problem);
         if (!with_launches_) return;
         try {
             step.launch = build();
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::out_of_memory) throw;
-            throw EngineFailed(error, step.put_aside_key);
+            throw EngineFailed(error, step.disable_key);
         }
     }
 
@@ -169,7 +169,7 @@ bool in_chain(const std::vector<ChainRange>& chains, std::size_t step) {
 
 /// A plan's launches on their way to be compiled. Programs are compiled together, each once, on all
 /// cores; what fails is told as if steps were compiled one after the other, so that which engine is
-/// put aside does not depend on threads.
+/// disabled does not depend on threads.
 class CompileStage {
     static constexpr int most_threads = 16;  ///< a compiler takes some hundred MiB in each
 
@@ -226,7 +226,7 @@ class CompileStage {
             step.launch->compile();
         } catch (const Error& error) {
             if (step.engine == nullptr || error.kind() == ErrorKind::out_of_memory) throw;
-            throw EngineFailed(error, step.put_aside_key);
+            throw EngineFailed(error, step.disable_key);
         }
     }
 
@@ -313,7 +313,7 @@ std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanO
         try {
             return try_plan(context.impl(), graph, options);
         } catch (const EngineFailed& failed) {
-            if (!put_aside(context.impl(), failed.key, failed.what())) throw;
+            if (!disable(context.impl(), failed.key, failed.what())) throw;
         }
     }
 }

@@ -59,7 +59,7 @@ struct Step {
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
     const Engine* engine = nullptr;  ///< nullptr for copies
-    std::string put_aside_key;       ///< of the engine on its problem, should a launch fail
+    std::string disable_key;         ///< of the engine on its problem, should a launch fail
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
@@ -118,7 +118,7 @@ struct Plan {
     std::string memory;              ///< report: the largest values with first and last use
 };
 
-/// An engine whose kernels do not build is put aside (engine/put_aside.hpp), and the next one takes
+/// An engine whose kernels do not build is disabled (engine/disabled.hpp), and the next one takes
 /// its place; the notes say so. Throws Error: an engine forced on a node that does not apply (with
 /// its reason); no engine for a node; out_of_memory with what is needed, by whom, what is there and
 /// the largest batch that fits.

@@ -4,7 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/database.hpp"
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 #include "graph/operator.hpp"
 #include "plan/bench.hpp"
 #include "plan/choose.hpp"

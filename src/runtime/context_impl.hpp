@@ -28,7 +28,7 @@ class ContextImpl {
     bool is_host() const noexcept { return traits_.host; }
     Counters& counters() noexcept { return counters_; }
 
-    /// What has failed on this device, by what it was, and why (engine/put_aside.hpp).
+    /// What has failed on this device, by what it was, and why (engine/disabled.hpp).
     struct Failures {
         std::mutex mutex;
         std::map<std::string, std::string> reasons;

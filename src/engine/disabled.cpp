@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Engines that failed on a device.
-#include "engine/put_aside.hpp"
+#include "engine/disabled.hpp"
 
 #include "base/text.hpp"
 
@@ -15,20 +15,20 @@ std::string reason(ContextImpl& context, const Engine& engine, const Problem& pr
     ContextImpl::Failures& failures = context.failures();
     const std::lock_guard lock(failures.mutex);
     if (failures.reasons.empty()) return {};
-    const auto found = failures.reasons.find(put_aside_key(engine, problem));
+    const auto found = failures.reasons.find(disable_key(engine, problem));
     return found == failures.reasons.end() ? std::string() : found->second;
 }
 
 }  // namespace
 
-std::string put_aside_key(const Engine& engine, Problem problem) {
+std::string disable_key(const Engine& engine, Problem problem) {
     // Fusion asks before it is known what is constant.
     for (Operand& operand : problem.inputs) operand.constant = false;
     return cat(engine.name(), '\n', problem.key(false));
 }
 
-bool put_aside(ContextImpl& context, const std::string& key, const std::string& why) {
-    log(LogLevel::warning, cat("engine ", key.substr(0, key.find('\n')), " is put aside: ", why));
+bool disable(ContextImpl& context, const std::string& key, const std::string& why) {
+    log(LogLevel::warning, cat("engine ", key.substr(0, key.find('\n')), " is disabled: ", why));
     ContextImpl::Failures& failures = context.failures();
     const std::lock_guard lock(failures.mutex);
     return failures.reasons.emplace(key, why).second;
@@ -41,7 +41,7 @@ Verdict usable(ContextImpl& context, const Engine& engine, const Problem& proble
     return why.empty() ? verdict : Verdict::no("it failed on this device: " + why);
 }
 
-bool is_put_aside(ContextImpl& context, const Engine& engine, const Problem& problem) {
+bool is_disabled(ContextImpl& context, const Engine& engine, const Problem& problem) {
     return !reason(context, engine, problem).empty();
 }
 
