@@ -210,8 +210,8 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
             fail(error.kind(), prefix, error.what());
         }
     }
-    // Defaults may be written in a convenient kind (0 for a number); bring those to the declared
-    // one.
+    // Defaults may be written as a convenient kind (0 for a number). Convert them to the declared
+    // kind.
     for (const OptionSpec& option : options_) {
         if (given.has(option.name)) continue;
         if (option.kind == OptionKind::number && !std::holds_alternative<double>(option.value))

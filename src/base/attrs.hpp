@@ -30,9 +30,9 @@ class Attrs {
     void erase(std::string_view name);
     const std::map<std::string, Attr, std::less<>>& items() const { return items_; }
 
-    // Readers throw Error(invalid_argument) naming the option when it is absent or of another kind.
-    // integer() takes a whole double, boolean() takes 0 and 1, ints() takes a single integer,
-    // number() takes an integer.
+    // Readers throw Error(invalid_argument), which names the option, when it is absent or of
+    // another kind. integer() accepts a double without a fraction, boolean() accepts 0 and 1,
+    // ints() accepts a single integer, and number() accepts an integer.
     bool boolean(std::string_view name) const;
     std::int64_t integer(std::string_view name) const;
     double number(std::string_view name) const;
@@ -57,8 +57,8 @@ struct OptionSpec {
     OptionKind kind;
     Attr value;             ///< the default
     std::string help;       ///< one line for docs/json.md
-    bool required = false;  ///< no default: its absence is an error
-    std::string also = {};  ///< another name that it may be given by (PyTorch's), or empty
+    bool required = false;  ///< there is no default, and its absence is an error
+    std::string also = {};  ///< another accepted name of the option (PyTorch's), or empty
 };
 
 /// The options of one operator type.
@@ -67,12 +67,12 @@ class Schema {
     Schema() = default;
     Schema(std::initializer_list<OptionSpec> options) : options_(options) {}
     const std::vector<OptionSpec>& options() const { return options_; }
-    /// `given` with defaults filled in and every kind converted to the declared one. A boolean may
-    /// be given as 0 or 1, an integer list as one integer, a number as an integer; an option under
-    /// its other name gets its own. fwd_algo,
+    /// Returns `given` with defaults filled in and every value converted to the declared kind. A
+    /// boolean may be given as 0 or 1, a list of integers as one integer, and a number as an
+    /// integer. An option given under its other name is returned under its own. fwd_algo,
     /// bwd_data_algo and bwd_filter_algo are dropped. Throws Error(invalid_argument), prefixed by
-    /// `where`, on an option that is not here (offering the nearest), that is given by
-    /// both its names, of the wrong kind, or missing.
+    /// `where`, if an option is unknown (the message offers the nearest name), is given under both
+    /// of its names, has the wrong kind, or is missing.
     Attrs complete(const Attrs& given, std::string_view where) const;
 
   private:

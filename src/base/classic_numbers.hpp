@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For calls into libraries that read numbers by the C locale, as nlohmann/json's parser does.
+// A scope in which numbers are read and written by the C locale. Libraries such as nlohmann/json's
+// parser need it.
 #pragma once
 
 #include <locale.h>

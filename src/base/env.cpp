@@ -87,7 +87,7 @@ std::string read_file(const std::filesystem::path& path, std::uint64_t most) {
     check(file.size());
     std::string bytes;
     bytes.reserve(static_cast<std::size_t>(file.size()) + 1);
-    // Some files of the system have no size, and any may grow meanwhile.
+    // Some files of the system report no size, and any file may grow while it is read.
     char block[65536];
     while (const std::size_t got = file.read(bytes.size(), block, sizeof(block))) {
         bytes.append(block, got);

@@ -12,16 +12,17 @@ namespace dlprim {
 /// The variable's value, or nothing when unset or empty.
 std::optional<std::string> env(const char* name);
 
-/// DLPRIM_CACHE_DIR, else $XDG_CACHE_HOME/dlprim, else $HOME/.cache/dlprim, else nothing
-/// (then nothing is cached on disk). The folder is not created here.
+/// DLPRIM_CACHE_DIR, else $XDG_CACHE_HOME/dlprim, else $HOME/.cache/dlprim. Without any of them it
+/// returns nothing, and nothing is cached on disk. The folder is not created here.
 std::optional<std::filesystem::path> cache_dir();
 
-/// Writes `bytes` to `path` so that a reader sees the old file or the whole new one: a unique
-/// temporary beside it, flushed, then renamed. Throws Error(io) (and leaves no temporary) when the
-/// disk is full, the folder is not writable, or `path` is a directory, FIFO, socket or device.
+/// Writes `bytes` to `path` so that a reader sees either the old file or the whole new one: it
+/// writes a unique temporary file in the same folder, flushes it, and renames it. Throws Error(io),
+/// and leaves no temporary file, when the disk is full, the folder is not writable, or `path` is a
+/// directory, FIFO, socket or device.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
-/// The file's bytes. Throws Error: not_found, io (unreadable, or no regular file: InputFile),
-/// format (longer than `most`).
+/// Returns the file's bytes. Throws Error: not_found; io (the file is unreadable or not a regular
+/// file, see InputFile); format (the file is longer than `most`).
 std::string read_file(const std::filesystem::path& path, std::uint64_t most = 256u << 20);
 
 }  // namespace dlprim

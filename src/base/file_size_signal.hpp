@@ -7,7 +7,8 @@
 
 namespace dlprim {
 
-/// While it lives, going over the process's file size limit is an error code, not a signal.
+/// While it lives, a write beyond the process's file size limit returns an error code and raises no
+/// signal.
 class NoFileSizeSignal {
   public:
     NoFileSizeSignal() {

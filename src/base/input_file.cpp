@@ -44,7 +44,7 @@ void check_regular(const std::string& path, const struct stat& status) {
 InputFile::InputFile(const std::string& path) : path_(path) {
     if (::stat(path.c_str(), &status_) != 0) cannot_read(path, errno);
     check_regular(path, status_);
-    // O_NONBLOCK: something else may stand there by now.
+    // O_NONBLOCK: the path may name something else by now, such as a FIFO.
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor_ < 0) cannot_read(path, errno);
     try {

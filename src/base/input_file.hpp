@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// InputFile: a regular file, opened for reading. A path from a user may name anything: to open a
-// FIFO waits for whoever writes to it, and to open a device may do something to the device. So a
-// path is looked at before it is opened, opened so that nothing is waited for, and looked at again.
+// InputFile: a regular file, opened for reading. A path from a user may name anything. Opening a
+// FIFO waits until somebody writes to it, and opening a device may have side effects. So the path
+// is checked before it is opened, it is opened in a mode that does not wait, and it is checked
+// again afterwards.
 #pragma once
 
 #include <sys/stat.h>
@@ -22,14 +23,14 @@ class InputFile {
 
     const std::string& path() const { return path_; }
     int descriptor() const { return descriptor_; }
-    /// As it was when it was opened.
+    /// The file's status at the time when it was opened.
     const struct stat& status() const { return status_; }
     std::uint64_t size() const { return static_cast<std::uint64_t>(status_.st_size); }
-    /// Whether nobody has written to it since it was opened.
+    /// Whether nobody has written to the file since it was opened.
     bool is_unchanged() const;
 
-    /// Reads `bytes` bytes at `position`, or what there is of them; returns how many there were.
-    /// Throws Error(io).
+    /// Reads up to `bytes` bytes at `position` and returns how many were read, which is fewer only
+    /// at the end of the file. Throws Error(io).
     std::size_t read(std::uint64_t position, void* data, std::size_t bytes) const;
 
   private:
@@ -38,8 +39,8 @@ class InputFile {
     struct stat status_ {};
 };
 
-/// Throws Error(io) where `path` names something that is not a regular file: to replace a device or
-/// FIFO by a file is never what was meant.
+/// Throws Error(io) if `path` names something that is not a regular file, because nobody wants a
+/// device or a FIFO to be replaced by a file.
 void check_target(const std::string& path);
 
 }  // namespace dlprim

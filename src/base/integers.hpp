@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic of whole numbers that sizes and grids need.
+// Integer arithmetic for sizes and grids.
 #pragma once
 
 #include <cstdint>
 
 namespace dlprim {
 
-/// a / b, rounded up; of a >= 0 and b > 0.
+/// a / b, rounded up, for a >= 0 and b > 0.
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }

@@ -20,7 +20,7 @@ namespace dlprim {
 struct Layout {
     enum class Kind : std::uint8_t { plain, channels_last, blocked, packed };
     Kind kind = Kind::plain;
-    int block = 0;            ///< channels a block, for blocked
+    int block = 0;            ///< channels per block, for blocked
     std::string tag;          ///< for packed: engine and variant, e.g. "conv2d.blocked:OIhw16i32o"
     std::uint64_t bytes = 0;  ///< for packed: size of the packed form
 
@@ -43,8 +43,8 @@ Shape physical_shape(const Shape& logical, const Layout& layout);
 /// Bytes that a value of this shape, type and layout takes (packed: its own size).
 std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout);
 
-/// Whether the two layouts put this shape's elements at the same places (always when equal; blocked
-/// and channels_last equal plain for 1x1 images whose channels fill whole blocks).
+/// Whether the two layouts put the elements of this shape at the same places. Equal layouts always
+/// do. So do blocked or channels_last and plain for 1x1 images whose channels fill whole blocks.
 bool same_memory(const Shape& logical, const Layout& a, const Layout& b);
 
 }  // namespace dlprim

@@ -6,7 +6,7 @@ namespace dlprim {
 
 namespace {
 
-/// Whether the layout puts this shape's elements where plain does.
+/// Whether the layout puts the elements of this shape where the plain layout does.
 bool like_plain(const Shape& shape, const Layout& layout) {
     if (layout.is_plain()) return true;
     if (layout.kind == Layout::Kind::packed || shape.rank() != 4) return false;

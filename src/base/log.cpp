@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The log hook: one receiver for the process, calls to it serialised.
+// The log hook: the process has one receiver, and calls to it are serialised.
 #include <dlprim/log.hpp>
 
 #include <mutex>

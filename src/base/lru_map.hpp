@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LruMap: at most so many values by text; a new one takes the place of the one that was looked up
-// least recently. For one thread at a time.
+// LruMap: a map from text to values with a limit on its size. When it is full, a new entry replaces
+// the one that was looked up least recently. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class LruMap {
   public:
     explicit LruMap(std::size_t most) : most_(most) {}
 
-    /// The value of this key, which now counts as used, or nullptr. Valid until the next insert().
+    /// Returns the value of this key and marks it as used, or returns nullptr. The pointer is valid
+    /// until the next insert().
     Value* find(std::string_view key) {
         const auto found = places_.find(key);
         if (found == places_.end()) return nullptr;
@@ -55,7 +56,7 @@ class LruMap {
     }
 
     std::size_t most_;
-    Items items_;  ///< the one used last first
+    Items items_;  ///< the most recently used first
     std::unordered_map<std::string_view, typename Items::iterator> places_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Philox4x32-10 on the host: counter-based random numbers, the same as generated kernels make.
-// J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
+// Philox4x32-10 on the host: a counter-based random number generator. Generated kernels make the
+// same numbers. J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter,
     return counter;
 }
 
-/// A word as a float in [0, 1): its upper 24 bits.
+/// Converts the upper 24 bits of a word to a float in [0, 1).
 inline float uniform_from_bits(std::uint32_t word) {
     return static_cast<float>(word >> 8) * 0x1p-24f;
 }

@@ -21,7 +21,7 @@ std::string text_of(std::span<const std::int64_t> dims) {
 }  // namespace
 
 Shape::Shape(std::span<const std::int64_t> dims) {
-    // Shapes are made at every call: no text without an error.
+    // Shapes are made in every call, so the text is built only when there is an error.
     const auto refuse = [&](const auto&... why) {
         fail(ErrorKind::invalid_argument, "shape ", text_of(dims), " has ", why...);
     };
@@ -34,7 +34,8 @@ Shape::Shape(std::span<const std::int64_t> dims) {
         if (size < 0) refuse("a negative dimension");
         zero = zero || size == 0;
     }
-    // The product without zero dimensions is checked too: strides and views are made of it.
+    // The product of the non-zero dimensions is checked too, because strides and views are made
+    // from it.
     std::int64_t product = 1;
     for (int i = 0; i < rank_; ++i) {
         dims_[i] = dims[i];

@@ -10,7 +10,7 @@ namespace {
 
 using ascii::lower;
 
-/// Longer than any text of six digits, or of all that a double needs.
+/// Longer than any number written with six digits or with all the digits that a double needs.
 constexpr std::size_t number_length = 40;
 
 // Edit distance in which a change of case costs nothing and a swap of neighbours costs one.
@@ -32,14 +32,14 @@ std::size_t distance(std::string_view a, std::string_view b) {
     return last[b.size()];
 }
 
-// Whether `text` begins with what `start` is, whatever the case.
+// Whether `text` begins with `start`, ignoring case.
 bool begins(std::string_view text, std::string_view start) {
     return text.size() >= start.size() &&
            std::equal(start.begin(), start.end(), text.begin(),
                       [](char a, char b) { return lower(a) == lower(b); });
 }
 
-// Whether `name` is `full` with letters left out, but the first: Conv2D of Convolution2D.
+// Whether `name` is `full` with some letters left out, but not the first: Conv2D of Convolution2D.
 bool abbreviates(std::string_view name, std::string_view full) {
     if (name.empty() || full.empty() || lower(name[0]) != lower(full[0])) return false;
     std::size_t i = 0;
@@ -48,8 +48,8 @@ bool abbreviates(std::string_view name, std::string_view full) {
     return i == name.size();
 }
 
-// The longest candidate that `name` begins with, else the shortest that it is short for; names of
-// one or two letters say too little.
+// Returns the longest candidate that `name` begins with, else the shortest candidate that `name`
+// abbreviates. Names of one or two letters are ignored, since they say too little.
 std::string shortened(std::string_view name, std::span<const std::string> candidates) {
     constexpr std::size_t shortest = 3;
     std::string begun, full;
@@ -91,7 +91,7 @@ std::string exact(double value) {
 }
 
 std::string fixed(double value, int digits) {
-    std::string text(400, '\0');  // 309 digits before the point at most
+    std::string text(400, '\0');  // at most 309 digits before the point
     const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
                                    std::chars_format::fixed, std::clamp(digits, 0, 64));
     text.resize(static_cast<std::size_t>(end.ptr - text.data()));
@@ -118,7 +118,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-    constexpr std::size_t longest = 256;  // nobody misspells more; keeps hostile input cheap
+    constexpr std::size_t longest = 256;  // no misspelling is longer; keeps hostile input cheap
     if (name.size() > longest) return {};
     const std::size_t limit = std::max<std::size_t>(1, (name.size() + 1) / 3);
     std::size_t best = limit + 1;

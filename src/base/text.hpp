@@ -2,9 +2,10 @@
 // Text helpers: joining pieces into messages, keys and kernels, reading numbers, raising errors,
 // nearest names for misspellings.
 //
-// A program may set any locale, and the library's text must not change with it: keys, kernels and
-// files are read by machines. So nothing here asks a locale, neither C's nor C++'s, and no other
-// file of src uses the standard streams, printf, strtod or <cctype> (tests/locale_rules_test.py).
+// A program may set any locale, and the library's text must not change with it, because machines
+// read its keys, kernels and files. So nothing here depends on a locale, neither C's nor C++'s, and
+// no other file of src uses the standard streams, printf, strtod or <cctype>
+// (tests/locale_rules_test.py).
 #pragma once
 
 #include <dlprim/error.hpp>
@@ -21,8 +22,9 @@
 
 namespace dlprim {
 
-/// Text that grows by `<<`. A number is written as std::ostream writes it in the classic locale:
-/// integers whole, float and double with up to six significant digits (as by "%g"), bool as 0 or 1.
+/// Text that grows by `<<`. Numbers are written as std::ostream writes them in the classic locale:
+/// integers in full, float and double with up to six significant digits (as by "%g"), bool as 0 or
+/// 1.
 class TextWriter {
   public:
     template <typename T>
@@ -56,7 +58,7 @@ class TextWriter {
     std::string text_;
 };
 
-/// The parts one behind the other, each as TextWriter writes it.
+/// Concatenates the parts, each written as TextWriter writes it.
 template <typename... Parts>
 std::string cat(const Parts&... parts) {
     TextWriter out;
@@ -64,14 +66,15 @@ std::string cat(const Parts&... parts) {
     return std::move(out).str();
 }
 
-/// Text that reads back as the same number: what TextWriter writes where that does, else the
-/// shortest that does. For keys, programs and files, where six digits would make two numbers one.
+/// Text that reads back as the same number: the text of TextWriter if that reads back exactly, else
+/// the shortest text that does. For keys, programs and files, where six digits could make two
+/// numbers equal.
 std::string exact(double value);
-/// As many digits behind the point as said, as by "%.*f".
+/// `value` with a given number of digits after the point, as by "%.*f".
 std::string fixed(double value, int digits);
 
-/// The number that the text begins with, behind blanks, and `otherwise` where there is none. What
-/// follows the number is not looked at.
+/// The number at the beginning of the text, after blanks, or `otherwise` if there is none. The text
+/// after the number is ignored.
 template <typename T>
 T leading_number(std::string_view text, T otherwise) {
     text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
@@ -80,7 +83,7 @@ T leading_number(std::string_view text, T otherwise) {
     return read.ec == std::errc() ? value : otherwise;
 }
 
-/// Characters by their ASCII codes; others are of no kind and have no case.
+/// Character classes by ASCII code. Other characters belong to no class and have no case.
 namespace ascii {
 constexpr bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -94,7 +97,7 @@ constexpr bool is_letter(char c) {
 constexpr bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
-/// What names are made of: letters, digits and '_'.
+/// The characters of names: letters, digits and '_'.
 constexpr bool is_word(char c) {
     return is_letter(c) || is_digit(c) || c == '_';
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// HDF5 files: read with every size checked, written so that a reader sees the old file or the whole
-// new one, and the same bytes whenever the same is written.
+// HDF5 files. Reading checks every size. Writing is atomic: a reader sees either the old file or
+// the whole new one. The same contents always give the same bytes.
 //
-// A file is read as if it were hostile. Only what stands in it is read: links to other files and
-// soft links are not followed, datasets that are virtual or keep their values in other files are
-// refused, as are those that need a filter that HDF5 would load from a plugin. Names have at most
-// 512 parts ("a/b" has two) and 4096 bytes.
+// Input files are not trusted, and only values in the file itself are read. Soft links and links to
+// other files are not followed. Virtual datasets, datasets whose values are in other files, and
+// datasets with filters that HDF5 would load from a plugin are refused. Names have at most 512
+// parts ("a/b" has two) and 4096 bytes.
 //
 // Datasets are named by their path without the leading slash ("layer1/conv.0"); a slash makes
 // groups. Element types: all of DType; float16 is HDF5's 16-bit IEEE float (h5py's), bfloat16 is
@@ -42,7 +42,7 @@ class Hdf5Reader {
   public:
     /// Throws Error: not_found (no such file), format (not HDF5, cut short, damaged), io.
     explicit Hdf5Reader(const std::string& path);
-    /// The file that was opened, whatever stands at its path by now.
+    /// Reads the file that is already open, even if its path names another file by now.
     explicit Hdf5Reader(std::shared_ptr<const InputFile> file);
     ~Hdf5Reader();
     Hdf5Reader(Hdf5Reader&&) noexcept;
@@ -50,30 +50,32 @@ class Hdf5Reader {
 
     const std::string& path() const;
 
-    /// All datasets of numbers, groups walked recursively, sorted by name. Datasets of other kinds
-    /// (strings, compounds) and of more than Shape::max_rank dimensions are left out. Those that
-    /// info() refuses are in it, without their shape.
+    /// All datasets of numbers in all groups, sorted by name. Datasets of other kinds (strings,
+    /// compounds) and of more than Shape::max_rank dimensions are left out. Datasets that info()
+    /// refuses are included without their shape.
     const std::vector<Hdf5Dataset>& datasets() const;
-    /// Also for a link that is not followed, which info() refuses.
+    /// True also for a link that is not followed; info() refuses it.
     bool has(const std::string& name) const;
-    /// Throws Error: not_found, offering the nearest name; unsupported where the values are not
-    /// plainly in this file (links, virtual datasets, external storage, filters of plugins).
+    /// Throws Error: not_found, with the nearest name; unsupported if the values are not stored
+    /// directly in this file (links, virtual datasets, external storage, filters of plugins).
     const Hdf5Dataset& info(const std::string& name) const;
-    /// Throws Error(format) where all datasets together cannot be in a file so long.
+    /// Throws Error(format) if the file is too short to hold all of its datasets.
     void check_total() const;
 
-    /// The elements in their stored type, host byte order. Throws as info(); Error(format) where
-    /// the file cannot hold them, Error(io) where it was written to meanwhile.
+    /// Returns the elements in their stored type and in host byte order. Throws what info() throws,
+    /// Error(format) if the file cannot hold them, and Error(io) if the file was written to in the
+    /// meantime.
     std::vector<std::byte> read(const std::string& name) const;
-    /// The elements converted to `dtype` (dlprim::convert); `bytes` must be the size that takes.
+    /// Reads the elements converted to `dtype` (dlprim::convert). `bytes` must be the size of the
+    /// result.
     void read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const;
 
-    /// Where in the file the elements stand one after the other as they would in memory; nothing
-    /// where they are compressed, in chunks, of another byte order, or not written.
+    /// The offset in the file at which the elements lie contiguously as they would in memory, or
+    /// nothing if they are compressed, in chunks, of another byte order, or not written.
     std::optional<std::uint64_t> position(const std::string& name) const;
 
-    /// A string, integer or number attribute of a group or dataset ("" is the root), or nothing.
-    /// Lists of integers and of numbers come as Ints and Doubles.
+    /// An attribute of a group or dataset ("" is the root) if it is a string, an integer or a
+    /// number, or nothing. Lists of integers and of numbers are returned as Ints and Doubles.
     std::optional<Attr> attribute(const std::string& object, const std::string& name) const;
 
   private:
@@ -81,9 +83,9 @@ class Hdf5Reader {
     std::unique_ptr<Impl> impl_;
 };
 
-/// Writes to a temporary beside `path`; commit() puts it in place. Without commit() nothing is
-/// left. Every call throws Error(io) naming the file when it cannot be written, e.g. on a full
-/// disk.
+/// Writes to a temporary file next to `path`, which commit() renames to `path`. Without commit() no
+/// file is left. Every call throws Error(io), which names the file, if it cannot be written, for
+/// example when the disk is full.
 class Hdf5Writer {
   public:
     explicit Hdf5Writer(const std::string& path);
@@ -94,10 +96,10 @@ class Hdf5Writer {
     /// Adds a dataset; `data` holds shape.numel() elements. Throws Error(invalid_argument) on a
     /// name that is taken, empty, or has an empty part ("a//b").
     void write(const std::string& name, const Shape& shape, DType dtype, const void* data);
-    /// Sets an attribute of a dataset already written, or of a group, made if need be ("" is the
-    /// root).
+    /// Sets an attribute of a dataset that is already written, or of a group, which is created if
+    /// necessary ("" is the root).
     void attribute(const std::string& object, const std::string& name, const Attr& value);
-    /// Closes, syncs to disk and renames over `path`. Nothing else may be called after it.
+    /// Closes the file, syncs it to disk and renames it to `path`. No other call may follow.
     void commit();
 
   private:

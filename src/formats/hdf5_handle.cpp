@@ -9,7 +9,7 @@ namespace dlprim::hdf5 {
 std::unique_lock<std::mutex> lock() {
     static std::mutex mutex;
     std::unique_lock<std::mutex> held(mutex);
-    // The error stack is one a thread where HDF5 is thread-safe, so this is set on every entry.
+    // A thread-safe HDF5 has one error stack per thread, so printing is turned off on every call.
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
     return held;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Shared by the HDF5 reader and writer: owned identifiers, the global lock, types. For this room's
-// .cpp files only: it includes HDF5's header.
+// What the HDF5 reader and writer share: owned identifiers, the global lock, and types. Only .cpp
+// files of this room may include it, because it includes HDF5's header.
 #pragma once
 
 #include "base/text.hpp"
@@ -15,8 +15,8 @@
 
 namespace dlprim::hdf5 {
 
-/// HDF5 as distributions build it is not thread-safe: every call is made while this is held.
-/// Locking also turns off the library's printing of errors, once.
+/// HDF5 as distributions build it is not thread-safe, so this lock is held during every call.
+/// Taking it also turns off the library's printing of errors.
 std::unique_lock<std::mutex> lock();
 
 /// An identifier that is closed when it goes out of scope.
@@ -37,7 +37,7 @@ class Handle {
     }
     explicit operator bool() const { return id_ >= 0; }
     hid_t id() const { return id_; }
-    /// False when closing failed (HDF5 may write only then).
+    /// Returns false if closing failed. HDF5 may write only when it closes.
     bool reset() {
         const hid_t id = std::exchange(id_, H5I_INVALID_HID);
         return id < 0 || close_(id) >= 0;
@@ -56,11 +56,11 @@ Handle bool_type();
 Handle memory_type(DType dtype);
 /// The type in files: little-endian.
 Handle file_type(DType dtype);
-/// Which dtype a stored type is read as, or nothing. 16-bit unsigned is u16: the attribute that
-/// makes it bfloat16 is the caller's to look at.
+/// The dtype that a stored type is read as, or nothing. A 16-bit unsigned type is read as u16. The
+/// caller must check the attribute that makes it bfloat16.
 std::optional<DType> dtype_of(hid_t type);
 
-/// HDF5's own account of the last failure (the innermost description), or empty; clears it.
+/// HDF5's innermost description of the last failure, or empty. Clears it.
 std::string last_error();
 
 }  // namespace dlprim::hdf5

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// list_objects(): depth first, by a stack of its own, each object opened by its place. H5Ovisit
-// would open every object by its whole path: a thousand nested groups took it seconds.
+// list_objects(): a depth-first walk with an explicit stack, in which each object is opened by its
+// address. H5Ovisit would open every object by its whole path, which took seconds for a thousand
+// nested groups.
 #include "formats/hdf5_listing.hpp"
 
 #include <algorithm>
@@ -50,10 +51,10 @@ struct Link {
     Place place;
 };
 
-/// What H5Literate fills.
+/// What the callback of H5Literate fills.
 struct Links {
     std::vector<Link> all;
-    std::uint64_t room;  ///< for so many more
+    std::uint64_t room;  ///< how many more links may be added
     bool too_many = false;
 };
 
@@ -67,7 +68,7 @@ herr_t collect(hid_t, const char* name, const LinkInfo* info, void* to) {
         const bool hard = info->type == H5L_TYPE_HARD;
         links.all.push_back({name, info->type, hard ? place_of(*info) : Place{}});
         return 0;
-    } catch (const std::exception&) {  // no memory; not through C
+    } catch (const std::exception&) {  // out of memory; exceptions must not pass through C
         links.too_many = true;
         return -1;
     }
@@ -147,7 +148,7 @@ class Walk {
 
     hid_t file_;
     const std::string& path_;
-    std::uint64_t room_;  ///< links that the file can still hold: each takes eight bytes at least
+    std::uint64_t room_;  ///< links that the file can still hold: each takes at least 8 bytes
     Listing listing_;
     std::vector<Object> pending_;
     std::set<std::string> entered_;

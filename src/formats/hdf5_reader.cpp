@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hdf5Reader: opens, lists, reads. What the file says of its sizes is compared with how long it is
-// before memory is asked for, and only what stands in the file itself is read.
+// Hdf5Reader: opens, lists, reads. The sizes that the file states are compared with its length
+// before memory is allocated, and only values in the file itself are read.
 #include "formats/hdf5_file.hpp"
 #include "formats/hdf5_handle.hpp"
 #include "formats/hdf5_listing.hpp"
@@ -21,7 +21,7 @@ using hdf5::Handle;
 
 constexpr std::size_t max_attribute_bytes = 1 << 20;  ///< HDF5 itself mostly stops at 64 KiB
 
-/// HDF5's signature stands at byte 0, 512, 1024, 2048, ... of the file.
+/// HDF5's signature may be at byte 0, 512, 1024, 2048, ... of the file.
 bool has_signature(const InputFile& file) {
     constexpr char signature[] = {'\x89', 'H', 'D', 'F', '\r', '\n', '\x1a', '\n'};
     char bytes[8];
@@ -43,9 +43,9 @@ bool is_same(const InputFile& source, const struct stat& other) {
     return other.st_dev == source.status().st_dev && other.st_ino == source.status().st_ino;
 }
 
-/// A name by which HDF5 opens the file that `source` has open: that of its descriptor where the
-/// system has such names, since another file may stand at its path by now, on which HDF5 might
-/// wait. HDF5 wants to know what such a name leads to, which the system cannot tell of all files.
+/// The name by which HDF5 opens the file that `source` has open. Where the system has names for
+/// descriptors, it is that name, because the path may name another file by now, on which HDF5 might
+/// wait. HDF5 must be able to resolve the name, which the system does not allow for all files.
 std::string name_for_hdf5(const InputFile& source) {
     std::string name = cat("/proc/self/fd/", source.descriptor());
     const std::unique_ptr<char, void (*)(void*)> target(::realpath(name.c_str(), nullptr),
@@ -147,11 +147,12 @@ struct Hdf5Reader::Impl {
     void open_and_list();
     void add(const std::string& name, const hdf5::Place& place);
     std::optional<Hdf5Dataset> describe(const std::string& name, hid_t dataset);
-    /// The dataset, if it is still as it was listed and may be read.
+    /// Opens the dataset if it is unchanged since it was listed and may be read.
     Handle open(const Hdf5Dataset& dataset) const;
-    /// Throws Error(format) where the file cannot hold so much. Wants the lock.
+    /// Throws Error(format) if the file is too short to hold the dataset. The caller must hold the
+    /// lock.
     void check_size(const Hdf5Dataset& dataset, hid_t opened) const;
-    /// `make_room` is asked for the memory when all is checked.
+    /// Calls `make_room` for the memory after everything is checked.
     void read(const Hdf5Dataset& dataset, const std::function<void*()>& make_room) const;
     const Hdf5Dataset* find(const std::string& name) const {
         const auto it = std::lower_bound(
@@ -159,7 +160,8 @@ struct Hdf5Reader::Impl {
             [](const Hdf5Dataset& dataset, const std::string& n) { return dataset.name < n; });
         return it != datasets.end() && it->name == name ? &*it : nullptr;
     }
-    /// What the name, or a group that it leads through, is in place of a hard link; or nullptr.
+    /// If the name, or a group in its path, is a link other than a hard link: that link and its
+    /// kind. Otherwise nullptr.
     const std::pair<const std::string, std::string>* link_to(const std::string& name) const;
 };
 
@@ -293,7 +295,7 @@ Handle Hdf5Reader::Impl::open(const Hdf5Dataset& dataset) const {
     if (!opened || H5Iget_type(opened.id()) != H5I_DATASET)
         fail(ErrorKind::format, "'", path(), "' is damaged or cut short: dataset '", dataset.name,
              "' cannot be opened: ", hdf5::last_error());
-    // Looked at again, since the file may have been written to after it was listed.
+    // Checked again, because the file may have been written to after it was listed.
     const Handle type(H5Dget_type(opened.id()), H5Tclose);
     const DType stored = dataset.dtype == DType::bf16 ? DType::u16 : dataset.dtype;
     bool same = hdf5::dtype_of(type.id()) == stored && hdf5::foreign_storage(opened.id()).empty();
@@ -319,13 +321,14 @@ void Hdf5Reader::Impl::read(const Hdf5Dataset& dataset,
     const Handle object = open(dataset);
     check_size(dataset, object.id());
     Handle memory = hdf5::memory_type(dataset.dtype);
-    // Enumerations convert by member name; other programs' booleans are read by value instead.
+    // HDF5 converts enumerations by member name. Booleans of other programs have other names, so
+    // they are read by value.
     if (dataset.dtype == DType::boolean) {
         const Handle stored(H5Dget_type(object.id()), H5Tclose);
         memory = Handle(H5Tcopy(stored.id()), H5Tclose);
     }
     void* const data = make_room();
-    // HDF5 leaves elements as they are that were not written and have no fill value.
+    // HDF5 does not touch elements that were never written and have no fill value.
     if (H5Dget_offset(object.id()) == HADDR_UNDEF) std::memset(data, 0, dataset.bytes());
     if (H5Dread(object.id(), memory.id(), H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
         fail(ErrorKind::format, "'", path(), "' is damaged or cut short: dataset '", dataset.name,

@@ -16,11 +16,11 @@ constexpr std::uint64_t always_allowed = 64u << 20;
 
 struct Filter {
     H5Z_filter_t id = 0;
-    std::string name;  ///< as the file says, which may be anything
+    std::string name;  ///< as the file states it, which may be any text
     std::vector<unsigned> values;
 };
 
-/// The flags that H5Pget_filter2 would fetch of a filter itself are not asked for.
+/// The flags are not fetched here: for those H5Pget_filter2 would load the filter itself.
 std::vector<Filter> filters_of(hid_t how) {
     std::vector<Filter> filters;
     const int count = H5Pget_nfilters(how);
@@ -38,7 +38,7 @@ std::vector<Filter> filters_of(hid_t how) {
     return filters;
 }
 
-/// The name of a filter that HDF5 itself has, or nullptr.
+/// The name of a filter that is built into HDF5, or nullptr.
 const char* built_in(H5Z_filter_t id) {
     switch (id) {
 #ifdef H5_HAVE_FILTER_DEFLATE
@@ -67,7 +67,7 @@ std::uint64_t times(std::uint64_t a, std::uint64_t b) {
     return b != 0 && a > most / b ? most : a * b;
 }
 
-/// Elements of a chunk.
+/// Number of elements of a chunk.
 std::uint64_t chunk_elements(hid_t how) {
     hsize_t sizes[H5S_MAX_RANK] = {};
     const int rank = H5Pget_chunk(how, H5S_MAX_RANK, sizes);
@@ -76,16 +76,17 @@ std::uint64_t chunk_elements(hid_t how) {
     return elements;
 }
 
-/// nbit and scaleoffset make as many elements, of the size, as their settings in the file say; nbit
-/// takes all that it says of the type for true, too.
+/// Whether nbit or scaleoffset would produce as many elements, of the same size, as a chunk has.
+/// They take that number from settings in the file. nbit also trusts what the settings say about
+/// the type.
 bool fits_chunk(const Filter& filter, std::uint64_t elements, std::size_t element) {
     const std::vector<unsigned>& set = filter.values;
     if (filter.id != H5Z_FILTER_NBIT && filter.id != H5Z_FILTER_SCALEOFFSET) return true;
     if (set.size() <= 4 || set[2] != elements || set[4] != element) return false;
-    constexpr unsigned number = 1, unchanged = 4;  // nbit's kinds of types that numbers have
+    constexpr unsigned number = 1, unchanged = 4;  // nbit's classes for the types of numbers
     if (filter.id == H5Z_FILTER_SCALEOFFSET || set[3] == unchanged) return true;
     return set[3] == number && set.size() >= 8 && set[6] >= 1 &&
-           std::uint64_t{set[6]} + set[7] <= 8 * element;  // precision and offset, bits
+           std::uint64_t{set[6]} + set[7] <= 8 * element;  // precision and offset in bits
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where and how a dataset keeps its values, looked at before anything is read: what is not plainly
-// in the file itself is refused. For this room's .cpp files only.
+// Checks where and how a dataset stores its values before anything is read. Values that are not
+// stored directly in the file are refused. For this room's .cpp files only.
 #pragma once
 
 #include "formats/hdf5_handle.hpp"
@@ -10,19 +10,19 @@
 
 namespace dlprim::hdf5 {
 
-/// Why the dataset's values are not read from this file, as the end of a sentence ("is virtual:
-/// ..."), or empty: values in other files (external storage, virtual datasets), filters other than
-/// those that HDF5 itself has, which it would load from a plugin. Opens no other file and loads no
-/// plugin; neither does H5Dget_space after it.
+/// Why the dataset's values cannot be read from this file, as the end of a sentence ("is virtual:
+/// ..."), or empty. Reasons are values in other files (external storage, virtual datasets) and
+/// filters that are not built in, which HDF5 would load from a plugin. This function opens no other
+/// file and loads no plugin, and neither does H5Dget_space when called after it.
 std::string foreign_storage(hid_t dataset);
 
-/// Why a dataset of so many bytes cannot be read in memory that its file's length justifies, as the
-/// end of a sentence, or empty: chunks far larger than the dataset, compression on compression,
-/// filters set up for other chunks than the dataset's. Call foreign_storage() first.
+/// Why reading a dataset of `bytes` bytes would take more memory than the file's length justifies,
+/// as the end of a sentence, or empty. Reasons are chunks far larger than the dataset, compression
+/// of compressed data, and filters set up for chunks of another size. Call foreign_storage() first.
 std::string absurd_storage(hid_t dataset, std::uint64_t bytes);
 
-/// How many bytes of values `stored` bytes of a file can hold: deflate shrinks at most about a
-/// thousandfold, and a small dataset may be all fill value.
+/// The most bytes of values that `stored` bytes of a file can hold. Deflate shrinks data at most
+/// about a thousandfold, and a small dataset may consist of the fill value.
 std::uint64_t most_values(std::uint64_t stored);
 
 }  // namespace dlprim::hdf5

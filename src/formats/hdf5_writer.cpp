@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Hdf5Writer. HDF5 leaves a half-closed file behind when the disk fills while it flushes or closes,
-// and may crash at exit. So room on the disk is reserved (posix_fallocate) before bytes are handed
-// to it: a full disk is met here, where it can be reported, and HDF5's own writes find their room.
+// Hdf5Writer. If the disk fills while HDF5 flushes or closes, HDF5 leaves a half-closed file behind
+// and may crash at exit. So disk space is reserved (posix_fallocate) before data are handed to
+// HDF5. A full disk is then found here, where it can be reported, and HDF5's own writes succeed.
 #include "base/file_size_signal.hpp"
 #include "base/input_file.hpp"
 #include "formats/hdf5_file.hpp"
@@ -21,11 +21,12 @@ namespace {
 
 using hdf5::Handle;
 
-/// What HDF5 may add besides the data of one dataset: headers, group tables, free-space records.
+/// An upper bound on what HDF5 adds to the data of one dataset: headers, group tables, free-space
+/// records.
 constexpr std::uint64_t margin = 256 * 1024;
 
-/// HDF5 would note in files, groups and datasets when they were made, and the same weights would
-/// never be the same bytes.
+/// Turns off the creation times that HDF5 would store for files, groups and datasets. With them the
+/// same weights would never give the same bytes.
 Handle without_times(hid_t list) {
     Handle how(H5Pcreate(list), H5Pclose);
     if (H5Pset_obj_track_times(how.id(), false) < 0)
@@ -37,7 +38,7 @@ Handle without_times(hid_t list) {
 
 struct Hdf5Writer::Impl {
     std::string path, temporary;
-    int descriptor = -1;  ///< of the temporary, for reserving room and syncing
+    int descriptor = -1;  ///< of the temporary file, for reserving space and syncing
     Handle file;
 
     explicit Impl(const std::string& target);
@@ -48,9 +49,9 @@ struct Hdf5Writer::Impl {
     [[noreturn]] void broken(const std::string& why) {
         fail(ErrorKind::io, "cannot write '", path, "': ", why);
     }
-    /// Makes sure that `bytes` more and HDF5's own records fit the disk.
+    /// Makes sure that `bytes` more bytes and HDF5's own records fit on the disk.
     void reserve(std::uint64_t bytes);
-    /// Creates the groups that a name's slashes ask for.
+    /// Creates the groups that the slashes in a name imply.
     void make_groups(const std::string& name, bool last_too);
     Handle open_object(const std::string& name);
     void set_attribute(hid_t object, const std::string& name, const Attr& value);
@@ -78,7 +79,7 @@ Hdf5Writer::Impl::Impl(const std::string& target) : path(target) {
         const Handle how = without_times(H5P_FILE_CREATE);
         file = Handle(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, how.id(), H5P_DEFAULT), H5Fclose);
         if (!file) broken(cat("HDF5 cannot create it: ", hdf5::last_error()));
-        reserve(0);  // creating truncated it
+        reserve(0);  // creating the file truncated it
     } catch (...) {
         file.reset();
         close(descriptor);
@@ -226,7 +227,7 @@ void Hdf5Writer::commit() {
             H5Fget_filesize(impl_->file.id(), &size) < 0 || !impl_->file.reset())
             impl_->broken(hdf5::last_error());
     }
-    // What was reserved beyond the end is given back.
+    // Gives back the space that was reserved beyond the end.
     struct stat status {};
     if (fstat(impl_->descriptor, &status) != 0 ||
         (static_cast<hsize_t>(status.st_size) > size &&

@@ -29,7 +29,7 @@ constexpr std::pair<unsigned char, DType> types[] = {
     {0x0C, DType::i32}, {0x0D, DType::f32}, {0x0E, DType::f64},
 };
 
-/// Fills up to `bytes`, returns how many there were.
+/// Reads up to `bytes` bytes and returns how many it read.
 using Source = std::function<std::size_t(void*, std::size_t)>;
 
 void swap_bytes(std::byte* data, std::size_t bytes, std::size_t element) {
@@ -38,8 +38,8 @@ void swap_bytes(std::byte* data, std::size_t bytes, std::size_t element) {
         std::reverse(data + at, data + at + element);
 }
 
-/// `most`: no more bytes than this can come out of the file. `sure`: memory for so many is asked
-/// for at once, for more as they arrive.
+/// `most`: the file cannot yield more bytes than this. `sure`: memory for this many bytes is
+/// allocated at once, memory for more as they arrive.
 IdxArray parse(const Source& source, const std::string& path, std::uint64_t most,
                std::uint64_t sure) {
     const auto damaged = [&path](const auto&... what) {
@@ -114,7 +114,7 @@ IdxArray read_compressed(const InputFile& plain) {
         }
         return done;
     };
-    constexpr std::uint64_t ratio = 1032;  // deflate's best; a small file may only claim it
+    constexpr std::uint64_t ratio = 1032;  // deflate's best; a small file may claim more
     return parse(source, path, plain.size() * ratio,
                  std::max<std::uint64_t>(plain.size(), 64u << 20));
 }

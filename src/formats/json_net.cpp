@@ -13,7 +13,7 @@
 namespace dlprim {
 namespace {
 
-/// Runs `action`; an Error of a lower room gets the file, line and path of `view`.
+/// Runs `action`. If a lower room throws an Error, adds the file, line and path of `view` to it.
 template <typename Action>
 auto located(const JsonView& view, Action action) {
     try {
@@ -117,7 +117,7 @@ Json to_json(const Attrs& attrs) {
     return object;
 }
 
-/// One line, ", " and ": " between parts as people write them.
+/// Writes the value on one line, with ", " and ": " between parts.
 std::string line_of(const Json& value) {
     if (value.is_object()) {
         std::vector<std::string> parts;

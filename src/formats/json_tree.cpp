@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// JsonDocument: builds the tree from nlohmann's SAX events. Its parser keeps its own stack, so
-// nesting cannot overflow ours while it is counted here.
+// JsonDocument: builds the tree from nlohmann's SAX events. nlohmann's parser has a stack of its
+// own, so deep nesting cannot overflow the call stack before it is counted here.
 #include "formats/json_tree.hpp"
 
 #include "base/classic_numbers.hpp"
@@ -15,7 +15,7 @@
 namespace dlprim {
 namespace {
 
-/// At most `limit` characters of untrusted text, without control characters, for a message.
+/// At most `limit` characters of untrusted text, without control characters, for use in a message.
 std::string clipped(std::string_view text, std::size_t limit = 80) {
     std::string out(text.substr(0, limit));
     for (char& c : out)
@@ -29,7 +29,7 @@ std::string clipped(std::string_view text, std::size_t limit = 80) {
     return out;
 }
 
-/// Walks the text and tells how far the lexer has read, which SAX events do not.
+/// An iterator over the text that counts how far the lexer has read, which SAX events do not tell.
 class CountingIterator {
   public:
     using iterator_category = std::forward_iterator_tag;
@@ -57,7 +57,7 @@ class CountingIterator {
     const char** progress_;
 };
 
-/// Receives the events of nlohmann::json::sax_parse.
+/// The receiver of nlohmann::json::sax_parse's events.
 class TreeBuilder {
   public:
     using json = nlohmann::json;
@@ -189,7 +189,7 @@ JsonDocument::JsonDocument(std::string_view text, std::string source, const Json
          at = text.find('\n', at + 1))
         newlines_.push_back(at);
     TreeBuilder builder(text, limits);
-    const ClassicNumbers classic;  // its parser writes and reads the locale's decimal point
+    const ClassicNumbers classic;  // nlohmann's parser uses the locale's decimal point
     if (!nlohmann::json::sax_parse(builder.begin(), builder.end(), &builder)) {
         const std::size_t at = std::min(builder.error_position, text.size());
         const std::size_t row = line(at);
@@ -217,7 +217,7 @@ const std::string& JsonView::text() const {
 }
 
 const std::string& JsonView::name() const {
-    constexpr std::size_t longest = 512;  // names stand in messages
+    constexpr std::size_t longest = 512;  // names appear in messages
     if (text().empty()) fail("must not be empty");
     if (text().size() > longest)
         fail(cat("is ", text().size(), " bytes long; a name has at most ", longest));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// JSON text as a tree that remembers where each value stood, and a view that reads it with errors
-// that say file, line and path: "net.json:12: operators[3].options.kernel must be ...".
+// JSON text as a tree that remembers the position of each value, and a view that reads it. Errors
+// name file, line and path: "net.json:12: operators[3].options.kernel must be ...".
 //
-// The text is hostile: nesting is limited, duplicate keys and numbers that fit no int64 or double
-// are errors, invalid UTF-8 is an error. Parsing does not recurse.
+// The text is not trusted: nesting is limited, and duplicate keys, numbers that fit no int64 or
+// double, and invalid UTF-8 are errors. Parsing does not recurse.
 #pragma once
 
 #include <cstddef>
@@ -69,13 +69,15 @@ class JsonView {
     /// true, false, 0 or 1.
     bool boolean() const;
     std::vector<JsonView> array() const;
-    /// Members in order. `keys` non-empty: any other key is an error that offers the nearest.
+    /// Returns the members in order. If `keys` is not empty, any other key is an error, which names
+    /// the nearest key.
     std::vector<std::pair<std::string, JsonView>> object(
         std::initializer_list<std::string_view> keys = {}) const;
 
-    /// A member of an object; nothing when absent. Throws when this is no object.
+    /// Returns a member of an object, or nothing if it is absent. Throws if this value is not an
+    /// object.
     std::optional<JsonView> find(std::string_view key) const;
-    /// A member that must be there.
+    /// Returns a member that must be present.
     JsonView at(std::string_view key) const;
 
     /// Throws Error(format): "<file>:<line>: <path> <what>".
@@ -93,12 +95,12 @@ class JsonDocument {
     JsonDocument(std::string_view text, std::string source, const JsonLimits& limits = {});
     JsonView root() const { return JsonView(*this, root_, ""); }
     const std::string& source() const { return source_; }
-    /// The line of a byte offset, from 1.
+    /// The line of a byte offset, counted from 1.
     std::size_t line(std::size_t position) const;
 
   private:
     std::string source_;
-    std::vector<std::size_t> newlines_;  ///< offsets of line ends
+    std::vector<std::size_t> newlines_;  ///< offsets of the ends of lines
     JsonValue root_;
 };
 

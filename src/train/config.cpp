@@ -17,11 +17,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Which numbers make sense. None is larger than what a float holds: devices would take it for
-/// infinity.
+/// The range of numbers that an option accepts. No number is larger than the largest float, since
+/// devices would treat it as infinity.
 struct Range {
     double least = 0, most = std::numeric_limits<float>::max();
-    bool above = false, below = false;  ///< `least` and `most` themselves do not belong to it
+    bool above = false, below = false;  ///< whether `least` and `most` themselves are excluded
 
     bool holds(double value) const {
         return (above ? value > least : value >= least) && (below ? value < most : value <= most);
@@ -40,7 +40,7 @@ Range at_least(double least) {
     return {least};
 }
 constexpr Range positive{0, std::numeric_limits<float>::max(), true, false};
-constexpr Range fraction{0, 1, false, true};  ///< what is multiplied by it again and again vanishes
+constexpr Range fraction{0, 1, false, true};  ///< [0, 1): its powers tend to zero
 
 double number(const JsonView& object, std::string_view key, double otherwise, const Range& range) {
     const auto view = object.find(key);
@@ -64,7 +64,7 @@ int integer(const JsonView& object, std::string_view key, int otherwise, int min
     return static_cast<int>(value);
 }
 
-/// One of `names`; its position.
+/// Reads one of `names` and returns its position.
 std::size_t choice(const JsonView& object, std::string_view key,
                    const std::vector<std::string>& names, std::size_t otherwise) {
     const auto view = object.find(key);
@@ -77,7 +77,7 @@ std::size_t choice(const JsonView& object, std::string_view key,
 
 class Reader {
   public:
-    /// `epochs`: instead of the configuration's, when positive.
+    /// `epochs` replaces the configuration's number when it is positive.
     Reader(const JsonDocument& document, const fs::path& folder, int epochs)
         : root_(document.root()), folder_(folder), given_epochs_(epochs) {}
 
@@ -126,7 +126,7 @@ class Reader {
         choice(data, "type", {"idx"}, 0);
         config_.train = files(data.at("train"));
         if (const auto view = data.find("test")) config_.test = files(*view);
-        // Pixels are from 0 to 1: a mean beyond that is one of pixels from 0 to 255.
+        // Pixels are from 0 to 1. A larger mean was meant for pixels from 0 to 255.
         config_.mean = number(data, "mean", 0, {0, 1});
         config_.std = number(data, "std", 1, at_least(1e-12));
     }
@@ -143,7 +143,8 @@ class Reader {
         if (const auto nesterov = view.find("nesterov")) o.nesterov = nesterov->boolean();
         o.beta1 = number(view, "beta1", o.beta1, fraction);
         o.beta2 = number(view, "beta2", o.beta2, fraction);
-        // Less is zero as a float: a parameter without a gradient would become 0 / 0.
+        // A smaller number is zero as a float, and a parameter without a gradient would become 0 /
+        // 0.
         o.epsilon = number(view, "epsilon", o.epsilon, at_least(std::numeric_limits<float>::min()));
         o.weight_decay = number(view, "weight_decay", 0, at_least(0));
         o.clip_norm = number(view, "clip_norm", 0, at_least(0));
@@ -161,7 +162,8 @@ class Reader {
             static_cast<Kind>(choice(view, "type", {"constant", "step", "cosine", "plateau"}, 0));
         o.warmup_epochs = number(view, "warmup_epochs", 0, at_least(0));
         o.step_epochs = number(view, "step_epochs", o.step_epochs, positive);
-        // A plateau's rate falls; a step's may rise, to find out which rates a network bears.
+        // With a plateau schedule the rate falls. With a step schedule it may rise, which helps to
+        // find out which rates a network tolerates.
         o.gamma = number(view, "gamma", o.gamma,
                          o.kind == Kind::plateau ? Range{0, 1, true, true} : positive);
         o.minimum = number(view, "minimum", 0, at_least(0));
@@ -176,7 +178,8 @@ class Reader {
             view.at("minimum").fail(cat("is ", o.minimum, ", more than the learning rate of ",
                                         config_.solver.learning_rate,
                                         ": the cosine leads down to it"));
-        // Of the file's own: a run cut short by the command may end before the first step.
+        // This checks the file's own number of epochs: a run that the command line shortens may end
+        // before the first step.
         if (given_epochs_ > 0) return;
         if (o.kind == Kind::step && view.find("step_epochs") && o.step_epochs >= config_.epochs)
             view.at("step_epochs")

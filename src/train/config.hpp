@@ -18,7 +18,7 @@ struct TrainConfig {
         std::string images, labels;
     };
     std::string net;      ///< path, made relative to the configuration's folder
-    std::string weights;  ///< start from these, or empty
+    std::string weights;  ///< initial weights, or empty
     Files train, test;    ///< IDX; test may be empty
     double mean = 0, std = 1;
     std::int64_t batch = 64;
@@ -35,14 +35,14 @@ struct TrainConfig {
     bool continue_on_nan = false;
 };
 
-/// `epochs`: instead of the configuration's, when positive. Throws Error(format) naming file, line
-/// and path of what is wrong.
+/// Reads a configuration. `epochs` replaces the configuration's number when it is positive. Throws
+/// Error(format), which names the file, line and path of what is wrong.
 TrainConfig read_train_config(const std::string& path, int epochs = 0);
-/// The same of a text, which messages call `name`; paths are relative to the working folder.
+/// The same for a text. Messages call it `name`, and paths are relative to the working folder.
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
-/// Throws Error(format) where numbers of the configuration, which messages call `name`, are beyond
-/// the images to train on: so many, of that size.
+/// Throws Error(format) if numbers of the configuration do not fit the training images, of which
+/// there are `count` with this height and width. Messages call the configuration `name`.
 void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
                   std::int64_t height, std::int64_t width);
 

@@ -13,7 +13,7 @@ namespace dlprim {
 
 namespace {
 
-// What a random number is for, as a word of the counter.
+// What a random number is used for. It is a word of the generator's counter.
 enum Purpose : std::uint32_t { shuffling = 1, augmenting = 2 };
 
 std::array<std::uint32_t, 4> random_words(std::uint64_t seed, std::uint64_t epoch,
@@ -57,7 +57,7 @@ void ImageData::check_labels(std::int64_t classes) const {
 std::vector<std::int64_t> ImageData::shuffled(std::uint64_t seed, std::uint64_t epoch) const {
     std::vector<std::int64_t> order(static_cast<std::size_t>(count_));
     std::iota(order.begin(), order.end(), std::int64_t{0});
-    for (std::int64_t i = count_ - 1; i > 0; --i) {  // Fisher and Yates
+    for (std::int64_t i = count_ - 1; i > 0; --i) {  // Fisher-Yates shuffle
         const auto words = random_words(seed, epoch, i, shuffling);
         const std::uint64_t word = (std::uint64_t{words[0]} << 32) | words[1];
         std::swap(order[static_cast<std::size_t>(i)],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ImageData: a set of labelled images in memory, and its batches, shuffled and augmented by Philox:
-// the same for a seed and an epoch, whatever ran before.
+// ImageData: a set of labelled images in memory, and its batches. They are shuffled and augmented
+// by Philox, so that they depend only on the seed and the epoch, not on what ran before.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ struct Augmentation {
 
 class ImageData {
   public:
-    /// Images [N, H, W] or [N, C, H, W] of u8 and labels [N]. Throws Error naming the files where
-    /// they disagree.
+    /// Reads images [N, H, W] or [N, C, H, W] of u8 and labels [N]. Throws Error, which names the
+    /// files, if they do not fit together.
     ImageData(const std::string& images_file, const std::string& labels_file);
 
     std::int64_t size() const { return count_; }
@@ -27,13 +27,13 @@ class ImageData {
     std::int64_t height() const { return height_; }
     std::int64_t width() const { return width_; }
     const std::string& images_file() const { return images_file_; }
-    /// Throws Error(format) naming the file where a label is not from 0 to classes - 1.
+    /// Throws Error(format), which names the file, if a label is not from 0 to classes - 1.
     void check_labels(std::int64_t classes) const;
 
-    /// The order of an epoch.
+    /// The order of the images in an epoch.
     std::vector<std::int64_t> shuffled(std::uint64_t seed, std::uint64_t epoch) const;
-    /// Image `index` as floats into `to` (channels * height * width); augmented when `how` says so,
-    /// by (seed, epoch, index).
+    /// Writes image `index` as floats to `to` (channels * height * width). The augmentation that
+    /// `how` asks for depends on (seed, epoch, index).
     void image(std::int64_t index, const Augmentation& how, std::uint64_t seed, std::uint64_t epoch,
                float* to) const;
     std::int32_t label(std::int64_t index) const {

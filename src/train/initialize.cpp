@@ -45,7 +45,7 @@ std::vector<float> initial_values(const Value& parameter, std::string_view metho
     const std::uint64_t name = hash64(parameter.name);
     const std::array<std::uint32_t, 2> key{static_cast<std::uint32_t>(seed),
                                            static_cast<std::uint32_t>(seed >> 32)};
-    // A counter makes four values, so that any cut of the work gives the same ones.
+    // Each counter makes four values, so that every division of the work gives the same values.
     pool.parallel_for((count + 3) / 4, 4096, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t i = begin; i < end; ++i) {
             const auto words =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// First values of parameters, by Philox: they depend on the seed and the parameter's name alone.
+// Initial values of parameters, made by Philox. They depend only on the seed and the parameter's
+// name.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -15,9 +16,9 @@ namespace dlprim {
 void check_initialization(std::string_view method);
 
 /// `method`: "default" (each operator's own), "he" (normal, std sqrt(2 / fan_in); He et al., 2015)
-/// or "xavier" (uniform, bound sqrt(6 / (fan_in + fan_out)); Glorot and Bengio, 2010); the latter
-/// two for parameters with fans, the default for the others. Throws Error(invalid_argument) on
-/// another method.
+/// or "xavier" (uniform, bound sqrt(6 / (fan_in + fan_out)); Glorot and Bengio, 2010). "he" and
+/// "xavier" apply to parameters that have fans; other parameters get their default. Throws
+/// Error(invalid_argument) on another method.
 std::vector<float> initial_values(const Value& parameter, std::string_view method,
                                   std::uint64_t seed, HostPool& pool);
 

@@ -29,7 +29,8 @@ std::string escaped(const std::string& text) {
     return out;
 }
 
-/// A curve over the epochs as an SVG path; `top` is the value at the upper edge, 0 at the lower.
+/// A curve over the epochs as an SVG path. The upper edge is the value `top`, and the lower edge is
+/// 0.
 std::string curve(const std::vector<double>& values, double top, const char* color) {
     std::string path;
     for (std::size_t i = 0; i < values.size(); ++i) {

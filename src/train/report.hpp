@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a training leaves beside its checkpoints: metrics.csv and a report that a browser opens.
+// What a training run writes besides checkpoints: metrics.csv, and a report for a browser.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@ namespace dlprim {
 struct EpochMetrics {
     int epoch = 0;
     double learning_rate = 0, train_loss = 0, train_accuracy = 0;
-    double test_loss = 0, test_accuracy = 0;  ///< negative: there is no test set
+    double test_loss = 0, test_accuracy = 0;  ///< negative if there is no test set
     double seconds = 0;
 };
 
-/// Both files are written whole or not at all. `device`: where it was trained. Throws Error(io).
+/// Both files are written atomically. `device` is where the net was trained. Throws Error(io).
 void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs);
 void write_report(const std::string& folder, const std::string& title, const std::string& device,
                   const std::vector<EpochMetrics>& epochs);
 
-/// The rows of an earlier metrics.csv, none where it is not there.
+/// Reads the rows of an earlier metrics.csv; empty if there is no such file.
 std::vector<EpochMetrics> read_metrics(const std::string& folder);
 
 }  // namespace dlprim

@@ -13,7 +13,7 @@ namespace dlprim {
 
 namespace {
 
-/// Bounds of a loss scale that changes by itself.
+/// Bounds of a dynamic loss scale.
 constexpr double least_scale = 0x1p-24, most_scale = 0x1p24;
 
 class UpdateBuilder {
@@ -50,7 +50,7 @@ class UpdateBuilder {
 
     void assign(ValueId target, ValueId source) { graph_.assignments.push_back({target, source}); }
 
-    /// Leaves in good_, and at first in finite_, 1 until a loss has not been finite.
+    /// Sets good_, and finite_ initially, to 1 until a loss is not finite.
     void guard() {
         graph_.part =
             options_.accumulate > 1 ? Part::accumulate : Part::update;  // runs every batch
@@ -83,7 +83,7 @@ class UpdateBuilder {
         const ValueId sum =
             graph_.pointwise1("@solver/accumulate", code, std::move(inputs), {share});
         assign(accumulated_, sum);
-        sum_ = gradients_ = sum;  // the state itself would be what it was before this step
+        sum_ = gradients_ = sum;  // the state still has the value from before this step
     }
 
     void clear_accumulated() {
@@ -97,8 +97,9 @@ class UpdateBuilder {
                                          Attrs{{"code", std::string("y0 = 0")}, {"shape", dims}}));
     }
 
-    /// Leaves in finite_ 1 where all gradients are, in factor_ what undoes the loss scale, and
-    /// moves the scale, the count of good updates in a row and that of all.
+    /// Sets finite_ to 1 where all gradients are finite, and factor_ to the inverse of the loss
+    /// scale. Updates the scale, the number of consecutive good updates and the number of all good
+    /// updates.
     void unscale() {
         const ValueId bad = graph_.pointwise1(
             "@solver/overflow", "y0 = max[](select(isnan(x0) || isinf(x0), 1, 0))", {gradients_});
@@ -133,7 +134,7 @@ class UpdateBuilder {
         corrections_ = {made[5], made[6]};
     }
 
-    /// Leaves in factor_ a [1] value that scales gradients.
+    /// Sets factor_ to a [1] value by which gradients are multiplied.
     void clip() {
         if (options_.clip_norm <= 0) return;
         // PyTorch's clip_grad_norm_: min(1, limit / (norm + 1e-6)).
@@ -149,8 +150,8 @@ class UpdateBuilder {
                                   {flat, factor_}, {options_.clip_norm});
     }
 
-    /// "g = ...;" from x1 and, if there is one, the factor, which becomes the next input; decay by
-    /// x0.
+    /// Code "g = ...;" for the gradient: x1, times the factor if there is one, which is appended to
+    /// `inputs`, with weight decay by x0.
     std::string gradient(std::vector<ValueId>& inputs, const std::string& decay) const {
         std::string g = "x1";
         if (factor_ != no_value) {
@@ -164,8 +165,9 @@ class UpdateBuilder {
         return "g = " + g + "; ";
     }
 
-    /// Assignments of the program's outputs, each the expression of its target's new value; where
-    /// gradients are not finite targets keep what they have, which `inputs` holds, too.
+    /// Adds assignments of the program's outputs. Each output is the expression of its target's new
+    /// value. Where gradients are not finite, targets keep their old values, which must be among
+    /// `inputs`.
     void update(const char* name, std::string code, std::vector<ValueId> inputs,
                 const std::vector<std::pair<ValueId, std::string>>& changes,
                 const std::vector<double>& scalars) {
@@ -220,10 +222,10 @@ class UpdateBuilder {
     const SolverOptions& options_;
     const ValueId loss_scale_;
     ValueId params_ = no_value, gradients_ = no_value, accumulated_ = no_value, factor_ = no_value;
-    ValueId sum_ = no_value;            ///< accumulated gradients, this batch's included
+    ValueId sum_ = no_value;            ///< accumulated gradients, including this batch's
     ValueId good_ = no_value;           ///< [1]: 1 or 0; with a guard
     ValueId finite_ = no_value;         ///< [1]: 1 or 0; with a guard or a loss scale
-    std::vector<ValueId> corrections_;  ///< of both moments
+    std::vector<ValueId> corrections_;  ///< the bias corrections of both moments
 };
 
 }  // namespace
