@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// build_graph: a network description becomes a graph with parameters and shapes.
+// build_graph: turns a network description into a graph with parameters and shapes.
 #include "graph/description.hpp"
 
 #include "base/text.hpp"
@@ -18,10 +18,9 @@ std::string where(const Op& op) {
     return cat("[", op.type, " '", op.name, "'] ");
 }
 
-/// Operators in an order in which tensors are made before they are used. Descriptions are usually
-/// ordered already, which matters: an operator that works in place makes a new version of its
-/// tensor, so that only what stands in order can mean one thing. Out-of-order descriptions are
-/// sorted.
+/// Sorts operators so that every tensor is made before it is used. Operators that are in order
+/// already keep their order. That matters for operators that work in place: each makes a new
+/// version of its tensor, and only the order says which version a reader means.
 std::vector<const Op*> ordered(const NetDescription& description) {
     std::set<std::string, std::less<>> known;
     for (const auto& input : description.inputs) known.insert(input.name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NetDescription: a network as a file gives it (JSON today), before shapes are known to agree.
+// NetDescription: a network as a file describes it (JSON today), before shapes are checked.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -37,19 +37,20 @@ struct NetDescription {
     std::string source;  ///< file name for messages
 };
 
-/// Gives operators the precisions that are asked for by name or by type; a name goes before what
-/// the description says of an operator, and that before a type. Of the same name or type the last
-/// counts. Returns remarks: types of which the network has no operator. Throws
-/// Error(invalid_argument) offering the nearest on what is neither.
+/// Overrides the precisions of operators by name or by type. Overrides by name apply always;
+/// overrides by type apply to operators whose description sets no precision. If a name or type
+/// appears twice, the last one wins. Returns a remark for each type of which the network has no
+/// operator. Throws Error(invalid_argument), with the nearest name, on what is neither a name nor a
+/// type.
 std::vector<std::string> override_precisions(
     NetDescription& description, const std::vector<std::pair<std::string, Precision>>& precisions);
 
 /// Builds the graph: resolves names (an output that names an input makes a new version of it),
-/// makes parameters, completes options, infers shapes. `input_shapes` overrides declared shapes;
-/// `batch` > 0 replaces the first dimension of every input. `precision`: of operators without one
-/// of their own. Throws Error(invalid_argument): "[type 'name'] ...": unknown type, tensor nobody
-/// makes, a cycle (operators out of order are sorted; what cannot be is a cycle), duplicate
-/// operator names, shapes.
+/// makes parameters, completes options, and infers shapes. `input_shapes` overrides declared
+/// shapes. A `batch` > 0 replaces the first dimension of every input. `precision` is for operators
+/// that set none. Throws Error(invalid_argument) with the prefix "[type 'name'] " on an unknown
+/// type, a tensor that no operator makes, a cycle (operators out of order are sorted first),
+/// duplicate operator names, and shapes that do not fit.
 Graph build_graph(const NetDescription& description,
                   const std::map<std::string, Shape>& input_shapes = {}, std::int64_t batch = 0,
                   bool training = false, Precision precision = Precision::fp32);

@@ -12,7 +12,7 @@
 namespace dlprim {
 
 namespace {
-constexpr std::int64_t block_alignment = 64;  // elements: 256 bytes, what vectors and devices want
+constexpr std::int64_t block_alignment = 64;  // elements: 256 bytes, as vectors and devices need
 }
 
 ValueId Graph::add_value(Value value) {
@@ -153,7 +153,7 @@ void Graph::replace_uses(ValueId from, ValueId to) {
 }
 
 void Graph::sort() {
-    // Depth-first over producers keeps the given order where it already holds.
+    // A depth-first walk over producers keeps the given order wherever it is valid already.
     std::vector<Node> ordered;
     std::vector<NodeId> moved(nodes.size(), -1);
     std::vector<char> state(nodes.size(), 0);

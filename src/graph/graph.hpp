@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Graph: values (edges) and nodes (operators applied), in static single assignment, nodes in an
-// order in which every value is made before it is used.
+// Graph: values (edges) and nodes (applied operators) in static single assignment form. Nodes are
+// ordered so that every value is made before it is used.
 //
-// What happens to a graph, in order (src/graph/passes): expand composites, differentiate, add the
-// solver, simplify and lower for the phase; then src/plan turns it into launches.
+// Passes (src/graph/passes) expand composites, differentiate, add the solver, simplify, and lower
+// for the phase, in this order. Then src/plan turns the graph into launches.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -35,23 +35,24 @@ struct TensorSpec {
     bool operator==(const TensorSpec&) const = default;
 };
 
-/// How a parameter starts. Fan sizes let a user's choice of He or Xavier replace the default.
+/// The initial value of a parameter. With fan sizes, a user's choice of He or Xavier replaces the
+/// default.
 struct Init {
     enum class Kind { constant, uniform, normal };
     Kind kind = Kind::constant;
     double a = 0;  ///< constant: the value; uniform: lower bound; normal: mean
     double b = 0;  ///< uniform: upper bound; normal: standard deviation
-    std::int64_t fan_in = 0, fan_out = 0;  ///< weights of linear maps: > 0
-    std::int64_t zero = 0, zeros = 0;  ///< elements that are zero whatever the rest: from, number
+    std::int64_t fan_in = 0, fan_out = 0;  ///< > 0 for weights of linear maps
+    std::int64_t zero = 0, zeros = 0;  ///< elements that are always zero: the first, their number
     static Init constant(double v) { return {Kind::constant, v, 0, 0, 0, 0, 0}; }
     static Init uniform(double bound) { return {Kind::uniform, -bound, bound, 0, 0, 0, 0}; }
 };
 
 enum class Role : std::uint8_t {
     input,      ///< fed by the user
-    parameter,  ///< lives in a parameter block, in weights files; may be trainable
-    block,   ///< all trainable parameters ("@params") or all their gradients ("@gradients") as one
-             ///< vector
+    parameter,  ///< stored in weights files; may be trainable
+    block,      ///< all trainable parameters ("@params") or their gradients ("@gradients") in one
+                ///< vector
     scalar,  ///< a [1] value the executor sets each step: "@seed", "@step" (i64), "@lr", ... (f32)
     constant,      ///< literal data in the graph
     state,         ///< kept between steps, not a parameter (solver moments, accumulated gradients)
@@ -68,8 +69,8 @@ struct Value {
     std::vector<std::byte> data;  ///< constants
 };
 
-/// Which part of a training step a node belongs to; parts run in this order, each by a call of its
-/// own (accumulate: gradients are added up over batches; update: the solver).
+/// The part of a training step that a node belongs to. Parts run in this order, each by its own
+/// call. "accumulate" adds up gradients over batches, and "update" is the solver.
 enum class Part : std::uint8_t { forward, backward, accumulate, update };
 
 struct Node {
@@ -83,17 +84,17 @@ struct Node {
     Epilogue epilogue;
     std::vector<std::string> fused;  ///< names of nodes that fusion merged into this one
     std::string engine;              ///< forced engine, or empty
-    std::string engine_from;         ///< name or type that force_engines() found it by; empty: the
-                                     ///< description's field
+    std::string engine_from;         ///< the name or type by which force_engines() forced it;
+                                     ///< empty if the description did
     bool engine_by_type =
-        false;  ///< it was forced on the type: chosen freely where it does not apply
-    Precision precision = Precision::fp32;  ///< of its products; its gradients' too
+        false;  ///< forced by type: another engine is chosen where it does not apply
+    Precision precision = Precision::fp32;  ///< of its products and of its gradients' products
     bool frozen = false;
     bool removed = false;  ///< tombstone left by passes; skip
 };
 
 /// After the node that makes `source` and all readers of `target` have run, `target` (a parameter
-/// or state) takes the value of `source` for the next step. The planner does it in place where it
+/// or state) gets the value of `source` for the next step. The planner updates it in place where it
 /// can.
 struct Assignment {
     ValueId target;
@@ -103,8 +104,8 @@ struct Assignment {
 class Graph {
   public:
     bool training = false;                  ///< training-mode semantics (batch statistics, dropout)
-    Part part = Part::forward;              ///< what add() marks nodes with
-    Precision precision = Precision::fp32;  ///< likewise
+    Part part = Part::forward;              ///< the part of the nodes that add() makes
+    Precision precision = Precision::fp32;  ///< the precision of the nodes that add() makes
 
     std::vector<Value> values;
     std::vector<Node> nodes;
@@ -114,7 +115,7 @@ class Graph {
     std::vector<Assignment> assignments;
     std::map<ValueId, ValueId> gradients;  ///< value -> its gradient, after differentiate
     std::set<std::string, std::less<>>
-        forced;  ///< names and types of force_engines() that a node answered to
+        forced;  ///< names and types of force_engines() that matched a node
 
     const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
     Value& value(ValueId id) { return values[static_cast<std::size_t>(id)]; }
@@ -122,19 +123,20 @@ class Graph {
     const Shape& shape(ValueId id) const { return value(id).spec.shape; }
 
     ValueId add_value(Value value);
-    /// The value of this name, or no_value.
+    /// Returns the value of this name, or no_value.
     ValueId find(std::string_view name) const;
-    /// The shared [1] scalar of this name ("@step", "@seed", "@lr"), made at first use.
+    /// Returns the shared [1] scalar of this name ("@step", "@seed", "@lr"), made on first use.
     ValueId scalar(std::string_view name, DType dtype);
-    /// A literal.
+    /// Adds literal data.
     ValueId constant(std::string_view name, const Shape& shape, const std::vector<float>& data);
 
-    /// Appends a node of registered type `type`; completes attrs, infers outputs and names them
-    /// "<name>:0", ... Parameters must already be among `inputs`. Throws Error(invalid_argument)
-    /// prefixed "[type 'name'] ". A name that is taken gets "#2" behind it.
+    /// Appends a node of registered type `type`: completes attrs, infers outputs and names them
+    /// "<name>:0", ... Parameters must already be among `inputs`. If the name is taken, "#2" is
+    /// appended to it. Throws Error(invalid_argument) with the prefix "[type 'name'] ".
     std::vector<ValueId> add(std::string_view type, std::string_view name,
                              std::vector<ValueId> inputs, const Attrs& attrs = {});
-    /// Lets the next add() of this name have it: for passes that replace a node by one of its name.
+    /// Lets the next add() reuse this name, for passes that replace a node by another of the same
+    /// name.
     void release_name(std::string_view name);
     /// add() for an operator of one output.
     ValueId add1(std::string_view type, std::string_view name, std::vector<ValueId> inputs,
@@ -148,19 +150,19 @@ class Graph {
     /// A view of the value with another shape (a "Reshape" node, which costs nothing).
     ValueId reshape(std::string_view name, ValueId value, const Shape& shape);
 
-    /// Makes every reader (nodes, outputs, losses, assignments) of `from` read `to`.
+    /// Makes every reader (nodes, outputs, losses, assignments) of `from` read `to` instead.
     void replace_uses(ValueId from, ValueId to);
-    /// Drops tombstones and orders nodes so that producers come first, otherwise stable.
+    /// Drops tombstones and sorts nodes so that producers come first. Otherwise keeps their order.
     void sort();
-    /// Drops nodes none of whose outputs reach an output, gradient wanted or assignment.
+    /// Drops nodes that no output, wanted gradient or assignment depends on.
     void remove_dead();
 
-    /// Where trainable f32 parameters lie in the parameter block, in order of creation, and its
-    /// size, both in elements; gradients lie alike in the gradient block. Parts are aligned to 64
-    /// elements.
+    /// The offsets of trainable f32 parameters in the parameter block, in order of creation, and
+    /// the block's size, both in elements. Each parameter starts at a multiple of 64 elements. The
+    /// gradient block has the same offsets.
     std::map<ValueId, std::int64_t> block_offsets() const;
     std::int64_t block_elements() const;
-    /// The value of role block called "@params" or "@gradients".
+    /// Returns the value of role block that is called "@params" or "@gradients".
     ValueId block(std::string_view name);
 
   private:

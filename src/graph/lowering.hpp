@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Helpers for operators that are made of Pointwise nodes: axis lists, broadcasts and their
-// transposes.
+// Helpers for operators that become Pointwise nodes: axis lists, broadcasts, and the sums that are
+// the gradients of broadcasts.
 #pragma once
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@
 
 namespace dlprim {
 
-/// The first of `scalars`, as many as `code` uses (p0, p1, ...).
+/// As many of the first `scalars` as `code` uses (p0, p1, ...).
 inline Doubles scalars_of(const std::string& code, Doubles scalars) {
     while (!scalars.empty() && code.find(cat("p", scalars.size() - 1)) == std::string::npos)
         scalars.pop_back();
@@ -33,7 +33,7 @@ inline Shape keep_dims(const Shape& shape, const Ints& axes) {
     return Shape(dims);
 }
 
-/// Every dimension but `kept`.
+/// All dimensions except `kept`.
 inline Ints axes_but(int rank, int kept) {
     Ints axes;
     for (int i = 0; i < rank; ++i)
@@ -41,14 +41,15 @@ inline Ints axes_but(int rank, int kept) {
     return axes;
 }
 
-/// [1, C, 1, ...] of the given rank: how a per-channel vector broadcasts over dimension 1.
+/// [1, C, 1, ...] of the given rank, the shape in which a per-channel vector broadcasts over
+/// dimension 1.
 inline Shape channel_shape(std::int64_t channels, int rank) {
     Ints dims(static_cast<std::size_t>(rank), 1);
     dims.at(1) = channels;
     return Shape(dims);
 }
 
-/// The dimensions of `full` over which a value of shape `part` is repeated when it broadcasts.
+/// The dimensions of `full` along which a value of shape `part` is repeated when it broadcasts.
 inline Ints broadcast_axes(const Shape& part, const Shape& full) {
     Ints axes;
     const int extra = full.rank() - part.rank();
@@ -57,8 +58,9 @@ inline Ints broadcast_axes(const Shape& part, const Shape& full) {
     return axes;
 }
 
-/// A Pointwise node of one elementwise expression `expr` over shape `full`, summed down to shape
-/// `part` where that broadcasts to `full`: the gradient of an operand of a broadcast.
+/// Adds a Pointwise node of one elementwise expression `expr` over shape `full`. If shape `part`
+/// broadcasts to `full`, the result is summed down to `part`: that is the gradient of an operand of
+/// a broadcast.
 inline ValueId pointwise_summed_to(Graph& graph, const std::string& name, const std::string& expr,
                                    std::vector<ValueId> inputs, const Doubles& scalars,
                                    const Shape& full, const Shape& part) {
@@ -69,7 +71,8 @@ inline ValueId pointwise_summed_to(Graph& graph, const std::string& name, const 
     return graph.reshape(name + "/shape", value, part);
 }
 
-/// A Pointwise node whose outputs are broadcast to `shape`, which its inputs alone need not reach.
+/// Adds a Pointwise node whose outputs are broadcast to `shape`, even if its inputs do not reach
+/// that shape.
 inline std::vector<ValueId> pointwise_over(Graph& graph, const std::string& name,
                                            const std::string& code, std::vector<ValueId> inputs,
                                            const Doubles& scalars, const Shape& shape) {

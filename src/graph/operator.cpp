@@ -44,7 +44,7 @@ void Operator::oracle_backward(OracleBackwardCall&) const {
 }
 
 OperatorRegistry& OperatorRegistry::instance() {
-    // Never destroyed: graphs may outlive static destruction order.
+    // Never destroyed, because graphs may live longer than static objects.
     static OperatorRegistry* registry = new OperatorRegistry;
     static std::once_flag once;
     thread_local bool registering = false;  // registration itself calls instance()

@@ -24,7 +24,7 @@ struct ParamSpec {
     bool trainable = true;
 };
 
-/// Host data of an oracle: row-major doubles, with the dtype that the tensor has on devices.
+/// Host data of an oracle: row-major doubles, and the dtype of the tensor on devices.
 struct HostArray {
     Shape shape;
     std::vector<double> data;
@@ -36,7 +36,7 @@ struct OracleCall {
     bool training = false;
     std::vector<HostArray> inputs;   ///< tensors, then parameters
     std::vector<HostArray> outputs;  ///< to fill
-    /// States that the training forward changes: (input index, new contents).
+    /// States that the training-mode forward pass changes: (input index, new contents).
     std::vector<std::pair<int, HostArray>> updated;
     std::uint64_t seed = 0, step = 0;
 };
@@ -46,30 +46,30 @@ struct OracleBackwardCall {
     bool training = false;
     std::vector<HostArray> inputs;
     std::vector<HostArray> outputs;           ///< as the forward oracle made them
-    std::vector<HostArray> output_gradients;  ///< one an output
-    std::vector<HostArray> input_gradients;   ///< to fill, one an input; empty data: no gradient
+    std::vector<HostArray> output_gradients;  ///< one per output
+    std::vector<HostArray> input_gradients;   ///< to fill, one per input; empty data: no gradient
     std::uint64_t seed = 0, step = 0;
-    /// Of an input whose gradient is a difference of terms that may all but cancel (a softmax that
-    /// is all but certain): for each element the sum of its terms' absolute values, by which
-    /// rounding errors are measured. Empty: the gradient's own size is the measure.
+    /// For each element of an input's gradient, the sum of the absolute values of its terms. It is
+    /// set when the gradient is a difference of terms that may nearly cancel (for example a softmax
+    /// that is almost certain), because rounding errors are then measured relative to the terms. If
+    /// empty, errors are measured relative to the gradient itself.
     std::vector<HostArray> terms;
 };
 
-/// Which floating-point types nodes of an operator, and those of its gradient, compute on as they
-/// are.
+/// The floating-point types that an operator, and its gradient, can compute on without casts.
 enum class FloatTypes : std::uint8_t {
-    all,   ///< elementwise work in one kernel, which rounds once; data movement
-    wide,  ///< float and double, by Pointwise nodes; 16 bits go through casts, so that what passes
-           ///< between those is not rounded
-    single,  ///< float; 16 bits go through casts, double is refused
+    all,     ///< all types: elementwise work in one kernel, which rounds once, and data movement
+    wide,    ///< float and double, by Pointwise nodes; 16-bit tensors are cast, so that values
+             ///< between those nodes are not rounded
+    single,  ///< float only: 16-bit tensors are cast, and double is refused
 };
 
-/// What a gradient rule works with.
+/// The arguments and results of a gradient rule.
 struct GradientContext {
     Graph& graph;
     const Node& node;                           ///< a copy: adding nodes does not move it
-    std::span<const ValueId> output_gradients;  ///< no_value where nothing flows back
-    std::span<const bool> wanted;               ///< an input: is its gradient needed
+    std::span<const ValueId> output_gradients;  ///< no_value where no gradient flows back
+    std::span<const bool> wanted;               ///< per input: whether its gradient is needed
     std::vector<ValueId> input_gradients;       ///< to fill; no_value: none
 };
 
@@ -79,71 +79,73 @@ class Operator {
 
     virtual std::string_view type() const = 0;
     virtual const Schema& schema() const = 0;
-    /// Types that passes make (…Backward…) and JSON may not name.
+    /// Whether this type is made by passes only (...Backward...) and cannot be named in JSON.
     virtual bool internal() const { return false; }
 
-    /// Number of input tensors, parameters not counted.
+    /// Number of input tensors, without parameters.
     virtual int min_inputs() const { return 1; }
     virtual int max_inputs() const { return 1; }
     virtual int outputs(const Attrs&) const { return 1; }
 
-    /// The operator's parameters in the order of formats (weight, bias), from the shapes of its
-    /// input tensors. Throws Error(invalid_argument) without a prefix; the graph adds it.
+    /// The operator's parameters, in the order of the weights file (weight, bias), from the shapes
+    /// of its input tensors. Throws Error(invalid_argument) without a prefix, which the graph adds.
     virtual std::vector<ParamSpec> params(const Attrs& attrs,
                                           std::span<const TensorSpec> inputs) const;
 
-    /// Output shapes and types from all inputs (tensors, then parameters). Throws like params(),
-    /// with both shapes where two disagree.
+    /// Output shapes and types from all inputs (tensors, then parameters). Throws like params(). If
+    /// two shapes disagree, the message contains both.
     virtual std::vector<TensorSpec> infer(const Attrs& attrs,
                                           std::span<const TensorSpec> inputs) const = 0;
 
-    /// expand_composites puts casts around a node, or refuses it, by this.
+    /// Tells expand_composites whether a node needs casts around it or is refused.
     virtual FloatTypes float_types(const Attrs&) const { return FloatTypes::single; }
 
-    /// Before differentiation: a composite replaces itself by other nodes and says where its
-    /// outputs come from: fills `outputs` and returns true. Default: not a composite. Gradients
-    /// then come from the nodes it is made of.
+    /// Runs before differentiation. A composite replaces itself by other nodes, writes the values
+    /// of its outputs to `outputs`, and returns true. Gradients then come from those nodes. By
+    /// default an operator is not a composite and returns false.
     virtual bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const;
 
-    /// Adds the nodes that compute the gradients of its inputs. The default: none, and asking for
-    /// one is an error that names the operator.
+    /// Adds the nodes that compute the gradients of the inputs. By default there are none, and
+    /// asking for one is an error that names the operator.
     virtual bool differentiable() const { return false; }
     virtual void gradient(GradientContext& context) const;
 
-    /// After differentiation: replace itself by cheaper nodes where it has no engine of its own
-    /// (BatchNorm in inference, Softmax without an engine). Like expand().
+    /// Runs after differentiation. An operator without an engine of its own replaces itself by
+    /// cheaper nodes (BatchNorm in inference, or Softmax). Arguments as for expand().
     virtual bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const;
 
-    /// What fuse_epilogues may have another node do in its place: an activation the node that makes
-    /// its input; a plain sum of its two inputs, whose `operand` the pass sets, the node that makes
-    /// one of them. Default: nothing.
+    /// The epilogue stage that fuse_epilogues may add to another node instead of running this
+    /// operator. An activation becomes a stage of the node that makes its input. A plain sum of two
+    /// inputs becomes a stage of the node that makes one of them, and the pass sets `operand` to
+    /// the other. By default nothing.
     virtual std::optional<EpilogueStage> as_epilogue(const Attrs&) const { return std::nullopt; }
-    /// y = W x + b, with output channels: input 1 is W, whose first dimension they are, and input 2
-    /// is b where the option "bias" is set. fold_batch_norms changes both.
+    /// Whether it computes y = W x + b with output channels. Input 1 is W, whose first dimension is
+    /// the output channels. Input 2 is b if the option "bias" is set. fold_batch_norms changes
+    /// both.
     virtual bool is_linear_layer() const { return false; }
-    /// Where inference computes y = (x - mean) / sqrt(variance + eps) * scale + offset by channel
-    /// from the inputs x, mean and variance, and scale and offset where there are five: eps.
-    /// fold_batch_norms folds that into a linear layer that makes x.
+    /// eps, if in inference the operator computes y = (x - mean) / sqrt(variance + eps) * scale +
+    /// offset per channel, from the inputs x, mean and variance, and scale and offset if there are
+    /// five inputs. fold_batch_norms folds that into a linear layer that makes x.
     virtual std::optional<double> channel_norm_eps(const Attrs&) const { return std::nullopt; }
 
-    /// The output is the input's memory under another shape (Reshape, Flatten, Squeeze).
+    /// Whether the output is the input's memory with another shape (Reshape, Flatten, Squeeze).
     virtual bool is_view() const { return false; }
-    /// The output is how the memory of the input begins, where both have the same layout: the
-    /// planner lets them share it, without a launch.
+    /// Whether the output equals the first bytes of the input's memory if both have the same
+    /// layout. The planner then lets them share memory, without a launch.
     virtual bool is_beginning(const Node&, const Shape& /*input*/) const { return false; }
-    /// Inputs whose memory an output may take over (pointwise): pairs (output, input).
+    /// Pairs (output, input) where the output may overwrite the input's memory (pointwise).
     virtual std::vector<std::pair<int, int>> in_place(const Node&) const { return {}; }
 
-    /// Nominal operations: 2 x multiply-adds of convolutions and matrix products, else 0.
+    /// Nominal operations: 2 x multiply-adds for convolutions and matrix products, else 0.
     virtual double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
                          std::span<const TensorSpec> outputs) const;
 
-    /// An input that holds class numbers: its index and the number of classes, for range checks.
-    /// {-1, 0}: none.
+    /// The input that holds class numbers and the number of classes, for range checks. {-1, 0} if
+    /// there is none.
     virtual std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                                      std::span<const TensorSpec> inputs) const;
 
-    /// Naive host code in double. Every non-internal operator has both.
+    /// Naive host code in double precision. Every operator that is not internal has both functions.
     virtual void oracle(OracleCall& call) const;
     virtual void oracle_backward(OracleBackwardCall& call) const;
 };
@@ -152,7 +154,7 @@ class OperatorRegistry {
   public:
     static OperatorRegistry& instance();  ///< with every operator registered
     void add(std::unique_ptr<Operator> op);
-    /// Throws Error(invalid_argument) offering the nearest type.
+    /// Throws Error(invalid_argument), with the nearest type, if the type is unknown.
     const Operator& get(std::string_view type) const;
     const Operator* find(std::string_view type) const;
     std::vector<std::string> types(bool internal = false) const;
@@ -161,7 +163,7 @@ class OperatorRegistry {
     std::vector<std::unique_ptr<Operator>> operators_;
 };
 
-/// Generated from the list in src/ops/CMakeLists.txt: registers all operators and engines, once.
+/// Registers all operators and engines, once. Generated from the list in src/ops/CMakeLists.txt.
 void register_all_operators();
 
 }  // namespace dlprim

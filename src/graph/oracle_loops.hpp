@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Plain loops that oracles share: walking the positions of a shape, reading under numpy's
+// Plain loops that oracles share: iterating over the positions of a shape, and reading with numpy's
 // broadcast.
 #pragma once
 
@@ -24,7 +24,7 @@ void for_each_position(const Shape& shape, Visit&& visit) {
     }
 }
 
-/// Where an array of shape `part` holds the element that broadcasts to `index`.
+/// The offset, in an array of shape `part`, of the element that broadcasts to `index`.
 inline std::size_t broadcast_offset(const Shape& part, const std::vector<std::int64_t>& index) {
     const int extra = static_cast<int>(index.size()) - part.rank();
     std::int64_t offset = 0;
@@ -33,8 +33,8 @@ inline std::size_t broadcast_offset(const Shape& part, const std::vector<std::in
     return static_cast<std::size_t>(offset);
 }
 
-/// Makes arrays[i] an array of zeros of this shape, and returns it. Only where `arrays` is too
-/// short, which the callers of oracles avoid, does this move the others.
+/// Makes arrays[i] an array of zeros of this shape and returns it. If `arrays` has to grow,
+/// references to its other elements become invalid; callers of oracles avoid that.
 inline HostArray& make_array(std::vector<HostArray>& arrays, std::size_t i, const Shape& shape,
                              DType dtype = DType::f32) {
     if (arrays.size() <= i) arrays.resize(i + 1);

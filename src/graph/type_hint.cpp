@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of operator types in other frameworks, and what they are here.
+// Names of operator types in other frameworks, and their names here.
 #include "graph/type_hint.hpp"
 
 #include "base/text.hpp"
@@ -10,7 +10,7 @@
 namespace dlprim {
 namespace {
 
-/// PyTorch's, Keras's, ONNX's and Caffe's names, as plain() makes them.
+/// Names in PyTorch, Keras, ONNX and Caffe, in the form that plain() makes.
 struct Alias {
     std::string_view name, type, option = {};
 };
@@ -107,7 +107,7 @@ constexpr Alias aliases[] = {
     {"scaleddotproductattention", "Attention"},
 };
 
-/// In lower case, without what parts words: "Max_Pool-2D" is "maxpool2d".
+/// The name in lower case without separators: "Max_Pool-2D" becomes "maxpool2d".
 std::string plain(std::string_view name) {
     std::string text;
     for (const char c : name)

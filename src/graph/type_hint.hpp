@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What to write in place of an operator type that there is not.
+// Suggestions for an operator type that does not exist.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace dlprim {
 
-/// "; did you mean 'Pooling2D' with \"mode\": \"avg\"?", or empty. Knows what other frameworks call
-/// the operators, names of activations, and misspellings of `types`.
+/// "; did you mean 'Pooling2D' with \"mode\": \"avg\"?", or empty. Knows the names of operators in
+/// other frameworks, names of activations, and misspellings of `types`.
 std::string type_hint(std::string_view name, std::span<const std::string> types);
 
 }  // namespace dlprim

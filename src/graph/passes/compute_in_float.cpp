@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// compute_in_float: casts around operators that want float.
+// compute_in_float: adds casts around operators that need float.
 #include "graph/passes/compute_in_float.hpp"
 
 #include "base/text.hpp"

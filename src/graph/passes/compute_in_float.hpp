@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// compute_in_float: operators over half and bfloat16 tensors that no engine takes as they are.
+// compute_in_float: handles operators on half and bfloat16 tensors that no engine supports
+// directly.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -10,23 +11,24 @@
 
 namespace dlprim {
 
-/// A rewrite rule (rewrite.hpp) with what it remembers from node to node of one graph.
+/// A rewrite rule (rewrite.hpp), with the state that it keeps while it visits the nodes of one
+/// graph.
 class ComputeInFloat {
   public:
-    /// Of an operator whose float_types() leave out 16 bits, over tensors of 16 bits: the same
-    /// operator over casts of them to float, its results cast to the types that it has. The whole
-    /// of it, gradients too, rounds to 16 bits once. Returns false for others. Throws
-    /// Error(unsupported) where double tensors reach an operator that computes in float alone.
+    /// If an operator has 16-bit tensors and its float_types() exclude 16 bits: applies the same
+    /// operator to its inputs cast to float, casts the results back, and returns true. So the
+    /// operator and its gradient round to 16 bits only once. Returns false for other operators.
+    /// Throws Error(unsupported) if an operator that computes only in float gets double tensors.
     bool rewrite(Graph& graph, const Node& node, std::vector<ValueId>& outputs);
 
-    /// Assignments to casts of parameters (running statistics) become assignments to those
-    /// parameters. To be called when all nodes have been rewritten.
+    /// Replaces assignments to casts of parameters (running statistics) by assignments to the
+    /// parameters. Call it after all nodes have been rewritten.
     static void assign_parameters(Graph& graph);
 
   private:
     ValueId widened(Graph& graph, const Node& node, ValueId value);
 
-    /// A value in float: one cast for all its readers of a part.
+    /// A value cast to float. All readers in the same part share one cast.
     std::map<std::pair<Part, ValueId>, ValueId> casts_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// differentiate: adds the nodes of backward (reverse-mode automatic differentiation) to a graph.
+// differentiate: adds the nodes of the backward pass (reverse-mode automatic differentiation).
 #include "base/text.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
@@ -31,7 +31,7 @@ class Differentiator {
     }
 
   private:
-    /// Which values depend on something whose gradient is wanted.
+    /// Marks the values that depend on something whose gradient is wanted.
     void mark_dependent() {
         dependent_.assign(graph_.values.size(), 0);
         for (std::size_t i = 0; i < graph_.values.size(); ++i) {
@@ -85,7 +85,7 @@ class Differentiator {
             pieces_[static_cast<std::size_t>(value)].push_back(gradient);
     }
 
-    /// The sum of all that flowed back into a value, or no_value.
+    /// Returns the sum of all gradients that flowed back into a value, or no_value.
     ValueId gradient(ValueId id) {
         auto& pieces = pieces_[static_cast<std::size_t>(id)];
         if (pieces.empty()) return no_value;
@@ -145,7 +145,7 @@ class Differentiator {
     const DifferentiateOptions& options_;
     const Precision net_precision_;
     std::vector<char> dependent_;               ///< by ValueId of the forward graph
-    std::vector<std::vector<ValueId>> pieces_;  ///< what flowed back into each value
+    std::vector<std::vector<ValueId>> pieces_;  ///< the gradients that flowed back into each value
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// expand_composites: operators that are made of others become those others, and those that want
-// float get it.
+// expand_composites: replaces composites by the nodes that they consist of, and adds casts to float
+// around operators that need them.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
@@ -14,9 +14,9 @@ namespace dlprim {
 
 namespace {
 
-/// The engine forced on `node` goes to those of its replacements whose type it computes; when there
-/// is none, to all: they may be replaced again, and otherwise the planner says that it does not
-/// apply.
+/// Passes the engine that is forced on `node` on to those replacements whose type it computes. If
+/// there are none, passes it on to all: they may be replaced again, and if not, the planner reports
+/// that the engine does not apply.
 void hand_on_engine(Graph& graph, const Node& node, std::size_t first_new) {
     if (node.engine.empty()) return;
     const Engine* engine = EngineRegistry::instance().find(node.engine);
@@ -34,7 +34,7 @@ void hand_on_engine(Graph& graph, const Node& node, std::size_t first_new) {
     }
 }
 
-/// rule(); what it throws names the node.
+/// Calls the rule and adds the node's name to its errors.
 bool apply(const RewriteRule& rule, Graph& graph, const Node& node, std::vector<ValueId>& outputs) {
     try {
         return rule(graph, node, outputs);
@@ -47,7 +47,7 @@ bool apply(const RewriteRule& rule, Graph& graph, const Node& node, std::vector<
 }  // namespace
 
 void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
-    // New nodes are appended, so that they are visited too.
+    // New nodes are appended, so this loop visits them too.
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
         if (graph.nodes[i].removed) continue;
         const Node node = graph.nodes[i];  // a copy: adding nodes moves the array
@@ -58,7 +58,7 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         require(outputs.size() == node.outputs.size(), "[", node.op->type(), " '", node.name,
                 "'] was rewritten with another number of outputs");
         bool named =
-            false;  // the name that the user knows goes to the node that asked for it first
+            false;  // the first node that asked for the name keeps the name that the user knows
         for (std::size_t k = first_new; k < graph.nodes.size(); ++k) {
             named = named || graph.nodes[k].name == node.name;
             if (!named && graph.nodes[k].name.starts_with(node.name + "#")) {
@@ -73,7 +73,8 @@ void rewrite_nodes(Graph& graph, const RewriteRule& rule) {
         for (std::size_t k = 0; k < outputs.size(); ++k) {
             if (outputs[k] == no_value) continue;
             graph.replace_uses(node.outputs[k], outputs[k]);
-            // The new value takes over the name that the user knows, unless it has one of its own.
+            // The new value takes the name that the user knows, unless it already has a name of its
+            // own.
             Value& made = graph.value(outputs[k]);
             if (made.role == Role::intermediate && made.producer >= static_cast<NodeId>(first_new))
                 made.name = graph.value(node.outputs[k]).name;

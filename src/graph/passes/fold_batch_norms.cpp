@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// fold_batch_norms: y = (W x + b - mean) s + offset becomes W' x + b' with W' = s W and
-// b' = (b - mean) s + offset, where s = scale / sqrt(variance + eps), an output channel each.
+// fold_batch_norms: y = (W x + b - mean) s + offset becomes W' x + b' with W' = s W and b' = (b -
+// mean) s + offset, where s = scale / sqrt(variance + eps) for each output channel.
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 

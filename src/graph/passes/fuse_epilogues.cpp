@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuse_epilogues: activations and residual sums join the operator that makes their input.
+// fuse_epilogues: fuses activations and residual sums into the operator that makes their input.
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 
@@ -24,7 +24,7 @@ class EpilogueFusion {
     }
 
     void run() {
-        // Nodes are sorted, so that a sum is tried before the activation behind it.
+        // Nodes are sorted, so a sum is tried before the activation that follows it.
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
             const Node& node = graph_.nodes[i];
             if (node.removed) continue;
@@ -39,7 +39,8 @@ class EpilogueFusion {
     }
 
   private:
-    /// The node that makes `id`, when `reader` alone reads it and no engine was forced on `reader`.
+    /// The node that makes `id`, if `reader` is its only reader and no engine is forced on
+    /// `reader`.
     Node* sole_producer(ValueId id, const Node& reader) {
         const NodeId producer = graph_.value(id).producer;
         if (producer < 0 || uses_[static_cast<std::size_t>(id)] != 1) return nullptr;
@@ -49,7 +50,7 @@ class EpilogueFusion {
                                                                                     : &node;
     }
 
-    /// Lets `producer` make what `reader` makes, with the stage behind it, if an engine can.
+    /// Fuses `reader` into `producer` as the given stage, if an engine supports the fused node.
     bool attach(Node& producer, std::size_t reader_index, const EpilogueStage& stage,
                 ValueId extra_input) {
         Node& reader = graph_.nodes[reader_index];
@@ -79,7 +80,8 @@ class EpilogueFusion {
         const Node& reader = graph_.nodes[index];
         const ValueId a = reader.inputs[0], b = reader.inputs[1];
         if (a == b || graph_.spec(a) != graph_.spec(b)) return;
-        // The later of the two can read the other's result: it has been made by then.
+        // The sum is fused into the later of the two producers, which can read the result of the
+        // earlier.
         const bool b_later = graph_.value(b).producer > graph_.value(a).producer;
         const ValueId into = b_later ? b : a, other = b_later ? a : b;
         Node* producer = sole_producer(into, reader);

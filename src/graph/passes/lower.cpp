@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lower: operators without engines of their own become nodes that have some.
+// lower: replaces operators that have no engine by nodes that have one.
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 #include "graph/passes/rewrite.hpp"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // lower_precision: which values are stored in 16 bits.
 //
-// First all that some engines take so, since the fast ones for 16 bits want whole regions of them:
-// a product's operands and what stands between it and the next. Then value by value what is
-// faster as it was goes back. Where an engine wants one type throughout (a Concat's), its operands
-// change together or not at all.
+// First, all values that some engine supports in 16 bits are stored so. This order is needed
+// because the fast 16-bit engines only help when whole regions are in 16 bits: the operands of a
+// product and everything between it and the next product. Then each value returns to float if that
+// is faster. Where an engine needs the same type for all operands (Concat), they change together or
+// not at all.
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
 
@@ -17,8 +18,8 @@ namespace dlprim {
 
 namespace {
 
-/// What is smaller than its maker's largest operand by this is a statistic, or too small a share of
-/// what the node reads to matter.
+/// A value that is this many times smaller than the largest operand of its producer is a statistic,
+/// or too small to matter to its readers.
 constexpr std::int64_t small_share = 16;
 
 std::optional<DType> narrow_type(Precision precision) {
@@ -85,7 +86,7 @@ class Lowering {
   private:
     static std::size_t at(int id) { return static_cast<std::size_t>(id); }
 
-    /// Whether the value that the node makes is one that may be stored in fewer bits.
+    /// Whether the value that the node makes may be stored in fewer bits.
     bool is_activation(const Node& node, ValueId id) const {
         const TensorSpec& spec = graph_.spec(id);
         const std::int64_t size = spec.shape.numel();
@@ -99,8 +100,8 @@ class Lowering {
         return true;
     }
 
-    /// All that lies in the value's memory, nodes that read it, and whether none of it is seen from
-    /// outside or part of a parameter's gradient.
+    /// Collects all values that share the value's memory, and the nodes that read them. Returns
+    /// false if one of them is visible outside the graph or is part of a parameter's gradient.
     bool collect(ValueId id, Precision precision, std::vector<ValueId>& alike,
                  std::vector<std::size_t>& nodes) const {
         if (seen_[at(id)]) return false;
@@ -117,7 +118,7 @@ class Lowering {
                            [&](ValueId view) { return collect(view, precision, alike, nodes); });
     }
 
-    /// Whether it does nothing but give a parameter's gradient of that size its form.
+    /// Whether the node only changes the form of a parameter's gradient of that size.
     bool makes_gradient_of(const Node& node, std::int64_t size) const {
         std::vector<TensorSpec> inputs, outputs;
         for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
@@ -129,20 +130,21 @@ class Lowering {
         });
     }
 
-    /// Seconds of a node as things stand.
+    /// Seconds that a node takes with the current types.
     double seconds(std::size_t node) {
         if (!known_[node]) known_[node] = seconds_(graph_, graph_.nodes[node]);
         return *known_[node];
     }
 
-    /// Values that lie in one memory each, and change together.
+    /// Values that change their type together.
     struct Change {
         std::vector<ValueId> values;
         std::map<std::size_t, double>
-            before;  ///< nodes that make and read them, and their seconds then
+            before;  ///< nodes that make and read them, with their seconds before the change
     };
 
-    /// Adds a value that a node of precision `precision` makes; false where it has to stay float.
+    /// Adds a value to the change, if a node of precision `precision` makes it. Returns false if
+    /// the value must stay float.
     bool add(Change& change, ValueId id, Precision precision, DType type) {
         while (graph_.value(id).producer >= 0) {
             const Node& maker = graph_.nodes[at(graph_.value(id).producer)];
@@ -166,7 +168,7 @@ class Lowering {
         return true;
     }
 
-    /// A node that no engine can run as things stand; its number, or -1.
+    /// The number of a node that no engine supports with the current types, or -1.
     std::ptrdiff_t stuck(const Change& change) {
         for (const auto& [node, before] : change.before)
             if (seconds(node) == std::numeric_limits<double>::infinity())
@@ -174,8 +176,8 @@ class Lowering {
         return -1;
     }
 
-    /// Whether the value, and what has to go with it where engines take operands of one type only
-    /// (a Concat's), can change.
+    /// Changes the value, and the operands that must change with it where engines need one type for
+    /// all operands (Concat). Returns whether that is possible.
     bool extend(Change& change, ValueId id, Precision precision, DType type) {
         if (!add(change, id, precision, type)) return false;
         for (std::ptrdiff_t node; (node = stuck(change)) >= 0;) {
@@ -200,7 +202,7 @@ class Lowering {
         for (const auto& [node, was] : change.before) known_[node] = was;
     }
 
-    /// Makes the values float again where the nodes that make and read them are faster so.
+    /// Makes the values float again if the nodes that make and read them are faster then.
     void go_back(const Change& change) {
         const auto together = [&] {
             double sum = 0;
@@ -221,12 +223,12 @@ class Lowering {
     const std::int64_t least_;
     const double cost_;
     const std::function<double(const Graph&, const Node&)>& seconds_;
-    std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: nodes but views
+    std::vector<std::vector<std::size_t>> readers_;  ///< by ValueId: nodes that are not views
     std::vector<std::vector<ValueId>> views_;        ///< by ValueId
-    std::vector<char> fixed_;                        ///< by ValueId: of parameters alone
-    std::vector<char> seen_;                         ///< by ValueId: outside of the graph
-    std::vector<ValueId> gradients_;  ///< of parameters, sorted; with what they are views of
-    std::vector<std::optional<double>> known_;  ///< by node: its seconds as things stand
+    std::vector<char> fixed_;                        ///< by ValueId: depends on parameters alone
+    std::vector<char> seen_;                         ///< by ValueId: visible outside the graph
+    std::vector<ValueId> gradients_;  ///< of parameters, and what they are views of; sorted
+    std::vector<std::optional<double>> known_;  ///< by node: its seconds with the current types
     std::vector<Change> changes_;
 };
 

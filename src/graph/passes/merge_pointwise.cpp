@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// merge_pointwise: chains of Pointwise nodes become one node each, so that what stands between them
-// is never written to memory.
+// merge_pointwise: merges each chain of Pointwise nodes into one node, so that intermediate values
+// are never written to memory.
 #include "graph/passes/passes.hpp"
 #include "graph/passes/pointwise_nodes.hpp"
 
@@ -8,7 +8,8 @@ namespace dlprim {
 
 namespace {
 
-/// Takes the only producer of one of its inputs into node `id`; false where none can be.
+/// Merges the producer of one input into node `id`, if `id` is its only reader. Returns false if
+/// there is no such producer.
 bool absorb_one(Graph& graph, PointwiseNodes& nodes, NodeId id) {
     if (!nodes.is_free(id)) return false;
     const Node& consumer = graph.nodes[static_cast<std::size_t>(id)];
@@ -34,7 +35,7 @@ bool absorb_one(Graph& graph, PointwiseNodes& nodes, NodeId id) {
 void merge_pointwise(Graph& graph) {
     graph.remove_dead();
     PointwiseNodes nodes(graph);
-    // In order: by the time a node takes its producer in, that one holds the chain before it.
+    // Nodes are visited in order, so a producer has absorbed its own chain before it is absorbed.
     for (std::size_t i = 0; i < graph.nodes.size(); ++i)
         while (absorb_one(graph, nodes, static_cast<NodeId>(i))) {
         }

@@ -13,53 +13,54 @@
 
 namespace dlprim {
 
-/// Marks nodes with the engines that the user forces on them: (node name or operator type, engine
-/// name). To be called before passes that replace or merge nodes, which hand the mark on to what a
-/// node becomes, and again behind them, for nodes that they made. A name goes before a type.
+/// Marks nodes with the engines that the user forces on them, given as (node name or operator type,
+/// engine name). A name takes precedence over a type. Call it before passes that replace or merge
+/// nodes, which pass the mark on to the new nodes, and again after them for nodes that they added.
 void force_engines(Graph& graph, const std::vector<std::pair<std::string, std::string>>& engines);
 
-/// Composites (LSTM, Attention, SoftmaxWithLoss, ...) become the nodes that they are made of. What
-/// takes no operands of 16 bits computes in float, between casts.
+/// Replaces composites (LSTM, Attention, SoftmaxWithLoss, ...) by the nodes that they consist of.
+/// Operators that do not support 16-bit operands compute in float, between casts.
 void expand_composites(Graph& graph);
 
 struct DifferentiateOptions {
-    bool input_gradients = false;  ///< also of every float input (dlprim_run --grads)
-    /// true: each output has a value "@grad/<output>" with role input that the user feeds; false: a
-    /// loss starts from its weight at every element, other outputs from nothing.
+    bool input_gradients = false;  ///< also for every float input (dlprim_run --grads)
+    /// true: each output has a value "@grad/<output>" of role input that the user feeds. false:
+    /// each loss starts from its weight at every element, and other outputs have no gradient.
     bool seeds_are_inputs = false;
-    ValueId loss_scale = no_value;  ///< [1]: multiplies what losses start from
+    ValueId loss_scale = no_value;  ///< [1]: a factor of the losses' initial gradients
 };
-/// Adds the nodes of backward. Afterwards graph.gradients maps trainable parameters (and inputs) to
-/// their gradients; values that several nodes read get their gradients summed by one pointwise
-/// node. What the loss does not depend on gets a gradient of zeros.
+/// Adds the nodes of the backward pass. Afterwards graph.gradients maps trainable parameters (and
+/// inputs) to their gradients. If several nodes read a value, one pointwise node sums its
+/// gradients. Values that the loss does not depend on get a gradient of zeros.
 void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 
-/// In inference, a BatchNorm behind a convolution or an InnerProduct is folded into its weights (by
-/// nodes on the parameters alone, which the planner runs once).
+/// For inference: folds a BatchNorm that follows a convolution or an InnerProduct into its weights.
+/// The nodes for that depend on parameters alone, so the planner runs them once.
 void fold_batch_norms(Graph& graph);
 
-/// Attaches Activation and residual Elementwise sums to the node that makes their input, as its
-/// epilogue, wherever `accepts` says of the fused node that an engine can run it.
+/// Fuses Activation and residual Elementwise sums, as an epilogue, into the node that makes their
+/// input, if `accepts` confirms that an engine supports the fused node.
 void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts);
 
-/// Operator::lower on every node that has it.
+/// Calls Operator::lower on every node.
 void lower(Graph& graph);
 
 /// Merges chains of Pointwise nodes into one node, which saves memory traffic.
 void merge_pointwise(Graph& graph);
 
-/// Computes cheap elementwise values again in the Pointwise nodes that read them, where that takes
-/// the device less time than passing them through memory, and keeps no tensor for longer. Wants a
-/// graph without tombstones; returns whether it changed anything. Then more may merge, and more may
-/// be found by another call.
+/// Recomputes cheap elementwise values in the Pointwise nodes that read them, where that is faster
+/// on the device than to pass them through memory and keeps no tensor alive for longer. The graph
+/// must not contain tombstones. Returns whether it changed anything: then further nodes may merge,
+/// and another call may find more.
 bool recompute_pointwise(Graph& graph, const Traits& device);
 
-/// Gives values between nodes of precision fp16 or bf16 that type, where `seconds` says of the
-/// nodes that make and read them that some engine takes it (infinity: none does), and not that they
-/// take more than `cost` times as long together as with the value in float and all others as they
-/// are. Of at least `least` elements, and never: parameters and what is made of them alone, their
-/// gradients, what is seen outside of the graph, and statistics, that is, what is small beside what
-/// it is made from. The last of the passes: others expect float.
+/// Stores values between nodes of precision fp16 or bf16 in that type. `seconds` estimates a node,
+/// and is infinite if no engine supports it. A value is changed only if the nodes that make and
+/// read it have engines for it, and together do not take more than `cost` times as long as with the
+/// value in float and all others unchanged. Values of fewer than `least` elements are not changed.
+/// Neither are parameters and what depends on them alone, their gradients, values that are visible
+/// outside the graph, and statistics, which are values much smaller than what they are made from.
+/// This pass must be the last, because others expect float.
 void lower_precision(Graph& graph, std::int64_t least, double cost,
                      const std::function<double(const Graph&, const Node&)>& seconds);
 

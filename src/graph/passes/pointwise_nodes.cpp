@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pointwise nodes for the passes that merge and duplicate them.
+// Pointwise nodes, for the passes that merge and duplicate them.
 #include "graph/passes/pointwise_nodes.hpp"
 
 #include "engine/pointwise/job.hpp"
@@ -14,9 +14,10 @@ namespace dlprim {
 
 namespace {
 
-constexpr int max_nodes = 200;          // of a program: registers, and time to compile
-constexpr std::size_t max_inputs = 16;  // two kernel parameters each
-/// A tensor may live on for so many launches, since there the result was alive that it stands for.
+constexpr int max_nodes = 200;          // of a program: limits registers and compile time
+constexpr std::size_t max_inputs = 16;  // each takes two kernel parameters
+/// A tensor may stay alive for this many more launches: the result that it replaces was alive
+/// there.
 constexpr int nearby = 4;
 
 std::vector<Shape> shapes_of(const Graph& graph, const std::vector<ValueId>& values) {
@@ -31,8 +32,8 @@ bool reads(const pointwise::Program& program, int input) {
         [&](const pointwise::Output& out) { return pointwise::uses_input(out.value, input); });
 }
 
-/// Joins equal inputs of `program`, which come from `from`, and drops those that nothing reads;
-/// `to` gets what is left.
+/// Joins equal inputs of `program`, whose values are `from`, and drops inputs that are not read.
+/// `to` gets the remaining values.
 pointwise::Program tidied(const pointwise::Program& program, const std::vector<ValueId>& from,
                           std::vector<ValueId>& to) {
     std::vector<int> numbers;
@@ -107,7 +108,7 @@ const PointwiseDraft& PointwiseNodes::draft_of(NodeId id) const {
     if (known) return *known;
     const Node& node = graph_.nodes[at(id)];
     pointwise::Program program = pointwise::parse(node.attrs.text("code"));
-    // A node may have inputs that only shape it.
+    // Some inputs only give the node its shape, so the program may read fewer than the node has.
     program.inputs = static_cast<int>(node.inputs.size());
     program = pointwise::bind_scalars(program, node.attrs.numbers("scalars"));
     known = PointwiseDraft{std::move(program), node.inputs, node.attrs};
@@ -124,7 +125,7 @@ std::optional<PointwiseDraft> PointwiseNodes::taken_in(NodeId id, const Pointwis
     const Shape inner = shape_of(producer), outer = shape_of(consumer);
     if (inner != outer || graph_.shape(value) != inner) return std::nullopt;
 
-    // The consumer may read the value at several places: those become one input first.
+    // The consumer may read the value through several inputs, which are joined first.
     PointwiseDraft result;
     std::vector<ValueId> inputs;
     const pointwise::Program program = tidied(draft.program, draft.inputs, inputs);
@@ -159,8 +160,8 @@ std::optional<PointwiseDraft> PointwiseNodes::taken_in(NodeId id, const Pointwis
     return result;
 }
 
-/// Whether the operator makes of the new attributes and inputs what the node makes now. Also tells
-/// programs that cannot be printed and read again (nested too deep).
+/// Whether the operator infers the same outputs from the new attributes and inputs as the node has
+/// now. Also rejects programs that are nested too deep to be printed and parsed again.
 bool PointwiseNodes::same_outputs(const Node& node, const PointwiseDraft& draft) const {
     std::vector<TensorSpec> specs;
     for (ValueId id : draft.inputs) specs.push_back(graph_.spec(id));
@@ -179,7 +180,7 @@ double PointwiseNodes::bytes_of(ValueId value) const {
     return static_cast<double>(spec.shape.numel()) * static_cast<double>(size_of(spec.dtype));
 }
 
-/// The last node to read a value; beyond all of them where it stays.
+/// The last node that reads a value, or `outside` if the value stays alive.
 NodeId PointwiseNodes::last_reader(ValueId value) const {
     if (graph_.value(value).role != Role::intermediate) return outside;
     NodeId last = -1;
@@ -192,7 +193,7 @@ NodeId PointwiseNodes::last_reader(ValueId value) const {
     return last;
 }
 
-/// Launches from one node to another: views are none.
+/// The number of launches from one node to another. Views need none.
 int PointwiseNodes::distance(NodeId from, NodeId to) const {
     int count = 0;
     for (NodeId i = from; i < to; ++i)
@@ -224,7 +225,7 @@ void PointwiseNodes::change(NodeId id, PointwiseDraft draft, NodeId producer) {
     for (ValueId input : node.inputs) readers_[at(input)].insert(id);
     if (producer == outside) return;
     const Node& taken = graph_.nodes[at(producer)];
-    // What one of them has to compute in float, both do.
+    // If one of the two must compute in float, the merged node does.
     if (taken.precision != node.precision) node.precision = Precision::fp32;
     node.fused.push_back(taken.name);
     node.fused.insert(node.fused.end(), taken.fused.begin(), taken.fused.end());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PointwiseNodes: what passes that move work between Pointwise nodes share: who reads what, which
-// nodes may be changed, and programs with a producer's expression in the place of an input.
+// PointwiseNodes: shared by the passes that move work between Pointwise nodes. Knows who reads
+// which value and which nodes may be changed, and substitutes a producer's expression for an input.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -15,8 +15,8 @@
 
 namespace dlprim {
 
-/// What a Pointwise node computes, or would: a program without scalar parameters over distinct
-/// inputs.
+/// The computation of a Pointwise node, existing or planned: a program without scalar parameters
+/// over distinct inputs.
 struct PointwiseDraft {
     pointwise::Program program;
     std::vector<ValueId> inputs;  ///< x0, x1, ...
@@ -25,36 +25,43 @@ struct PointwiseDraft {
 
 class PointwiseNodes {
   public:
-    /// Reader of what somebody outside of the graph sees: outputs, gradients, states.
+    /// The reader of values that are visible outside the graph: outputs, gradients, states.
     static constexpr NodeId outside = std::numeric_limits<NodeId>::max();
 
-    /// The graph holds no tombstones; until it is sorted again, nodes may be removed, not added.
+    /// The graph must not contain tombstones. Until it is sorted again, nodes may be removed but
+    /// not added.
     explicit PointwiseNodes(Graph& graph);
 
-    /// A Pointwise node on float tensors that no engine is forced on by name. Single values (seeds,
-    /// steps) may be of other types: the arithmetic of merged programs is that of their parts.
+    /// Whether it is a Pointwise node on float tensors on which no engine is forced by name. Single
+    /// values (seeds, steps) may have other types, because a merged program keeps the arithmetic of
+    /// its parts.
     bool is_free(NodeId id) const;
     const std::set<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
-    /// Made of parameters and literals alone: once, not at every run.
+    /// Whether the value depends on parameters and literals alone, and so is computed once rather
+    /// than in every run.
     bool is_fixed(ValueId value) const { return fixed_[at(value)] != 0; }
     /// The broadcast shape that a node works over.
     Shape shape_of(const Node& node) const;
 
     /// What the node computes now; valid until it changes.
     const PointwiseDraft& draft_of(NodeId id) const;
-    /// `draft`, which is to be computed by node `id`, with the expression of the free node that
-    /// makes `value` instead of reading it; nothing where that cannot be, or grows too long.
+    /// Returns `draft`, which node `id` is to compute, with the expression of the free node that
+    /// makes `value` in place of that input. Returns nothing if that is impossible or the program
+    /// becomes too long.
     std::optional<PointwiseDraft> taken_in(NodeId id, const PointwiseDraft& draft,
                                            ValueId value) const;
     double bytes_of(ValueId value) const;
-    /// Whether a tensor is of a size that matters beside `whole`; per-channel ones are not.
+    /// Whether a tensor is large enough to matter compared with `whole`; per-channel tensors are
+    /// not.
     bool is_big(ValueId value, const Shape& whole) const {
         return graph_.shape(value).numel() * 8 > whole.numel();
     }
-    /// Whether without node `id`, of one output, tensors would have to be kept for more than that
-    /// output takes now: `wanted` gives the last of those to read them that compute it themselves.
+    /// Whether removing node `id`, which has one output, would keep tensors in memory for longer
+    /// than its output is now. `wanted` maps each tensor to the last node that would read it
+    /// instead of that output.
     bool keeps_more(NodeId id, const std::map<ValueId, NodeId>& wanted) const;
-    /// Makes node `id` compute `draft`. `producer`: what went into it for good; its name is kept.
+    /// Makes node `id` compute `draft`. `producer` is a node that was merged into it completely;
+    /// its name is added to `fused`.
     void change(NodeId id, PointwiseDraft draft, NodeId producer = outside);
     void remove(NodeId id);
 

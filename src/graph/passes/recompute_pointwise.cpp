@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// recompute_pointwise: cheap values are computed where they are read instead of passing through
+// recompute_pointwise: computes cheap values where they are read instead of passing them through
 // memory.
 //
-// Two rules, both decided by the time that memory, arithmetic and launches are estimated to take:
+// There are two rules. Both are decided by estimated times of memory, arithmetic and launches.
 //
-//   dissolve   a node whose only readers are Pointwise nodes goes into all of them
-//   swap       a reader computes an input that stays for others, from tensors that it reads anyway
+//   dissolve   a node whose readers are all Pointwise nodes is merged into each of them
+//   swap       a reader recomputes an input, which others still need, from tensors that it reads
+//   anyway
 //
-// They find their best together: the gradient of a ReLU behind a BatchNorm dissolves into the two
-// passes of the BatchNorm's gradient, which read the ReLU's result then, and swap that for x.
+// The rules work together. The gradient of a ReLU that follows a BatchNorm dissolves into the two
+// passes of the BatchNorm's gradient. Those then read the ReLU's result, and swap it for x.
 #include "engine/pointwise/job.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/passes.hpp"
@@ -25,9 +26,9 @@ namespace {
 using pointwise::Instruction;
 using pointwise::Op;
 
-/// Operations that an instruction counts as; 0: not to be done twice. Those that do count give the
-/// same bits in every kernel, whatever its vectors' width, so that decisions made of recomputed
-/// values are those made of stored ones.
+/// The cost of an instruction in operations, or 0 if it must not be computed twice. Instructions
+/// with a cost give the same bits in every kernel, whatever its vector width. So a comparison of
+/// recomputed values has the same result as one of stored values.
 int operations(Op op) {
     switch (op) {
         case Op::div:
@@ -90,7 +91,7 @@ class Recomputer {
 
     const Node& node(NodeId id) const { return graph_.nodes[static_cast<std::size_t>(id)]; }
 
-    /// By instruction: whether it is done for every element.
+    /// For each instruction, whether it is computed once per element.
     std::vector<bool> per_element(const pointwise::Tape& tape, const PointwiseDraft& draft,
                                   const Shape& whole) const {
         std::vector<bool> result;
@@ -105,7 +106,7 @@ class Recomputer {
         return result;
     }
 
-    /// Whether an output is cheap to compute again.
+    /// Whether an output is cheap to recompute.
     bool is_cheap(NodeId id, ValueId value) const {
         const Node& made = node(id);
         const auto k = static_cast<std::size_t>(
@@ -119,10 +120,11 @@ class Recomputer {
         });
     }
 
-    /// What node `id` would take with this draft.
+    /// Estimated seconds of node `id` with this draft.
     double seconds(NodeId id, const PointwiseDraft& draft) const {
         const Shape whole = nodes_.shape_of(node(id));
-        // As jobs are made: a pass for each set of axes, elementwise outputs with the last.
+        // Like the jobs that are made later: one pass for each set of axes, and elementwise outputs
+        // join the last pass.
         std::map<std::vector<int>, std::vector<pointwise::ExprPtr>> passes;
         std::vector<pointwise::ExprPtr> elementwise;
         for (const pointwise::Output& output : draft.program.outputs) {
@@ -148,15 +150,16 @@ class Recomputer {
                     work += std::max(1, operations(in.op)) * static_cast<double>(whole.numel());
             }
         }
-        // Peaks count a multiply-add as two. The host interprets: an operation takes it 2 ns, or a
-        // hundredth of what its peak promises (mobilenet_v2, one core).
+        // Peak rates count a multiply-add as two operations. The host interprets programs: an
+        // operation takes it 2 ns, which is about a hundredth of its peak rate (mobilenet_v2, one
+        // core).
         const double share = device_.host ? 1.0 / 128 : 1.0 / 2;
         return bytes / (0.8e9 * std::max(1.0, device_.gbytes_per_s)) +
                work / (share * 1e9 * std::max(1.0, device_.gflops)) +
                launches * 1e-6 * device_.launch_us;
     }
 
-    /// The reader with every input swapped for its producer's expression where that gains.
+    /// Replaces every input of the reader by its producer's expression where that is faster.
     void swap_inputs(Reader& reader) const {
         const Shape whole = nodes_.shape_of(node(reader.id));
         double best = seconds(reader.id, reader.draft);
@@ -215,7 +218,8 @@ class Recomputer {
             swap_inputs(changed.back());
             before += seconds(reader, old);
             after += seconds(reader, changed.back().draft);
-            // Readers come in order: the last to want an input stays.
+            // Readers are visited in order, so the entry that remains is the last reader of an
+            // input.
             for (ValueId input : changed.back().draft.inputs) wanted[input] = reader;
         }
         if (after >= before || nodes_.keeps_more(id, wanted)) return false;
