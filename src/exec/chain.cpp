@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Chain: text of the joined program, table of calls, and the launch.
+// Chain: the text of the combined program, the table of calls, and the launch.
 #include "exec/chain.hpp"
 
 #include "base/text.hpp"
@@ -15,13 +15,14 @@ namespace dlprim {
 
 namespace {
 
-constexpr std::size_t head_words = 6;  // of a row, before the arguments
-// Of a launch; the next one wakes work-items that left early.
+constexpr std::size_t head_words = 6;  // of a row, in front of the arguments
+// Work of one launch. The next launch wakes work-items that gave up in this one.
 constexpr double seconds_a_launch = 3e-3;
-constexpr int tickets_a_core = 16;      // of a call: a drawn ticket costs some 0.1 us
-constexpr std::size_t most_slots = 96;  // parameters take 1024 bytes at least
-// How often a work-item looks before it leaves: 2 ms, in which a thread that was interrupted has
-// come back, or 0.1 ms where the one that it waits for may be waiting for its core.
+constexpr int tickets_a_core = 16;      // of one call; to draw a ticket takes about 0.1 us
+constexpr std::size_t most_slots = 96;  // devices allow at least 1024 bytes of parameters
+// How often a work-item polls before it gives up. With bound threads, 2 ms: by then an interrupted
+// thread runs again. With shared cores, 0.1 ms: the work-item that it waits for may be waiting for
+// its core.
 constexpr int most_waits_bound = 4'000'000, most_waits_shared = 200'000;
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Chain: the kernel calls of many steps as one launch, for CPUs.
+// Chain: runs the kernel calls of many steps in one launch, for CPUs.
 //
-// Starting a kernel means waking threads that sleep, which takes longer than a small layer's work:
-// with 50 layers in 5 ms, cores spend half of the time asleep. A chain's threads wake once and hand
-// the layers to each other by counters in memory (kernels/exec/chain.cl). Its program holds each
+// A kernel launch wakes sleeping threads, which takes longer than the work of a small layer: with
+// 50 layers in 5 ms, cores sleep half of the time. The threads of a chain wake once and synchronise
+// between layers by counters in memory (kernels/exec/chain.cl). The chain's program contains each
 // distinct kernel of its calls as a function.
 #pragma once
 
@@ -23,17 +23,17 @@ class Chain {
     /// Compiles the chain of these steps (of Plan::chains), in order. Throws Error.
     Chain(ContextImpl& context, std::vector<const Step*> steps);
 
-    /// Enqueues all work of the steps. `resolve` finds the memory of a place. False, with a line in
-    /// the log, where the driver refuses: then nothing has been enqueued.
+    /// Enqueues all work of the steps. `resolve` returns the memory of a place. If the driver
+    /// refuses the launch, logs a line, enqueues nothing and returns false.
     bool enqueue(const std::function<BufferRef(const Place&)>& resolve);
 
   private:
     struct Slot {  // a buffer parameter
         Place place;
-        std::uint64_t bound_id = 0;  // of the buffer last bound
-        std::uint64_t offset = 0;    // in bytes, of where `place` began then
+        std::uint64_t bound_id = 0;  // of the buffer that was bound last
+        std::uint64_t offset = 0;    // the byte offset that `place` had then
     };
-    struct Patch {  // where an offset stands in the table
+    struct Patch {  // the position of an offset in the table
         std::size_t word;
         std::size_t slot;
         std::uint64_t extra_bytes;
@@ -48,11 +48,11 @@ class Chain {
     std::vector<Slot> slots_;
     std::vector<Patch> patches_;
     std::vector<std::vector<std::int32_t>> rows_;
-    std::vector<std::int32_t> ends_;   // rows behind the last of each launch
-    std::vector<std::int32_t> words_;  // the table on the host
+    std::vector<std::int32_t> ends_;   // one past the last row of each launch
+    std::vector<std::int32_t> words_;  // the host copy of the table
     std::shared_ptr<Buffer> table_, state_;
     std::string functions_, cases_;
-    std::vector<std::string> known_;  // functions by number: kernel, options and text
+    std::vector<std::string> known_;  // functions by number: kernel, options and source text
     int tickets_ = 0, workers_ = 1;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bench: runs engines on one problem, on memory of its own: whether what they make is right, and
-// how long they take. What the tuner asks.
+// Bench: runs engines on one problem with its own memory, for the tuner. It checks whether their
+// results are right and measures how long they take.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -12,7 +12,7 @@
 
 namespace dlprim {
 
-/// One way to compute a problem.
+/// One way to compute a problem: an engine, its layouts and a tuning.
 struct TuneCandidate {
     const Engine* engine;
     LayoutChoice layouts;
@@ -23,24 +23,25 @@ struct TuneCandidate {
 
 class Bench {
   public:
-    /// Fills the problem's inputs: numbers of a normal distribution where they are activations or
-    /// parameters, zeros elsewhere. The problem must outlive it.
+    /// Fills the problem's inputs: activations and parameters with numbers of a normal
+    /// distribution, others with zeros. The problem must outlive the Bench.
     Bench(ContextImpl& context, const Problem& problem);
 
-    /// What the others' results are held to: the reference engine's, which is the last of those
-    /// that apply, where that takes a few seconds at most; else those of `favourite`.
+    /// Computes the expected results. They come from the reference engine, which is the last one
+    /// that applies, if its estimate is at most a few seconds, and otherwise from `favourite`.
     void expect(const TuneCandidate& favourite);
 
-    /// Seconds of one run; infinite where a result is not what is expected, which `wrong` says.
+    /// Seconds of one run. If a result differs from the expected one, returns infinity and says so
+    /// in `wrong`.
     double measure(const TuneCandidate& candidate, std::string& wrong);
 
-    /// The relative error, in L2, that results of float may have: what summing in another order, or
-    /// by Winograd's way, comes to. Rounding factors to 11 bits, as for tf32, gives 3e-4.
+    /// The relative error, in the L2 norm, that float results may have. It covers another order of
+    /// summation and Winograd's method. Rounding factors to 11 bits, as tf32 does, gives 3e-4.
     static constexpr double float_tolerance = 1e-5;
 
   private:
     using Memory = std::shared_ptr<Buffer>;
-    /// What a run writes and reads.
+    /// The operands of a run.
     struct Run {
         Problem problem;
         std::vector<Memory> memory;
@@ -49,7 +50,7 @@ class Bench {
     };
 
     Run prepared(const TuneCandidate& candidate);
-    /// A sample of each output of a run, in the plain layout.
+    /// Samples of each output of a run, in the plain layout.
     std::vector<std::vector<double>> results(const Run& run);
     std::vector<double> sample(const Buffer& buffer, std::uint64_t count, DType dtype);
     Memory reordered(const Buffer& from, const Operand& operand, const Layout& from_layout,

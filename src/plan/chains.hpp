@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Which steps of an inference run as one launch, on CPUs.
+// Which steps of an inference run in one launch, on CPUs.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -8,11 +8,12 @@
 
 namespace dlprim {
 
-/// Whether waking threads for every step costs enough on this device.
+/// Whether waking threads for every step costs enough on this device for chains to pay.
 bool may_have_chains(const Traits& device);
 
-/// Runs of steps whose kernels can be functions of one program, and which are short: where layers
-/// take long, waking up for each costs little, and a chain a compilation.
+/// Finds runs of consecutive steps whose kernels can be functions of one program and which are
+/// short. For long layers the time to wake threads is small, and a chain would only cost its
+/// compilation.
 std::vector<ChainRange> find_chains(const std::vector<Step>& steps);
 
 }  // namespace dlprim

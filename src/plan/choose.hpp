@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Choice of an engine and its layouts for every node of a graph, by cost over the whole graph.
+// Choice of an engine and of layouts for every node, by the cost of the whole graph.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -12,59 +12,60 @@
 
 namespace dlprim {
 
-/// What a node was given. Nodes of view operators have no engine.
+/// The engine chosen for a node. Nodes of view operators have none.
 struct Choice {
     const Engine* engine = nullptr;
     Tuning tuning;
     Problem problem;  ///< with its layouts set
 };
 
-/// The problem that a node poses on a device, all layouts plain. `constant` by ValueId. Its
-/// precision is the node's where an engine that applies has a way for it; in place of fp16 and bf16
-/// tf32, where there is one for that; else fp32.
+/// The problem that a node is on a device, with all layouts plain. `constant` is indexed by
+/// ValueId. The problem has the node's precision if an applicable engine supports it. Otherwise
+/// fp16 and bf16 become tf32 if an engine supports that, and else fp32.
 Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
                    const std::vector<char>& constant);
 
 /// The problem with its operands in the layouts of a choice.
 Problem with_layouts(Problem problem, const LayoutChoice& layouts);
 
-/// What a row of the databases says of an engine that can be used and offers that row's tuning.
+/// An engine and a tuning from a database row, checked to be available for the problem.
 struct KnownTuning {
     const Engine* engine = nullptr;
     Tuning tuning;
     LayoutChoice layouts;
     double seconds = 0;
 };
-/// Those of a problem (without layouts), the fastest first. Rows are files' and may name anything:
-/// for each that no engine offers, `passed_over` gets the reason.
+/// The known tunings of a problem (without layouts), the fastest first. Rows come from files and
+/// may contain anything: for each row that no engine supports, `passed_over` is called with the
+/// reason.
 std::vector<KnownTuning> known_tunings(
     ContextImpl& context, const Problem& problem,
     const std::function<void(const std::string&)>& passed_over = nullptr);
 
-/// Which values do not change between runs unless parameters are written: parameters that no
-/// assignment targets, literals, and what depends on them alone.
+/// Which values change only when parameters are written: parameters that no assignment targets,
+/// literals, and everything that depends on these alone.
 std::vector<char> constant_values(const Graph& graph);
 
-/// Whether some engine of the device can run the node, and not at a price over doing without its
-/// last epilogue stage. The test that fuse_epilogues asks.
+/// Whether some engine of the device supports the node and is not slower than the node without its
+/// last epilogue stage. Used by fuse_epilogues.
 bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
 
-/// What the fastest engine takes for the node by its estimate, in the best layout and without
-/// conversions; infinity where none applies. What lower_precision asks.
+/// The estimated time of the node's fastest engine, in its best layout and without conversions;
+/// infinity if no engine applies. Used by lower_precision.
 double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,
                      const std::vector<char>& constant);
 
-/// Whether activations of fp16 and bf16 are stored in 16 bits: on GPUs. On CPUs the fast engines,
-/// those of blocked layouts, compute on float vectors as they lie in memory.
+/// Whether activations of fp16 and bf16 are stored in 16 bits. They are on GPUs. On CPUs the fast
+/// engines use blocked layouts and load float vectors directly from memory.
 bool stores_narrow(const Traits& device);
 
-/// The choices, one a node. Throws Error naming the node and every engine's reason where none
-/// applies, and where a forced engine does not apply. `notes` gets remarks.
+/// Returns one choice per node. Throws Error if no engine applies, naming the node and the reason
+/// of every engine, and if a forced engine does not apply. Remarks are added to `notes`.
 std::vector<Choice> choose_engines(ContextImpl& context, const Graph& graph,
                                    const std::vector<char>& constant, const PlanOptions& options,
                                    std::vector<std::string>& notes);
 
-/// Seconds for turning a value from one layout to another.
+/// Seconds that it takes to convert a value from one layout to another.
 double conversion_seconds(const Traits& device, const Operand& operand, const Layout& from,
                           const Layout& to);
 

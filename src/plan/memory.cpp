@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// plan_memory: homes of persistent values, lifetimes, in-place work, redirection, slabs.
+// plan_memory: places of persistent values, lifetimes, in-place work, redirection, slabs.
 #include "plan/memory.hpp"
 
 #include "base/text.hpp"
@@ -61,7 +61,7 @@ class MemoryPlanner {
         return static_cast<int>(plan_.blocks.size()) - 1;
     }
 
-    /// The next free bytes of a block.
+    /// Allocates the next free bytes of a block.
     Place in_block(const std::string& name, std::uint64_t bytes) {
         Place place{Place::Kind::block, block(name), 0};
         Block& b = plan_.blocks[static_cast<std::size_t>(place.index)];
@@ -70,7 +70,7 @@ class MemoryPlanner {
         return place;
     }
 
-    /// A fixed part of a block that all plans of a net share.
+    /// A part with a fixed offset in a block that all plans of a net share.
     Place part_of(const std::string& name, std::uint64_t offset, std::uint64_t block_bytes) {
         const Place place{Place::Kind::block, block(name), offset};
         plan_.blocks[static_cast<std::size_t>(place.index)].bytes = block_bytes;
@@ -91,7 +91,7 @@ class MemoryPlanner {
     /// Whether a parameter's memory is bound by the caller.
     bool is_bound(std::uint64_t bytes) const { return bytes >= options_.bind_params_from; }
 
-    /// By Stored, of roots: what is of use behind setup.
+    /// Marks, by root Stored, what steps after setup use.
     void find_what_runs_read() {
         runs_read_.assign(schedule_.stored.size(), 0);
         const auto mark = [&](int id) {
@@ -128,8 +128,7 @@ class MemoryPlanner {
                         place = in_block("fixed", bytes);
                     break;
                 case Role::block:
-                    // Solvers run over whole blocks, and norms add them up: gaps between parts hold
-                    // zeros.
+                    // Solvers and norms work on whole blocks, so the gaps between parts hold zeros.
                     place = part_of(value.name == "@params" ? "params" : "gradients", 0,
                                     params_bytes());
                     break;
@@ -174,7 +173,8 @@ class MemoryPlanner {
     }
 
     void work_in_place() {
-        // What the caller or the next step reads must outlive its last reader here.
+        // Values that the caller or the next step reads must stay alive after their last reader
+        // here.
         std::vector<char> kept(schedule_.stored.size(), 0);
         const auto keep = [&](int id) { kept[static_cast<std::size_t>(schedule_.root(id))] = 1; };
         for (const auto& result : schedule_.results) keep(result.second);
@@ -195,13 +195,14 @@ class MemoryPlanner {
                                    stored(item.reads[static_cast<std::size_t>(input)]).layout ==
                                        stored(made).layout;
                 if (kept[static_cast<std::size_t>(from)]) continue;
-                // An operand that is a part of that memory is read elsewhere than where results go.
+                // If an operand is only a part of that memory, the kernel would read elements at
+                // other positions than it writes.
                 const bool in_part =
                     std::any_of(item.reads.begin(), item.reads.end(), [&](int read) {
                         return schedule_.root(read) == from && stored(read).bytes != source.bytes;
                     });
                 const bool twice = std::find(taken.begin(), taken.end(), from) != taken.end();
-                // An input that setup makes is kept for the next run.
+                // An input that setup makes is needed again in the next run.
                 const bool made_once =
                     i >= schedule_.setup && source.first < static_cast<int>(schedule_.setup);
                 if (!free || !alike || twice || in_part || made_once || stored(made).alias >= 0 ||
@@ -224,9 +225,9 @@ class MemoryPlanner {
         }
     }
 
-    /// Lets a form of a value be made at `place` where its memory is still free to choose; else
-    /// copies it there at the end of `part`. `not_before`: the root's life must not begin before
-    /// this position.
+    /// Makes a form of a value directly at `place`, if its memory has not been chosen yet.
+    /// Otherwise copies it there at the end of `part`. `not_before`: the lifetime of the root must
+    /// not begin before this position.
     void redirect(int form, const Place& place, Part part, int not_before = -1) {
         const ValueId value = stored(form).value;
         Stored& root = root_of(form);
@@ -250,7 +251,7 @@ class MemoryPlanner {
         target.place = place;
         schedule_.stored.push_back(target);
         item.writes = {static_cast<int>(schedule_.stored.size()) - 1};
-        // Behind the last item of its part; lifetimes behind it move by one.
+        // Inserted after the last item of its part. Lifetimes after that position shift by one.
         std::size_t at = schedule_.items.size();
         while (at > schedule_.setup && schedule_.items[at - 1].part > part) --at;
         schedule_.items.insert(schedule_.items.begin() + static_cast<std::ptrdiff_t>(at), item);
@@ -285,8 +286,8 @@ class MemoryPlanner {
     void redirect_assignments() {
         for (const Assignment& assignment : graph_.assignments) {
             const Place place = stored(home(assignment.target)).place;
-            // The target may be overwritten once its last reader has run, and by that reader itself
-            // when it reads element by element where it writes.
+            // The target may be overwritten after its last reader has run. That reader itself may
+            // overwrite it if it reads each element only where it writes.
             int last_read = -1, last_reader_part = 0;
             const bool whole_block = graph_.value(assignment.target).role == Role::block;
             for (std::size_t i = schedule_.setup; i < schedule_.items.size(); ++i) {
@@ -387,7 +388,7 @@ class MemoryPlanner {
              " (largest: ", by_whom, "), the device has ", mib(limit), batch_hint(limit));
     }
 
-    /// Of parameters that setup alone reads, the most bytes that are needed at once.
+    /// The most bytes needed at once by parameters that only setup reads.
     std::uint64_t most_in_setup() {
         std::uint64_t most = 0;
         for (int i = 0; i < static_cast<int>(schedule_.setup); ++i) {
@@ -417,7 +418,8 @@ class MemoryPlanner {
         return graph_.shape(value).rank() > 0 && graph_.shape(value)[0] == batch();
     }
 
-    /// Calls f(bytes, name, whether it grows with the batch) for what must lie in one allocation.
+    /// Calls f(bytes, name, whether it grows with the batch) for everything that needs one
+    /// allocation.
     template <typename F>
     void for_each_piece(F&& f) const {
         for (const Stored& s : schedule_.stored)
@@ -435,8 +437,8 @@ class MemoryPlanner {
         });
     }
 
-    /// Scratch, inputs and outputs grow with the batch, the rest does not (nearly). Both the sum
-    /// and the largest piece must fit.
+    /// Scratch, inputs and outputs grow with the batch, and the rest (nearly) does not. Both the
+    /// sum and the largest allocation must fit.
     std::string batch_hint(std::uint64_t limit) const {
         std::uint64_t growing = plan_.slab_bytes, piece = 1;
         for (const External& e : plan_.externals)
@@ -461,7 +463,7 @@ class MemoryPlanner {
     const PlanOptions& options_;
     std::uint64_t alignment_;
     std::map<ValueId, std::int64_t> block_offsets_;
-    bool has_blocks_;  ///< trainable parameters lie together, and their gradients
+    bool has_blocks_;  ///< trainable parameters are contiguous, and so are their gradients
     std::vector<char> runs_read_;
     MemoryPlan plan_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory plan: where every stored value lives; who works in place; how states change.
+// Memory plan: the place of every stored value, in-place work, and how states change.
 #pragma once
 
 #include "plan/schedule.hpp"
@@ -13,14 +13,14 @@ struct MemoryPlan {
     std::vector<std::uint64_t> slabs;
     std::vector<Block> blocks;
     std::vector<External> externals;
-    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
+    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< with their offsets in "constants"
     std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;       ///< as in Plan
     std::uint64_t slab_bytes = 0;
     std::string report;
 };
 
-/// Gives every root in `schedule.stored` its place; appends copies to `schedule.items` where a
-/// value cannot be made where it must end up. Throws Error(out_of_memory).
+/// Assigns a place to every root in `schedule.stored`. If a value cannot be made where it is
+/// needed, appends a copy to `schedule.items`. Throws Error(out_of_memory).
 MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
                        Schedule& schedule, const PlanOptions& options);
 

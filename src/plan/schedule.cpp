@@ -49,8 +49,8 @@ class Scheduler {
                                            : graph_.nodes[static_cast<std::size_t>(producer)].part;
             in_layout(assignment.source, Layout::plain(), part, nullptr);
         }
-        // Conversions of what forward made, asked for by nobody but the graph's outputs, may stand
-        // behind backward; order by part, else as made.
+        // Conversions of forward values that only graph outputs need may have been added after
+        // backward. Sort by part, and keep the order within a part.
         std::stable_sort(run_.begin(), run_.end(),
                          [](const Item& a, const Item& b) { return a.part < b.part; });
         schedule_.setup = setup_.size();
@@ -86,7 +86,7 @@ class Scheduler {
         return found == options_.input_layouts.end() ? Layout::plain() : found->second;
     }
 
-    /// What the caller gets of an output or gradient.
+    /// Adds the form of an output or gradient that the caller gets.
     void add_result(ValueId value, Part part) {
         const Layout& made =
             schedule_
@@ -104,8 +104,8 @@ class Scheduler {
     }
     std::vector<Item>& list_for(ValueId value) { return is_constant(value) ? setup_ : run_; }
 
-    /// The value in that layout, converting where nobody has yet. `reader`: who packs a packed
-    /// layout.
+    /// Returns the value in that layout, and adds a conversion if there is none yet. `reader` is
+    /// the node that packs a packed layout.
     int in_layout(ValueId value, const Layout& layout, Part part, const Reader* reader) {
         if (const int found = schedule_.find(value, layout); found >= 0) return found;
         const TensorSpec& spec = graph_.spec(value);
@@ -171,7 +171,8 @@ class Scheduler {
         list_for(node.outputs[0]).push_back(std::move(item));
     }
 
-    /// Whether the node's result lies where its input begins. A forced engine runs all the same.
+    /// Whether the node's result is the beginning of its input's memory. A forced engine runs
+    /// nevertheless.
     bool is_beginning(const Node& node, const Choice& choice) const {
         return node.engine.empty() && node.epilogue.empty() && node.inputs.size() == 1 &&
                choice.problem.inputs[0].layout == choice.problem.outputs[0].layout &&

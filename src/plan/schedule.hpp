@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Schedule: the launches of a plan in order, with the layout conversions and packings that the
-// chosen engines ask for, and the stored forms of values that they read and write.
+// Schedule: the launches of a plan in order. It includes the layout conversions and packings that
+// the chosen engines need, and the stored forms of values that launches read and write.
 #pragma once
 
 #include "plan/choose.hpp"
@@ -11,21 +11,22 @@
 
 namespace dlprim {
 
-/// A value in one layout. A value has one where it is made (or lives) and one for each conversion.
+/// A value in one layout. A value has one Stored for where it is made (or lives), and one for each
+/// conversion.
 struct Stored {
     ValueId value = no_value;  ///< no_value: workspace
     Layout layout;
     std::uint64_t bytes = 0;
     int alias = -1;                  ///< another Stored whose memory it shares
-    int first = 1 << 30, last = -1;  ///< of an alias root: positions in the schedule
+    int first = 1 << 30, last = -1;  ///< of an alias root: its lifetime in the schedule
     Place place;                     ///< of an alias root
 };
 
 struct Item {
     enum class Kind : std::uint8_t { node, reorder, pack, copy };
     Kind kind = Kind::node;
-    int choice = -1;        ///< node, pack: index of the node and its choice
-    int packed_input = -1;  ///< pack: which input of that node
+    int choice = -1;        ///< for node and pack: index of the node and of its choice
+    int packed_input = -1;  ///< for pack: which input of that node
     std::string name, type;
     Part part = Part::forward;
     std::vector<int> reads, writes;  ///< Stored
@@ -33,20 +34,20 @@ struct Item {
 };
 
 struct Schedule {
-    std::vector<Item> items;  ///< setup first
-    std::size_t setup = 0;    ///< how many of them
+    std::vector<Item> items;  ///< setup items first
+    std::size_t setup = 0;    ///< number of setup items
     std::vector<Stored> stored;
-    std::vector<int> native;  ///< by ValueId: where it is made or lives
+    std::vector<int> native;  ///< by ValueId: where the value is made or lives
     std::map<ValueId, int>
-        results;  ///< of graph outputs and gradients: the Stored that the caller gets
+        results;  ///< by graph output and gradient: the Stored that the caller gets
     int root(int id) const;
-    /// The Stored of a value in a layout, or -1.
+    /// The Stored of a value in this layout, or -1.
     int find(ValueId value, const Layout& layout) const;
     std::map<std::pair<ValueId, std::string>, int> converted;
 };
 
-/// Graph outputs and gradients get plain forms, unless the options leave them free. Items of
-/// constant values come first.
+/// Graph outputs and gradients are converted to plain unless the options leave their layouts free.
+/// Items of constant values come first.
 Schedule make_schedule(const Traits& device, const Graph& graph, const std::vector<char>& constant,
                        const std::vector<Choice>& choices, const PlanOptions& options);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Offsets in slabs for values that live for a while: values whose lives overlap do not share bytes.
+// Offsets in slabs for temporary values. Values whose lifetimes overlap do not share bytes.
 //
 // Greedy by size (Pisarchyk and Lee, "Efficient memory management for deep neural net inference",
-// 2020): the largest first, each at the lowest offset that is free for its whole life.
+// 2020): the largest value is placed first, and each value gets the lowest offset that is free
+// during its whole lifetime.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +19,9 @@ struct Lifetime {
     std::uint64_t offset = 0;
 };
 
-/// Assigns slab and offset to each; no slab exceeds `max_slab` bytes. Returns the slabs' sizes. A
-/// value larger than `max_slab` gets a slab of its own (the caller has refused it before).
+/// Assigns a slab and an offset to each value. Slabs have at most `max_slab` bytes, but a value
+/// larger than that gets a slab of its own; the caller has refused such values before. Returns the
+/// sizes of the slabs.
 std::vector<std::uint64_t> place_in_slabs(std::vector<Lifetime>& lifetimes, std::uint64_t alignment,
                                           std::uint64_t max_slab);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// BinaryCache: files that are complete and of this key, or as good as absent.
+// BinaryCache: a file that is incomplete, damaged or of another key counts as absent.
 #include "runtime/binary_cache.hpp"
 
 #include "base/env.hpp"
@@ -19,7 +19,7 @@ std::string number(std::uint64_t value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Takes a number off the front of `bytes`; false when it is too short.
+// Removes a number from the front of `bytes`. Returns false if `bytes` is too short.
 bool take(std::string_view& bytes, std::uint64_t& value) {
     if (bytes.size() < sizeof(value)) return false;
     std::memcpy(&value, bytes.data(), sizeof(value));
@@ -27,7 +27,7 @@ bool take(std::string_view& bytes, std::uint64_t& value) {
     return true;
 }
 
-// The binary in a file's bytes, or nothing.
+// The binary inside a cache file, or nothing.
 std::optional<std::string_view> parse(std::string_view bytes, std::string_view key) {
     if (bytes.substr(0, magic.size()) != magic) return std::nullopt;
     bytes.remove_prefix(magic.size());

@@ -2,8 +2,8 @@
 // BinaryCache: compiled programs on disk, shared by processes.
 //
 // A file is cache_dir()/kernels/<hash of key>.bin: a magic line, the whole key, a checksum and the
-// binary. Anything else about it (cut short, damaged, of another key) makes it as if it were not
-// there. Failures to write are log lines. DLPRIM_CACHE=0 turns the cache off.
+// binary. A file that is cut short, damaged or of another key counts as absent. Failed writes are
+// only logged. DLPRIM_CACHE=0 turns the cache off.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace dlprim {
 
 class BinaryCache {
   public:
-    /// The process's cache as the environment has it now.
+    /// A cache as the environment configures it now.
     static BinaryCache from_environment();
     BinaryCache() = default;
     explicit BinaryCache(std::filesystem::path folder) : folder_(std::move(folder)) {}

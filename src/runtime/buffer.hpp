@@ -13,17 +13,19 @@ class Buffer {
   public:
     virtual ~Buffer() = default;
     std::uint64_t bytes() const noexcept { return bytes_; }
-    /// Host address; nullptr for OpenCL memory.
+    /// The address on the host, or nullptr for OpenCL memory.
     std::byte* host() const noexcept { return host_; }
-    /// The cl_mem; nullptr for host memory.
+    /// The cl_mem, or nullptr for host memory.
     void* handle() const noexcept { return handle_; }
-    /// Never given twice in a process: tells a buffer from a later one at the same address.
+    /// Unique in a process: distinguishes a buffer from a later one at the same address.
     std::uint64_t id() const noexcept { return id_; }
-    /// Grows whenever the library writes to the buffer: what was derived from its contents (packed
-    /// weights) is valid while it stands. Meaningless for foreign memory, which others write to.
+    /// Increases whenever the library writes to the buffer. Data derived from the contents (packed
+    /// weights) are valid as long as it is unchanged. It means nothing for foreign memory, which
+    /// others write to.
     std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
     void touch() const noexcept { version_.fetch_add(1, std::memory_order_relaxed); }
-    /// Others may write to it behind the library's back: it was wrapped, or its address given out.
+    /// Whether others may write to it without the library's knowledge: it was wrapped, or its
+    /// address was given out.
     bool foreign() const noexcept { return foreign_.load(std::memory_order_relaxed); }
     void set_foreign() noexcept { foreign_.store(true, std::memory_order_relaxed); }
 
@@ -41,7 +43,7 @@ class Buffer {
     std::atomic<bool> foreign_{false};
 };
 
-/// A place in a buffer: what a launch binds an operand to. The offset is a multiple of the element
+/// A place in a buffer, to which a launch binds an operand. The offset is a multiple of the element
 /// size.
 struct BufferRef {
     const Buffer* buffer = nullptr;

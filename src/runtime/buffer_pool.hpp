@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BufferPool: freed buffers kept by size class, so that a second request of a size is a look-up.
+// BufferPool: keeps freed buffers by size class, so that the next request of a size needs no
+// allocation.
 #pragma once
 
 #include "runtime/buffer.hpp"
@@ -12,7 +13,7 @@
 
 namespace dlprim {
 
-/// Size classes are 2^k and 1.5 * 2^k bytes, at least 256: a request wastes at most a third.
+/// Size classes are 2^k and 1.5 * 2^k bytes, at least 256, so a request wastes at most a third.
 std::uint64_t size_class(std::uint64_t bytes) noexcept;
 
 class BufferPool {
@@ -20,7 +21,7 @@ class BufferPool {
     /// A kept buffer of exactly `bytes`, or nothing.
     std::unique_ptr<Buffer> take(std::uint64_t bytes);
     void keep(std::unique_ptr<Buffer> buffer);
-    /// Lets all kept buffers go; true when there were any.
+    /// Frees all kept buffers. Returns whether there were any.
     bool clear();
 
   private:

@@ -79,7 +79,7 @@ cl_command_queue cl_make_queue(cl_context context, cl_device_id device,
                                cl_command_queue_properties properties) {
     cl_int code = CL_SUCCESS;
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // OpenCL 1.2 has no other
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // OpenCL 1.2 has no other function
     const cl_command_queue queue = clCreateCommandQueue(context, device, properties, &code);
 #pragma GCC diagnostic pop
     cl_check(code, "making a command queue");

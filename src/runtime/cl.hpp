@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The OpenCL headers, for src/runtime alone, and the check that turns error codes into Errors.
+// The OpenCL headers, which only src/runtime includes, and the check that turns error codes into
+// Errors.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -16,18 +17,18 @@ namespace dlprim {
 /// "CL_INVALID_ARG_SIZE (-51)".
 std::string cl_error_name(cl_int code);
 
-/// A new queue, in order unless `properties` say otherwise. Throws Error(device).
+/// Makes a queue, which is in order unless `properties` say otherwise. Throws Error(device).
 cl_command_queue cl_make_queue(cl_context context, cl_device_id device,
                                cl_command_queue_properties properties);
 
-/// Throws Error(device), or Error(out_of_memory) for the codes that say so, unless `code` is
-/// CL_SUCCESS: "<parts>: <name of the code>".
+/// Throws unless `code` is CL_SUCCESS: Error(out_of_memory) for the codes that mean that, else
+/// Error(device). The message is "<parts>: <name of the code>".
 template <typename... Parts>
 void cl_check(cl_int code, const Parts&... parts) {
     if (code == CL_SUCCESS) [[likely]]
         return;
-    // CL_OUT_OF_RESOURCES is what drivers say of a kernel that crashed too, so it is no proof of
-    // that.
+    // Drivers also report CL_OUT_OF_RESOURCES when a kernel crashed, so it does not prove a lack of
+    // memory.
     const bool memory = code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
     fail(memory ? ErrorKind::out_of_memory : ErrorKind::device, parts..., ": ",
          cl_error_name(code));

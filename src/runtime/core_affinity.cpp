@@ -24,16 +24,16 @@ namespace dlprim {
 
 namespace {
 
-// Where the native kernels of a device meet: those that are there bind themselves once all are.
+// A barrier for the native kernels of a device: once all have arrived, each binds its own thread.
 class Meeting {
   public:
     Meeting(std::vector<int> cores) : cores_(std::move(cores)), caller_(gettid()) {}
 
-    struct Invitation {  // runtimes copy it
+    struct Invitation {  // the argument of a native kernel, which runtimes copy
         Meeting* meeting;
     };
 
-    /// What a native kernel does.
+    /// The body of a native kernel.
     static void CL_CALLBACK attend(void* invitation) {
         static_cast<Invitation*>(invitation)->meeting->attend();
     }
@@ -43,12 +43,12 @@ class Meeting {
   private:
     void attend() {
         std::unique_lock lock(mutex_);
-        // Runtimes may lend themselves the caller's thread, which is not ours to bind.
+        // A runtime may also run kernels in the caller's thread, which must not be bound.
         if (gettid() == caller_) given_up_ = true;
         const std::size_t seat = arrived_++;
         if (arrived_ == cores_.size()) all_.notify_all();
         const auto done = [&] { return given_up_ || arrived_ == cores_.size(); };
-        // As long as it takes to wake sleeping threads on a busy machine.
+        // Long enough to wake sleeping threads on a busy machine.
         if (!all_.wait_for(lock, std::chrono::milliseconds(50), done)) given_up_ = true;
         if (given_up_) {
             all_.notify_all();
@@ -68,8 +68,7 @@ class Meeting {
     bool given_up_ = false;
 };
 
-// Processors that the caller may run on; empty where there are more than the system's plain set
-// holds.
+// The processors that the caller may run on. Empty if there are more than a cpu_set_t can hold.
 std::vector<int> own_cores() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -87,7 +86,7 @@ T device_fact(cl_device_id device, cl_device_info what) {
                                                                                        : T{};
 }
 
-// Waits for all that was enqueued.
+// Command queues; the destructor waits for all work that was enqueued.
 class Queues {
   public:
     cl_command_queue add(cl_context context, cl_device_id device) {
@@ -116,13 +115,13 @@ bool bind(cl_context context, cl_device_id device) {
         return false;
     const std::vector<int> cores = own_cores();
     const auto units = device_fact<cl_uint>(device, CL_DEVICE_MAX_COMPUTE_UNITS);
-    // One core has nothing to choose; with cores to spare the system finds idle ones.
+    // With one core there is nothing to choose, and with spare cores the system finds idle ones.
     if (units < 2 || cores.size() != units) return false;
 
     Meeting meeting(cores);
     Meeting::Invitation invitation{&meeting};
     {
-        Queues queues;  // one queue would run them one after the other
+        Queues queues;  // a single queue would run the kernels one after the other
         for (cl_uint i = 0; i < units; ++i) {
             const cl_command_queue queue = queues.add(context, device);
             cl_check(clEnqueueNativeKernel(queue, Meeting::attend, &invitation, sizeof(invitation),
@@ -148,7 +147,7 @@ bool bind_runtime_threads(cl_context context, cl_device_id device) noexcept {
         if (first) known->second = bind(context, device);
         return known->second;
     } catch (const std::exception&) {
-        return false;  // without it things are slower, no more
+        return false;  // without it launches are slower, nothing else
     }
 }
 

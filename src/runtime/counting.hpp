@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counting from several threads in the plain numbers of Counters.
+// Atomic updates, from several threads, of the plain numbers in Counters.
 #pragma once
 
 #include <atomic>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Deferred: contents of a tensor that lie in another layout than the plain one, and are made plain
-// when somebody asks for plain memory.
+// Deferred: the contents of a tensor in a layout other than plain. They are converted when somebody
+// asks for plain memory.
 //
 // All tensors on the same memory (copies, views) share one Deferred. It holds either its contents
-// in layout() or plain memory, never both: once plain it stays plain, because whoever got that
+// in layout() or plain memory, never both. Once plain it stays plain, because whoever got that
 // memory may write to it at any time.
 #pragma once
 
@@ -22,7 +22,8 @@ namespace dlprim {
 
 class Deferred {
   public:
-    /// Enqueues what turns `contents`, which lie in from.layout(), into `plain`. Waits for nothing.
+    /// Enqueues the conversion of `contents`, whose layout is from.layout(), to `plain`. Does not
+    /// wait.
     using Convert = void (*)(const Deferred& from, const std::shared_ptr<Buffer>& contents,
                              const std::shared_ptr<Buffer>& plain);
 
@@ -35,12 +36,12 @@ class Deferred {
     DType dtype() const noexcept { return dtype_; }
     std::uint64_t plain_bytes() const noexcept;
 
-    /// The contents in layout(), for reading alone; nullptr once they are plain.
+    /// The contents in layout(), for reading only, or nullptr once they are plain.
     std::shared_ptr<Buffer> contents() const;
-    /// Plain memory with the contents: the first call allocates it and enqueues the conversion.
-    /// Throws what these throw; the contents stay as they were then.
+    /// Plain memory with the contents. The first call allocates it and enqueues the conversion. If
+    /// that throws, the contents stay unchanged.
     const std::shared_ptr<Buffer>& plain();
-    /// The same for who overwrites all of it: what was deferred is dropped.
+    /// The same for a caller that overwrites all elements: the contents are dropped, not converted.
     const std::shared_ptr<Buffer>& overwrite();
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Devices: what there is on this machine, how it is chosen by text, and the making of contexts.
+// Devices: lists the devices of this machine, chooses one by text, and opens contexts.
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -11,7 +11,7 @@
 
 namespace dlprim {
 
-/// An OpenCL device as enumerated once a process.
+/// An OpenCL device, as enumerated once per process.
 struct OpenCLDevice {
     void* platform = nullptr;  ///< cl_platform_id
     void* device = nullptr;    ///< cl_device_id
@@ -20,29 +20,28 @@ struct OpenCLDevice {
     Traits traits;  ///< before DLPRIM_TRAITS
 };
 
-/// All OpenCL devices that answer; platforms that fail are left out. Never throws for a driver's
-/// sake.
+/// All OpenCL devices that respond. Platforms that fail are left out, and errors of drivers are not
+/// thrown.
 const std::vector<OpenCLDevice>& opencl_devices();
-/// Why platforms and devices were left out: a sentence each, with what would help where that is
-/// known.
+/// Why platforms and devices were left out: one sentence each, with advice if there is any.
 const std::vector<std::string>& opencl_troubles();
 
-/// A device by its cl_device_id, which may be none of opencl_devices(), a sub-device say.
+/// The description of a cl_device_id, which need not be in opencl_devices() (a sub-device is not).
 OpenCLDevice opencl_device_of(void* device);
 
 DeviceInfo host_info();
 /// The host's traits before DLPRIM_TRAITS.
 Traits host_traits();
-/// The host's memory, the smaller of the machine's and its control group's.
+/// The host's memory: the smaller of the machine's and its control group's limit.
 std::uint64_t host_memory();
-/// Lowers `traits` by what DLPRIM_TRAITS says. Throws Error(invalid_argument) on an unknown key.
+/// Lowers `traits` as DLPRIM_TRAITS says. Throws Error(invalid_argument) on an unknown key.
 void lower_traits(Traits& traits);
 
-/// The threads that all contexts of the process share.
+/// The thread pool that all contexts of the process share.
 HostPool& shared_pool();
 
 std::shared_ptr<ContextImpl> make_host_context();
-/// OpenCL objects that a context is to use in place of its own; it retains them.
+/// OpenCL objects of the caller that a context uses instead of its own. The context retains them.
 struct OpenCLObjects {
     void* context = nullptr;  ///< cl_context
     void* queue = nullptr;    ///< cl_command_queue, in order

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host as a device: aligned memory, work that runs at the call, no programs.
+// The host as a device: aligned memory, and work that runs immediately. It has no programs.
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
@@ -58,8 +58,7 @@ class HostQueue : public Queue {
         records_.push_back(record);
     }
 
-    // Memory of the caller may be that of a tensor, which others see without a copy: it may
-    // overlap.
+    // The caller's memory may belong to a tensor that shares this buffer, so the two may overlap.
     void write(const BufferRef& to, const void* from, std::uint64_t bytes, bool blocking) override {
         if (blocking) count(counters_.waits);
         to.buffer->touch();
@@ -82,7 +81,7 @@ class HostQueue : public Queue {
             std::memset(out, *static_cast<const unsigned char*>(pattern), bytes);
             return;
         }
-        // Doubling copies: the part already written is the pattern of the next.
+        // Each copy doubles the part that is written, which is the source of the next copy.
         std::uint64_t done = std::min<std::uint64_t>(pattern_bytes, bytes);
         std::memcpy(out, pattern, done);
         while (done < bytes) {
@@ -105,7 +104,7 @@ class HostQueue : public Queue {
     std::vector<ProfileRecord> records_;
 };
 
-// Work on the host is done when a call returns: copies are, too.
+// Work on the host is finished when a call returns, and so are copies.
 class HostFeed : public InputFeed {
   public:
     HostFeed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset, std::uint64_t bytes)

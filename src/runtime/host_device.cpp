@@ -103,7 +103,7 @@ struct SharedPool {
 SharedPool& shared() {
     static SharedPool* const instance = [] {
         auto* made = new SharedPool;
-        // A child of fork() has none of the threads: contexts that it opens get threads of its own.
+        // A child of fork() has none of the threads, so contexts that it opens use a new pool.
         pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
                        [] {
                            shared().pool = nullptr;
@@ -117,7 +117,8 @@ SharedPool& shared() {
 }  // namespace
 
 HostPool& shared_pool() {
-    // Never destroyed: contexts of static lifetime may outlive any static of this library.
+    // Never destroyed: contexts with static lifetime may live longer than any static of this
+    // library.
     SharedPool& all = shared();
     const std::lock_guard lock(all.mutex);
     if (all.pool == nullptr) all.pool = new HostPool;

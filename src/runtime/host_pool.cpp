@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HostPool: persistent workers that share the pieces of one loop at a time with their caller.
+// HostPool: persistent workers that share one loop at a time with its caller.
 #include "runtime/host_pool.hpp"
 
 #include "base/env.hpp"
@@ -43,9 +43,9 @@ void relax() {
 
 thread_local bool inside_body = false;
 
-// Pieces a thread: enough that an unlucky thread does not hold up the rest.
+// Pieces per thread: enough that one slow thread does not delay the rest.
 constexpr std::int64_t pieces_per_thread = 4;
-// About ten microseconds of waiting before a thread sleeps.
+// A thread spins for about ten microseconds before it sleeps.
 constexpr int spins = 400;
 
 }  // namespace
@@ -63,7 +63,7 @@ struct HostPool::Impl {
     std::condition_variable wake;
     std::condition_variable finished;
     std::atomic<std::uint64_t> round{0};
-    std::atomic<int> active{0};  // workers that joined this round and have not left it
+    std::atomic<int> active{0};  // workers that have joined this round and not left it
     bool open = false;           // whether workers may still join this round
     bool stop = false;
 
@@ -103,7 +103,8 @@ struct HostPool::Impl {
                 wake.wait(lock, [&] { return stop || round.load() != seen; });
                 if (stop) return;
                 seen = round.load();
-                // Late for a round that its caller finished alone: nobody waits for this thread.
+                // The worker woke after the caller had finished the round alone, and nobody waits
+                // for it.
                 if (!open) continue;
                 active.fetch_add(1, std::memory_order_relaxed);
             }
@@ -122,7 +123,7 @@ HostPool::HostPool(int threads)
         for (int i = 1; i < impl_->threads; ++i)
             impl_->workers.emplace_back([impl = impl_.get()] { impl->run_worker(); });
     } catch (const std::system_error&) {
-        // Fewer threads than wished for: the loop still covers every piece.
+        // There are fewer threads than requested, but the loop still covers every piece.
         impl_->threads = static_cast<int>(impl_->workers.size()) + 1;
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// make_in_huge_pages: anonymous memory from a multiple of a large page on, which a buffer uses in
-// place of memory of the runtime's.
+// make_in_huge_pages: anonymous memory that starts at a multiple of a large page and that a buffer
+// uses instead of the runtime's memory.
 #include "runtime/huge_pages.hpp"
 
 #include "base/env.hpp"
@@ -21,8 +21,8 @@ namespace dlprim {
 namespace {
 
 constexpr std::uint64_t huge_page = 2 << 20;
-// Buffers start at different places of their first page: kernels read several side by side, whose
-// equal places may share sets of caches and banks of memory otherwise.
+// Each buffer starts at another offset in its first page. Kernels read several buffers in parallel,
+// and with equal offsets these would compete for the same cache sets and memory banks.
 constexpr std::uint64_t staggers = 64, stagger_step = 4096 + 128;
 
 // `bytes` rounded up to whole pages of the system's usual size.
@@ -31,14 +31,14 @@ std::uint64_t in_pages(std::uint64_t bytes) {
     return (bytes + page - 1) / page * page;
 }
 
-// Memory from mmap, in large pages where the system has some.
+// Memory from mmap, in large pages if the system has them.
 class Region {
   public:
     explicit Region(std::uint64_t bytes) : bytes_(in_pages(bytes)) {
         void* const mapped = mmap(nullptr, bytes_ + huge_page, PROT_READ | PROT_WRITE,
                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return;
-        // What lies before the first multiple and behind the end goes back.
+        // The parts before the first multiple and after the end are unmapped.
         auto* const first = static_cast<char*>(mapped);
         const auto past = reinterpret_cast<std::uintptr_t>(mapped) % huge_page;
         const std::uint64_t skipped = past == 0 ? 0 : huge_page - past;
@@ -53,7 +53,7 @@ class Region {
         if (start_ != nullptr) munmap(start_, bytes_);
     }
 
-    /// Null where there are no large pages.
+    /// The address, or null if there are no large pages.
     void* start() const { return advised_ ? start_ : nullptr; }
 
   private:
@@ -85,7 +85,7 @@ cl_mem make_in_huge_pages(cl_context context, std::uint64_t bytes) noexcept {
             clReleaseMemObject(memory);
             return nullptr;
         }
-        region.release();  // its owner is the buffer
+        region.release();  // the buffer owns it now
         return memory;
     } catch (const std::bad_alloc&) {
         return nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The probes of kernels/probe.
+// Runs the probes of kernels/probe.
 #include "runtime/instruction_probe.hpp"
 
 #include "base/text.hpp"
@@ -23,7 +23,7 @@ int exact(int row, int column) {
     return sum;
 }
 
-// Two products of `side`, one behind the other.
+// The expected results: two products of matrices of size `side`, one after the other.
 std::vector<float> exact_products() {
     std::vector<float> y(2 * side * side);
     for (std::size_t i = 0; i < y.size(); ++i)
@@ -32,7 +32,7 @@ std::vector<float> exact_products() {
     return y;
 }
 
-// kernels/probe/subgroup.cl says what it writes.
+// The expected results of kernels/probe/subgroup.cl.
 std::vector<float> exact_lanes(int lanes) {
     std::vector<float> y(2048);
     std::iota(y.begin(), y.end(), 0.0f);
@@ -49,7 +49,8 @@ std::vector<float> exact_lanes(int lanes) {
     return y;
 }
 
-// Runs the kernel on a buffer of `floats` floats, which shall begin with `right`.
+// Runs the kernel on a buffer of `floats` floats and checks that the buffer then begins with
+// `right`.
 void run(ContextImpl& context, const char* path, const std::string& options, std::size_t floats,
          const std::vector<float>& right) {
     const auto program = context.build({path, kernel_source(path), options});
@@ -94,11 +95,11 @@ bool wgmma_works(ContextImpl& context, DType operands) {
 }
 
 std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit, DType operands) {
-    // What a work-group may have by compute capability: 9.0, 8.0, 8.6, and without asking.
+    // Largest local memory of a work-group by compute capability: 9.0, 8.0, 8.6, and the default.
     for (const int kib : {227, 163, 99, 48}) {
         const auto bytes = static_cast<std::uint64_t>(kib) << 10;
         if (bytes > limit) continue;
-        // Behind the products the kernel keeps four tiles of 8 KiB.
+        // After the products, the kernel stores four tiles of 8 KiB.
         if (works(context, "probe/mma.cl",
                   cat(kind_option(operands), " -DMMA=1 -DLOCAL_BYTES=", bytes), 4 * side * side,
                   exact_products()))

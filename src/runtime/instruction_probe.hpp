@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Whether instructions that OpenCL C does not have itself run on a device and are right.
+// Tests whether a device supports instructions that OpenCL C itself lacks, and computes them
+// correctly.
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -10,20 +11,20 @@
 
 namespace dlprim {
 
-/// Each builds and runs a kernel of kernels/probe and compares what it writes with what is right.
-/// Where that fails, the log says why, and the answer is that they are not there (false, 0). Waits
-/// for the device.
+/// Each function builds and runs a kernel of kernels/probe and compares its results with the
+/// correct ones. If that fails, it logs why and reports that the instructions are missing (false,
+/// 0). Waits for the device.
 
-/// Matrix instructions of a warpgroup on operands of f16 or bf16, and the conversion to that type,
-/// by wgmma.cl.
+/// Warpgroup matrix instructions on operands of f16 or bf16, and the conversion to that type
+/// (wgmma.cl).
 bool wgmma_works(ContextImpl& context, DType operands);
 
-/// The same of a warp, by mma.cl: the most bytes of local memory, of some that devices have and at
-/// most `limit`, with which it runs and is right.
+/// The same for warp matrix instructions (mma.cl). Returns the most bytes of local memory with
+/// which the kernel runs correctly. It tries some sizes that devices have, up to `limit`.
 std::uint64_t mma_local_bytes(ContextImpl& context, std::uint64_t limit, DType operands);
 
-/// Blocks and broadcasts of sub-groups of `lanes`, by subgroup.cl. Drivers that name the extension
-/// may lack its functions (PoCL 5 does).
+/// Block reads and broadcasts of sub-groups of `lanes` (subgroup.cl). A driver may name the
+/// extension and lack its functions (PoCL 5 does).
 bool subgroups_work(ContextImpl& context, int lanes);
 
 }  // namespace dlprim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A small reader of kernel signatures: tokens, then `kernel ... void NAME ( parameters )`.
+// A small parser of kernel signatures: tokens, then `kernel ... void NAME ( parameters )`.
 #include "runtime/kernel_parameters.hpp"
 
 #include "base/text.hpp"
@@ -55,7 +55,7 @@ Tokens tokens_of(std::string_view text) {
     return tokens;
 }
 
-// Index past the parenthesis that closes the one at `i`.
+// The index after the parenthesis that closes the one at `i`.
 std::size_t past_group(const Tokens& tokens, std::size_t i) {
     int depth = 0;
     for (; i < tokens.size(); ++i) {
@@ -143,7 +143,7 @@ std::vector<KernelParameter> kernel_signature(std::string_view source, std::stri
 std::vector<std::string> declared_names(std::string_view source) {
     std::vector<std::string> names;
     const Tokens tokens = tokens_of(source);
-    std::string candidate;  // the last word that stands in no parenthesis
+    std::string candidate;  // the last word outside parentheses
     for (std::size_t i = 0; i < tokens.size();) {
         i = past_attributes(tokens, i);
         if (i >= tokens.size()) break;

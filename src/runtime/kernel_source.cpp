@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kernel_source(): OpenCL files of kernels/, with their includes put in.
+// kernel_source(): the OpenCL files of kernels/, with their includes inserted.
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/embedded_kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Allocation with limits checked first, and the pool for eager calls.
+// Allocation, which checks limits first, and the pool for eager calls.
 #include "runtime/memory.hpp"
 
 #include "base/text.hpp"
@@ -26,8 +26,8 @@ std::unique_ptr<Buffer> PooledContext::checked(std::uint64_t bytes) {
              mib(counted(counters_.allocated_bytes)), " are in use by this context");
     };
     if (bytes > traits().max_alloc_bytes) refuse("more than one allocation may hold");
-    // Drivers often promise memory that they lack and fail at first use, so the sum is checked
-    // here.
+    // Drivers often promise memory that they do not have and fail at its first use. So the sum is
+    // checked here.
     const auto full = [&] {
         return counted(counters_.allocated_bytes) + bytes > traits().global_bytes;
     };
@@ -42,7 +42,7 @@ std::unique_ptr<Buffer> PooledContext::checked(std::uint64_t bytes) {
 
 std::shared_ptr<Buffer> PooledContext::allocate(std::uint64_t bytes) {
     std::unique_ptr<Buffer> buffer = checked(std::max(bytes, traits().base_align_bytes));
-    // The deleter holds the context, so that memory never outlives the device it lies on.
+    // The deleter holds the context, so that memory never outlives its device.
     return {buffer.release(), [self = shared_from_this()](Buffer* freed) { delete freed; }};
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What both kinds of context share about memory: limits, messages, and buffers that go back to a
-// pool.
+// What both kinds of context share: limits on memory, messages, and a pool of freed buffers.
 #pragma once
 
 #include "runtime/buffer_pool.hpp"
@@ -18,7 +17,7 @@ class PooledContext : public ContextImpl, public std::enable_shared_from_this<Po
     std::shared_ptr<ContextImpl> self() override { return shared_from_this(); }
 
   protected:
-    /// A buffer of `bytes` > 0, or nothing where memory does not suffice.
+    /// A buffer of `bytes` > 0, or nothing if there is not enough memory.
     virtual std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) = 0;
 
   private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An opened OpenCL device: memory, programs built or taken from the caches, and an orderly end.
+// An opened OpenCL device: memory, programs that are built or loaded from the caches, and a clean
+// end.
 #include "base/env.hpp"
 #include "base/hash.hpp"
 #include "runtime/binary_cache.hpp"
@@ -37,13 +38,12 @@ namespace {
 
 class OpenCLContext;
 
-// The contexts that live, so that the process's end can wait for their work while drivers still
-// work.
+// All live contexts. At the end of the process, their work is awaited while drivers still function.
 struct Live {
     std::mutex mutex;
     std::set<OpenCLContext*> contexts;
     std::atomic<bool> gone{false};    // drivers must not be called any more
-    std::atomic<bool> forked{false};  // this is a child of the process that opened them
+    std::atomic<bool> forked{false};  // this process is a fork() of the one that opened them
 };
 
 Live& live() {
@@ -53,7 +53,7 @@ Live& live() {
 
 class OpenCLBuffer : public Buffer {
   public:
-    /// Takes over `memory`; `account` (may be null) counts its bytes.
+    /// Takes ownership of `memory`. `account` (may be null) counts its bytes.
     OpenCLBuffer(std::uint64_t bytes, cl_mem memory, std::uint64_t* account)
         : Buffer(bytes, nullptr, memory), account_(account) {
         if (account_ != nullptr)
@@ -89,10 +89,10 @@ class OpenCLContext : public PooledContext {
         return make_opencl_readback(transfer_home(), bytes);
     }
     void drain() noexcept { queue_->drain(); }
-    /// Settles the traits that only running something shows.
+    /// Sets the traits that can only be found by running something.
     void probe() {
         probe_matrix_units();
-        // Nobody asks for sub-groups where there are wide vectors.
+        // Engines for devices with wide vectors do not use sub-groups.
         if (traits_.subgroup_size != 0 && !traits_.wide_vectors &&
             !subgroups_work(*this, traits_.subgroup_size))
             traits_.subgroup_size = 0;
@@ -102,7 +102,7 @@ class OpenCLContext : public PooledContext {
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
 
   private:
-    /// Each type that the instructions multiply is tried by itself.
+    /// Tests each type of operands separately.
     void probe_matrix_units() {
         const bool halves = std::exchange(traits_.matrix_fp16, false);
         const bool bfloats = std::exchange(traits_.matrix_bf16, false);
@@ -111,13 +111,13 @@ class OpenCLContext : public PooledContext {
             traits_.matrix_bf16 = bfloats && wgmma_works(*this, DType::bf16);
             traits_.wgmma = traits_.matrix_fp16 || traits_.matrix_bf16;
         }
-        // The smaller instructions are for where the larger ones are not.
+        // The warp instructions are used only where warpgroup instructions are missing.
         const bool try_mma = traits_.mma && !traits_.wgmma;
         std::uint64_t bytes = std::exchange(traits_.mma_local_bytes, 0);
         const auto mma_works = [&](DType type) {
             const std::uint64_t found = mma_local_bytes(*this, bytes, type);
             if (found == 0) return false;
-            // No more for the type that is tried next, and in the end what serves both.
+            // The next type is tested with at most this much, so the result holds for both types.
             traits_.mma_local_bytes = bytes = found;
             return true;
         };
@@ -148,15 +148,16 @@ class OpenCLContext : public PooledContext {
     std::map<std::string, std::shared_ptr<OpenCLProgram>> programs_;  // by key
 };
 
-// PoCL's compiler writes "1 error generated." to stderr where a program does not build, whatever
-// becomes of that: often another engine takes its place. Clang leaves the count out with this
-// option, which PoCL knows nothing of; but it parts options at blanks alone, and Clang's at any
-// white space. Where a tab does not part them, it is a macro that no kernel reads.
+// If a program does not build, PoCL's compiler writes "1 error generated." to stderr, although
+// often another engine replaces it. This option makes Clang omit that count. PoCL does not know the
+// option and would reject it. PoCL splits options only at blanks and Clang splits them at any white
+// space, so a tab hides it from PoCL. Where a compiler does not split at tabs either, the text is a
+// macro that no kernel reads.
 constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
 
-// Waits for all work, then forbids releases. Handlers run in reverse order of registration, so this
-// is registered after a driver is first used, and again after its compiler is: PoCL compiles in its
-// worker threads, which must not outlive what its compiler keeps in static variables.
+// Waits for all work, then forbids releases. Exit handlers run in reverse order of registration. So
+// this one is registered after a driver is first used, and again after its compiler is first used:
+// PoCL compiles in its worker threads, which must not outlive the static variables of its compiler.
 void at_exit() {
     Live& all = live();
     if (all.forked) return;
@@ -165,7 +166,7 @@ void at_exit() {
     all.gone = true;
 }
 
-// A context for one device, or the one that was given, retained.
+// Makes a context for one device, or retains the one that is given.
 cl_context context_for(const OpenCLDevice& device, void* given, const std::string& name) {
     if (given != nullptr) {
         const auto context = static_cast<cl_context>(given);
@@ -181,9 +182,9 @@ cl_context context_for(const OpenCLDevice& device, void* given, const std::strin
     return context;
 }
 
-// A driver's threads stay with the parent of a fork(): calls in a child may wait for ever. So a
-// child releases nothing. Some drivers wait by themselves when the child ends, for the work that
-// was under way, so there must be none.
+// A fork() leaves a driver's threads in the parent, so calls in a child may wait forever. Therefore
+// a child releases nothing. Some drivers wait, when the child ends, for work that was running at
+// the fork, so all work is finished before it.
 void part_at_forks() {
     const auto wait_for_work = [] {
         Live& all = live();
@@ -273,7 +274,7 @@ std::shared_ptr<Program> OpenCLContext::build(const ProgramSource& source) {
         const std::lock_guard lock(programs_mutex_);
         std::shared_ptr<OpenCLProgram>& entry = programs_[key];
         if (!entry) {
-            // The program lives no longer than this, which keeps it.
+            // The lambda may hold `this`, because the context keeps the program and lives longer.
             const auto compile = [this, key](const ProgramSource& s) {
                 return make_program(s, key);
             };
@@ -308,10 +309,10 @@ cl_program OpenCLContext::make_program(const ProgramSource& source, const std::s
     return program;
 }
 
-/// The program with the instructions that its text marks (runtime/ptx_target.hpp), in place of
-/// `marked`.
+/// Returns the program with its marked instructions activated (runtime/ptx_target.hpp), or `marked`
+/// if it has none.
 cl_program OpenCLContext::with_instructions(const ProgramSource& source, cl_program marked) const {
-    // A mark of the source may be in what the preprocessor leaves out.
+    // The preprocessor may have removed the part of the source that has the mark.
     const std::string compiled = binary_of(marked);
     if (!wants_ptx_target(compiled)) return marked;
     clReleaseProgram(marked);
@@ -345,8 +346,8 @@ cl_program OpenCLContext::from_binary(const ProgramSource& source,
 cl_program OpenCLContext::from_source(const ProgramSource& source) {
     const char* text = source.source.c_str();
     const std::size_t size = source.source.size();
-    // Without -w PoCL's compiler writes "8 warnings generated." to stderr where vectors are wider
-    // than the processor's, and that is not for a library to do.
+    // Without -w, PoCL's compiler writes "8 warnings generated." to stderr when vectors are wider
+    // than the processor's. A library must not write there.
     const std::string options = source.options + " -w" + (is_pocl_ ? no_count : "");
     count(counters_.compiles);
     const auto start = std::chrono::steady_clock::now();
@@ -386,7 +387,7 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
     clReleaseProgram(program);
     std::string first = first_error(text);
     if (std::size_t end = 200; first.size() > end) {
-        while ((first[end] & 0xC0) == 0x80) --end;  // no half of a character
+        while ((first[end] & 0xC0) == 0x80) --end;  // do not cut a character
         first = first.substr(0, end) + "...";
     }
     std::string where = "its log could not be written";
@@ -406,15 +407,15 @@ void OpenCLContext::build_failed(cl_program program, const ProgramSource& source
             where = cat("its log is in '", (folder / file).string(), "'");
             break;
         } catch (const Error&) {
-            // The next folder is tried.
+            // Try the next folder.
         }
     }
     fail(ErrorKind::build, "kernel program '", source.name, "' does not build on device ",
          info_.str(), ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
 }
 
-// Of a context that was given and holds several devices, programs do, too: this device's alone is
-// asked for.
+// If the context was given and holds several devices, so does the program. Returns the binary of
+// this context's device only.
 std::string OpenCLContext::binary_of(cl_program program) const {
     cl_uint count = 0;
     if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, nullptr) !=

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Enumeration of OpenCL devices and what they say of themselves, corrected where drivers are known
-// to leave something out.
+// Enumerates OpenCL devices and their traits. Corrects traits where drivers are known to report
+// wrong or incomplete ones.
 #include "runtime/cl.hpp"
 #include "runtime/devices.hpp"
 #include "runtime/pocl_cache.hpp"
@@ -32,8 +32,8 @@ std::string text_info(Get get, Id id, What what) {
     return text.substr(std::min(text.size(), text.find_first_not_of(' ')));
 }
 
-// Of the sizes that kernels may require: 16 where it is among them, which leaves a work-item as
-// many registers as a tile of sums takes on Intel's GPUs, else 8.
+// The sub-group size, of those that a kernel can require: 16 if available, else 8. With 16, a
+// work-item has as many registers as a tile of sums needs on Intel's GPUs.
 int subgroup_size(cl_device_id device, const std::string& extensions) {
     for (const char* extension : {"cl_intel_subgroups", "cl_intel_required_subgroup_size"})
         if ((' ' + extensions + ' ').find(cat(' ', extension, ' ')) == std::string::npos) return 0;
@@ -68,19 +68,19 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platfo
     traits.subgroup_size = subgroup_size(device, extensions);
     traits.unified_memory = kind == DeviceKind::cpu ||
                             device_value<cl_bool>(device, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
-    // In GHz; Intel's runtime says 0 of processors that are not Intel's.
+    // In GHz. Intel's runtime reports 0 for processors of other vendors.
     double ghz = device_value<cl_uint>(device, CL_DEVICE_MAX_CLOCK_FREQUENCY) / 1000.0;
     if (kind == DeviceKind::cpu) {
-        // Drivers report a width of their taste (PoCL may say 8 or even 1); the kernels run on the
-        // very processor that this code runs on, so what that has counts.
+        // The width that drivers report is arbitrary (PoCL may report 8 or even 1). Kernels run on
+        // the same processor as this code, so the processor's own width is used.
         const Traits host = host_traits();
         if (ghz < 0.1) ghz = host.gflops / host.compute_units / host.vector_width / 4;
         const int told =
             static_cast<int>(device_value<cl_uint>(device, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 1));
         traits.vector_width = std::max(host.vector_width, std::min(told, 16));
         traits.vector_registers = host.vector_registers;
-        // Of 32 its compiler leaves a kernel fewer: 28 sums and what they take lie in memory
-        // (docs/engines/blocked_cpu.md).
+        // Intel's compiler does not use all of 32 registers: with 28 sums and their operands it
+        // spills to memory (docs/engines/blocked_cpu.md).
         if (platform == "Intel(R) OpenCL")
             traits.vector_registers = std::min(traits.vector_registers, 24);
         traits.gflops = traits.compute_units * ghz * traits.vector_width * 4;
@@ -99,7 +99,7 @@ Traits traits_of(cl_device_id device, DeviceKind kind, const std::string& platfo
             traits.wgmma = capability == 9;
             traits.mma = capability >= 8;
             traits.matrix_fp16 = traits.matrix_bf16 = traits.mma;
-            if (traits.mma) traits.mma_local_bytes = 227 << 10;  // more than any has
+            if (traits.mma) traits.mma_local_bytes = 227 << 10;  // more than any device has
         }
     }
     return traits;
@@ -117,7 +117,7 @@ std::string named(std::size_t p, cl_platform_id platform) {
                text_info(clGetPlatformInfo, platform, CL_PLATFORM_NAME), ")");
 }
 
-// Why a platform has no device. PoCL answers CL_DEVICE_NOT_FOUND where it cannot make its cache.
+// Why a platform has no device. PoCL reports CL_DEVICE_NOT_FOUND if it cannot make its cache.
 std::string platform_trouble(std::size_t p, cl_platform_id platform, cl_int code) {
     std::string why = cl_error_name(code);
     if (is_pocl(text_info(clGetPlatformInfo, platform, CL_PLATFORM_VERSION)))
@@ -174,7 +174,8 @@ void add_devices(Found& found, std::size_t p, cl_platform_id platform) {
 Found enumerate() {
     Found found;
     cl_uint count = 0;
-    // Without any platform the loader says CL_PLATFORM_NOT_FOUND_KHR: an empty list, not an error.
+    // Without any platform the loader returns CL_PLATFORM_NOT_FOUND_KHR, which means an empty list
+    // and is not an error.
     if (clGetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return found;
     std::vector<cl_platform_id> platforms(count);
     if (clGetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dlprim/opencl.hpp: contexts on handles of the program's, and handles of what the library made.
+// dlprim/opencl.hpp: contexts on the program's handles, and handles of the library's objects.
 #include <dlprim/opencl.hpp>
 
 #include "base/text.hpp"

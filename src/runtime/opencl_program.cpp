@@ -81,7 +81,8 @@ cl_program OpenCLProgram::handle() const {
     try {
         program_.store(compile_(source()));
     } catch (const Error& error) {
-        // Its text will not be another. Memory may be there the next time.
+        // A build error is permanent, because the text does not change. Lack of memory may be
+        // temporary.
         if (error.kind() != ErrorKind::build) throw;
         failed_ = std::current_exception();
         compile_ = {};

@@ -18,13 +18,14 @@
 
 namespace dlprim {
 
-/// Whether the process is past the point where OpenCL objects may be released (drivers tear
-/// themselves down in their own exit handlers).
+/// Whether OpenCL objects must not be released any more, because the process ends and drivers clean
+/// up in their own exit handlers.
 bool opencl_gone() noexcept;
 
 class OpenCLProgram;
 
-/// Its cl_kernel is made when it is compiled; arguments set before are kept until then.
+/// The cl_kernel is made when the program is compiled. Arguments that are set earlier are stored
+/// until then.
 class OpenCLKernel : public Kernel {
   public:
     OpenCLKernel(std::string name, const std::vector<std::string>* parameters,
@@ -38,7 +39,7 @@ class OpenCLKernel : public Kernel {
     void set(int index, const Buffer& buffer) override;
     void set(int index, const void* value, std::size_t bytes) override;
     void compile() override;
-    /// Compiles it.
+    /// Returns the kernel, compiled if necessary.
     cl_kernel handle() {
         if (kernel_ == nullptr) compile();
         return kernel_;
@@ -54,21 +55,22 @@ class OpenCLKernel : public Kernel {
     std::string name_;
     const std::vector<std::string>* parameters_;  // lives in program_
     std::shared_ptr<const OpenCLProgram> program_;
-    std::vector<Argument> early_;  // arguments from before it was compiled
+    std::vector<Argument> early_;  // arguments that were set before it was compiled
 };
 
-/// Compiled when its handle is first asked for. Several threads may ask at once.
+/// A program that is compiled when its handle is first requested, possibly by several threads at
+/// once.
 class OpenCLProgram : public Program,
                       public PendingProgram,
                       public std::enable_shared_from_this<OpenCLProgram> {
   public:
     using Compile = std::function<cl_program(const ProgramSource&)>;
-    /// `compile` makes the cl_program, which this takes over. It is called at most once if it
-    /// succeeds or throws Error(build), and let go then.
+    /// `compile` makes the cl_program, which this object then owns. It is not called again, and is
+    /// destroyed, after it has succeeded or thrown Error(build).
     OpenCLProgram(Compile compile, const ProgramSource& source);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
-    /// Throws Error(build), now and when asked again.
+    /// Throws Error(build), also on every later call.
     cl_program handle() const;
 
     bool compiled() const noexcept override { return program_.load() != nullptr; }
@@ -78,7 +80,7 @@ class OpenCLProgram : public Program,
   private:
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once
-    mutable std::mutex mutex_;                          // of what follows
+    mutable std::mutex mutex_;                          // protects the members below
     mutable Compile compile_;
     mutable std::exception_ptr failed_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The in-order queue of an OpenCL context, and a second one with profiling for when it is asked
-// for: some drivers make a profiling queue slower for everybody.
+// The in-order queue of an OpenCL context. A second queue with profiling is made on demand, because
+// some drivers make all work on a profiling queue slower.
 #include "runtime/opencl_queue.hpp"
 
 #include "runtime/counting.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The in-order queue of an OpenCL context, and a second one for inputs on their way.
+// The in-order queue of an OpenCL context, and a second queue for the transfer of inputs.
 #pragma once
 
 #include "runtime/cl.hpp"
@@ -15,7 +15,7 @@ namespace dlprim {
 
 class OpenCLQueue : public Queue {
   public:
-    /// On the queue `given`, which it retains, or on a new one where that is null.
+    /// Uses the queue `given`, which it retains, or makes a new one if that is null.
     OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
                 cl_command_queue given = nullptr);
     ~OpenCLQueue() override;
@@ -35,10 +35,10 @@ class OpenCLQueue : public Queue {
     /// finish() that neither counts nor throws, for the end of the process.
     void drain() noexcept;
     cl_command_queue handle() const { return current_; }
-    /// A second queue, whose work runs beside this one's but for what events order
+    /// A second queue. Its work runs in parallel with this queue's, except where events order it
     /// (runtime/opencl_transfer.hpp).
     cl_command_queue transfers();
-    /// Grows whenever all that was enqueued is handed to the device.
+    /// Increases whenever all enqueued work has been flushed to the device.
     std::uint64_t handed_over() const noexcept { return handed_over_.load(); }
 
   private:
@@ -49,10 +49,10 @@ class OpenCLQueue : public Queue {
     cl_device_id device_;
     Counters& counters_;
     cl_command_queue plain_ = nullptr;
-    cl_command_queue profiled_ = nullptr;  ///< made when profiling is first asked for
+    cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;
-    cl_command_queue transfers_ = nullptr;       ///< made when it is first asked for
-    std::atomic<std::uint64_t> handed_over_{0};  ///< by threads that make eager calls, too
+    cl_command_queue transfers_ = nullptr;       ///< made on first use
+    std::atomic<std::uint64_t> handed_over_{0};  ///< threads that make eager calls change it too
     std::vector<std::pair<int, cl_event>> pending_;
     std::vector<ProfileRecord> records_;
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Inputs: user's memory -> a pinned slot -> (second queue) memory of the feed -> (first queue) the
-// place. The second queue waits for the first one's last copy out of the feed's memory, the first
-// for the second's copy into it: both by events, so that a copy to the device runs beside the step
-// before, overwrites nothing that is still read, and holds up nobody.
+// Inputs are copied in three steps:
+//   the user's memory -> a pinned slot
+//   the slot -> device memory of the feed (second queue)
+//   the feed's memory -> the place on the device (first queue)
+// Events order the queues: the second waits for the first queue's last copy out of the feed's
+// memory, and the first waits for the second queue's copy into it. So a copy to the device runs in
+// parallel with the previous step, overwrites nothing that is still read, and delays no other work.
 #include "runtime/opencl_transfer.hpp"
 
 #include "runtime/counting.hpp"
@@ -14,7 +17,7 @@
 namespace dlprim {
 namespace {
 
-/// From here on one thread copies slower than the bus.
+/// From this size on, a single thread copies slower than the bus.
 constexpr std::uint64_t many_bytes = 4 << 20;
 
 class OpenCLFeed : public InputFeed {
@@ -41,7 +44,8 @@ class OpenCLFeed : public InputFeed {
         slot.wait(counters);
         copy_in(slot.data(), data);
 
-        // Another queue may wait for an event of this one only when that has been handed over.
+        // Another queue may wait for an event of this queue only after the event's command was
+        // flushed.
         if (copied_ != nullptr && copied_at_ == home_.queue.handed_over()) home_.queue.flush();
         const cl_command_queue second = home_.queue.transfers();
         const auto memory = static_cast<cl_mem>(staging_->handle());
@@ -70,7 +74,7 @@ class OpenCLFeed : public InputFeed {
     }
 
   private:
-    /// Whether there is memory to stage in, which is asked for at the second write.
+    /// Whether there is device memory for staging, which is allocated on the second write.
     bool can_stage() {
         if (state_ == State::ready) return true;
         if (state_ == State::refused) return false;
@@ -86,7 +90,7 @@ class OpenCLFeed : public InputFeed {
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::out_of_memory) throw;
             for (auto& slot : slots_) slot.reset();
-            state_ = State::refused;  // a write that waits needs no memory
+            state_ = State::refused;  // a blocking write needs no memory
         }
         return staging_ != nullptr;
     }

@@ -12,27 +12,27 @@
 
 namespace dlprim {
 
-/// What transfers need of the context that they belong to, and keep alive.
+/// What transfers need from their context, which they keep alive.
 struct TransferHome {
     std::shared_ptr<ContextImpl> context;
     cl_context handle;
     OpenCLQueue& queue;
 };
 
-/// Host memory that copies to and from the device need not stage again, and the event of the copy
-/// that uses it now.
+/// Pinned host memory, which drivers copy without staging it again, and the event of the copy that
+/// uses it now.
 class PinnedSlot {
   public:
     PinnedSlot(const TransferHome& home, std::uint64_t bytes);
-    ~PinnedSlot();  ///< the copy must be done
+    ~PinnedSlot();  ///< the copy must be finished
     PinnedSlot(const PinnedSlot&) = delete;
     PinnedSlot& operator=(const PinnedSlot&) = delete;
 
     std::byte* data() const noexcept { return data_; }
     cl_event event() const noexcept { return event_; }
-    /// Takes over the event of a copy; the one before must be done.
+    /// Takes ownership of the event of a copy. The previous copy must be finished.
     void set_event(cl_event event);
-    /// Until the copy is done; counts a wait only where there is something to wait for.
+    /// Waits until the copy is finished. Counts a wait only if there is a copy to wait for.
     void wait(Counters& counters);
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PoCL's cache folder: where it is, and whether it can be written to.
+// PoCL's cache folder: where it is, and whether it is writable.
 #include "runtime/pocl_cache.hpp"
 
 #include "base/env.hpp"
@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// 0, or the number of the error that writing a small file in `folder` ends with. 4 KiB, so that a
-// full disk is found, which takes an empty file.
+// Tries to write a small file in `folder`. Returns 0 or the error number. The file has 4 KiB,
+// because a full disk still accepts an empty file.
 int try_writing(const fs::path& folder) {
     const NoFileSizeSignal quiet;
     std::string name = (folder / "dlprim-XXXXXX").string();
@@ -52,7 +52,7 @@ fs::path pocl_cache_folder() {
         base = *folder;
     else if (const auto home = env("HOME"))
         base = fs::path(*home) / ".cache";
-    // Without a kernel cache newer versions use a folder of another name.
+    // Newer versions use a folder of another name when the kernel cache is off.
     std::error_code ignored;
     const fs::path uncached = base / "pocl" / "uncached";
     if (env("POCL_KERNEL_CACHE") == "0" && fs::exists(uncached, ignored)) return uncached;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PoCL's cache folder, without which PoCL does nothing: where it cannot be made, the platform has
-// no device; where nothing can be written to it, no program builds. PoCL itself says neither.
+// PoCL's cache folder. PoCL cannot work without it: if the folder cannot be made, the platform has
+// no device, and if it is not writable, no program builds. PoCL itself reports neither.
 #pragma once
 
 #include <filesystem>
@@ -9,15 +9,15 @@
 
 namespace dlprim {
 
-/// Whether a platform's version (CL_PLATFORM_VERSION) is that of a PoCL.
+/// Whether CL_PLATFORM_VERSION is that of a PoCL.
 bool is_pocl(std::string_view platform_version);
 
 /// The folder by PoCL's own rule: POCL_CACHE_DIR, else pocl/kcache in XDG_CACHE_HOME, in
 /// HOME/.cache or in /tmp.
 std::filesystem::path pocl_cache_folder();
 
-/// What keeps PoCL from writing there, as the end of a sentence that says what would help; empty
-/// where nothing does. Tries it: makes the folder, as PoCL would, and a file of a few bytes in it.
+/// What prevents PoCL from writing there, as the end of a sentence that says what would help, or
+/// empty. To find out, it makes the folder, as PoCL would, and a small file in it.
 std::string pocl_cache_trouble();
 
 }  // namespace dlprim

@@ -14,18 +14,18 @@
 
 namespace dlprim {
 
-/// What to compile. Signatures of kernels must be free of preprocessor conditions, since argument
-/// names are read from the source text (after #define lines are resolved by nobody): write them as
-/// `kernel [__attribute__((...))] void NAME(type name, ...)`.
+/// What to compile. Names of arguments are read from the source text without a preprocessor, so
+/// signatures of kernels must not contain preprocessor conditions or macros. Write them as `kernel
+/// [__attribute__((...))] void NAME(type name, ...)`.
 struct ProgramSource {
     std::string name;     ///< for messages: "conv2d/blocked.cl"
     std::string source;   ///< OpenCL C with includes resolved (kernel_source())
     std::string options;  ///< "-DTILE=8 -DRELU=1"; part of the cache key
 };
 
-/// An option for kernels of sums of products on CPUs: numbers below 1.2e-38 count as zero, which
-/// OpenCL lets a device choose. They are what gradients end in once a network has learnt its
-/// examples, and processors take some hundred cycles for a vector with one of them.
+/// An option for CPU kernels that sum products: numbers below 1.2e-38 count as zero, which OpenCL
+/// allows. Gradients become that small once a network has learnt its examples, and processors take
+/// hundreds of cycles for a vector that contains such a number.
 inline constexpr const char* flush_subnormals = "-cl-denorms-are-zero";
 
 struct NDRange {
@@ -34,20 +34,20 @@ struct NDRange {
     std::array<std::size_t, 3> local{0, 0, 0};  ///< all zero: the driver chooses
 };
 
-/// One cl_kernel of its own: for one thread at a time. Arguments keep their values between
+/// A cl_kernel of its own, to be used by one thread at a time. Arguments keep their values between
 /// launches.
 class Kernel {
   public:
     virtual ~Kernel() = default;
     virtual const std::string& name() const = 0;
-    /// Position of the parameter called `parameter`. Throws Error(invalid_argument) naming the
-    /// kernel's parameters when there is none of that name.
+    /// The position of the parameter called `parameter`. If there is none, throws
+    /// Error(invalid_argument), which names the kernel's parameters.
     virtual int index_of(std::string_view parameter) const = 0;
     virtual int parameter_count() const = 0;
     virtual void set(int index, const Buffer& buffer) = 0;
     virtual void set(int index, const void* value, std::size_t bytes) = 0;
-    /// Compiles its program if that is to be done later (BuildsLater), as the first launch would.
-    /// Throws Error(build).
+    /// Compiles the kernel's program if that was postponed (BuildsLater), as the first launch
+    /// would. Throws Error(build).
     virtual void compile() = 0;
 };
 
@@ -55,7 +55,7 @@ class Program {
   public:
     explicit Program(ProgramSource source) : source_(std::move(source)) {}
     virtual ~Program() = default;
-    /// What it was compiled from.
+    /// The source that it was compiled from.
     const ProgramSource& source() const noexcept { return source_; }
     virtual std::unique_ptr<Kernel> kernel(std::string_view name) const = 0;
 
@@ -63,8 +63,8 @@ class Program {
     ProgramSource source_;
 };
 
-/// While it lives, programs that its thread asks a context for (ContextImpl::build) are compiled
-/// when they are needed: some kernels run as part of another program alone.
+/// While it lives, programs that its thread requests by ContextImpl::build are compiled only when
+/// they are needed. Some kernels run only as a part of another program.
 class BuildsLater {
   public:
     BuildsLater() { ++depth_; }
@@ -77,9 +77,9 @@ class BuildsLater {
     static thread_local int depth_;
 };
 
-/// The text of kernels/<path> as embedded in the library (or read from the folder that
-/// DLPRIM_KERNELS_DIR names), with `#include "common/x.clh"` lines resolved (each file once).
-/// Throws Error(not_found).
+/// The text of kernels/<path>, as embedded in the library or read from the folder
+/// DLPRIM_KERNELS_DIR. `#include "common/x.clh"` lines are resolved (each file once). Throws
+/// Error(not_found).
 std::string kernel_source(std::string_view path);
 
 }  // namespace dlprim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Marked PTX lines made instructions.
+// Turns marked PTX lines into instructions.
 #include "runtime/ptx_target.hpp"
 
 namespace dlprim {

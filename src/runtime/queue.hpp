@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Queue: an in-order queue of work on one device. On the host, work is done when a call returns.
+// Queue: an in-order queue of work on one device. On the host, work is finished when a call
+// returns.
 #pragma once
 
 #include "runtime/buffer.hpp"
@@ -26,28 +27,28 @@ class Queue {
 
     /// Enqueues a kernel whose arguments are set. A range with a zero is skipped.
     virtual void launch(Kernel& kernel, const NDRange& range) = 0;
-    /// Runs host work in order: only on the host device's queue.
+    /// Runs host work in order. Only the queue of the host device supports it.
     virtual void run(const std::function<void(HostPool&)>& work) = 0;
 
     virtual void write(const BufferRef& to, const void* from, std::uint64_t bytes,
                        bool blocking) = 0;
     virtual void read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) = 0;
     virtual void copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) = 0;
-    /// Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes; the pattern is taken at the call,
-    /// so that it also serves for small uploads without a wait. Offset and size are multiples of
-    /// it.
+    /// Repeats a pattern of 1, 2, 4, 8, 16, 32, 64 or 128 bytes. The pattern is copied during the
+    /// call, so this also serves for small uploads without a wait. Offset and size must be
+    /// multiples of the pattern's size.
     virtual void fill(const BufferRef& to, std::uint64_t bytes, const void* pattern,
                       std::size_t pattern_bytes) = 0;
 
-    /// Hands enqueued work to the device (one flush in the counters).
+    /// Hands enqueued work to the device (counts as one flush).
     virtual void flush() = 0;
-    /// Waits for all work (one wait in the counters).
+    /// Waits for all work (counts as one wait).
     virtual void finish() = 0;
 
-    /// Profiling: while on, every launch is recorded under the current label.
+    /// While profiling is on, every launch is recorded under the current label.
     virtual void set_profiling(bool on) = 0;
     void set_label(int label) noexcept { label_ = label; }
-    /// Finishes the queue and returns the records since the last call.
+    /// Finishes the queue and returns the records since the previous call.
     virtual std::vector<ProfileRecord> take_profile() = 0;
 
   protected:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// DLPRIM_TRAITS: lets a device pass for a smaller one, to try engines on what is not at hand.
+// DLPRIM_TRAITS: treats a device as a smaller one, to test engines for devices that are not
+// available.
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/devices.hpp"
