@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The table of activations. Values at the edges of branches are chosen so that the symbolic
-// derivative is PyTorch's there too, and so that NaN goes through where PyTorch lets it through.
-// A comparison and its two outcomes are what compilers for x86 make one instruction of: with its
-// operands in this order, the maximum of relu gives v where v is NaN. On an H200 whole networks
-// take up to 3.5 % longer with it than with select() and fmax().
+// The table of activations. The boundary values of branches are chosen so that the symbolic
+// derivative equals PyTorch's there, and so that NaN propagates where it does in PyTorch.
+//
+// The `processor` text is a comparison with two outcomes, because compilers for x86 turn it into
+// one instruction. With its operands in this order, the maximum in relu returns v where v is NaN.
+// GPUs use select() and fmax() instead: with comparisons, whole networks take up to 3.5 % longer on
+// an H200.
 #include "engine/activations.hpp"
 
 #include "base/text.hpp"

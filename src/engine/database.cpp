@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tuning databases: JSON files of rows, the user's before the shipped one.
+// Tuning databases: JSON files of rows. The user's database takes precedence over the shipped one.
 #include "engine/database.hpp"
 
 #include "base/classic_numbers.hpp"
@@ -33,8 +33,8 @@ using nlohmann::json;
 
 constexpr std::uintmax_t max_file_bytes = 64u << 20;
 
-/// Held while a database is read, changed and written, against other processes. Where the file
-/// system has no locks the last writer wins.
+/// Locks a database against other processes while it is read, changed and written. If the file
+/// system does not support locks, the last writer wins.
 class FileLock {
   public:
     explicit FileLock(const std::filesystem::path& path)
@@ -51,7 +51,7 @@ class FileLock {
     int file_;
 };
 
-/// Untrusted text for a message: at most 200 bytes, without control characters.
+/// Untrusted text, made safe for a message: at most 200 bytes, without control characters.
 std::string shown(std::string_view text) {
     std::string out(text.substr(0, 200));
     for (char& c : out)
@@ -59,8 +59,8 @@ std::string shown(std::string_view text) {
     return out;
 }
 
-/// The parser's complaint without its own name and without what it quotes of the text, which may be
-/// anything.
+/// The parser's error message, without the name of the exception and without quotations of the
+/// text, which may contain anything.
 std::string complaint(const json::exception& error) {
     std::string_view text = error.what();
     const std::size_t name = text.find("] ");
@@ -68,7 +68,8 @@ std::string complaint(const json::exception& error) {
     return shown(text.substr(0, text.find("; last read")));
 }
 
-/// Refuses nesting far beyond a database's own, for which the parser would take memory without end.
+/// Rejects nesting far beyond that of a database, because the parser would use unlimited memory for
+/// it.
 void check_nesting(std::string_view text) {
     constexpr int most = 16;
     int depth = 0;
@@ -113,7 +114,7 @@ bool is_int64(const json& value) {
                                       : value.is_number_integer();
 }
 
-/// What a row says of its engine; false where that is no layout, tuning or time.
+/// Reads what a row says about its engine. Returns false if the layout, tuning or time is invalid.
 bool parse_measured(const json& item, TuningRow& row) {
     const json &layout = member(item, "layout"), &tuning = member(item, "tuning"),
                &seconds = member(item, "seconds");
@@ -127,7 +128,7 @@ bool parse_measured(const json& item, TuningRow& row) {
     return row.seconds > 0;
 }
 
-/// The rows that count, and how many do not since what was measured is no layout, tuning or time.
+/// Returns the valid rows, and the number of rows whose layout, tuning or time is invalid.
 std::pair<std::vector<DatabaseRow>, std::size_t> parse_rows(const json& items) {
     require(items.is_array(), "'rows' is no list");
     std::vector<DatabaseRow> rows;
@@ -167,7 +168,7 @@ std::optional<std::filesystem::path> user_path() {
     return std::nullopt;
 }
 
-/// The rows known to this process, by device and problem.
+/// The rows that this process knows, by device and problem.
 class Knowledge {
   public:
     static Knowledge& instance() {
@@ -175,7 +176,7 @@ class Knowledge {
         return *knowledge;
     }
 
-    /// The rows by where they come from, in the order of knowledge.
+    /// The rows of each source, in the order in which sources are consulted.
     std::vector<std::vector<TuningRow>> find(const DeviceInfo& device, const std::string& problem) {
         const std::lock_guard lock(mutex_);
         load();
@@ -222,7 +223,7 @@ class Knowledge {
         if (const auto path = user_path()) insert(user_, load_database(*path, &ignored_));
     }
 
-    /// Hashes are of the process's kernels, which do not change while it runs.
+    /// Hashes can be cached, because a process's kernels do not change while it runs.
     bool is_fresh(const DatabaseRow& row) {
         auto found = hashes_.find(row.row.engine);
         if (found == hashes_.end()) {
@@ -242,12 +243,12 @@ class Knowledge {
         if (found == index.end()) return rows;
         for (const DatabaseRow& row : found->second) {
             if ((row.driver == device.driver) == hint || row.platform != device.platform) continue;
-            // The engine that was best may be the one whose row no longer counts.
+            // The outdated row may belong to the engine that is now the fastest, so no row counts.
             if (!is_fresh(row)) return {};
             const auto same = std::find_if(rows.begin(), rows.end(), [&](const TuningRow& other) {
                 return other.engine == row.row.engine && other.layout == row.row.layout;
             });
-            if (same != rows.end()) {  // hints of several drivers: the fastest
+            if (same != rows.end()) {  // hints of several drivers: keep the fastest
                 if (row.row.seconds < same->seconds) *same = row.row;
             } else {
                 rows.push_back(row.row);
@@ -267,7 +268,8 @@ class Knowledge {
     std::map<std::string, std::string> hashes_;  ///< by engine
 };
 
-/// Rows of a device made smaller by DLPRIM_TRAITS would be those of another device.
+/// Whether the device has its real traits. With DLPRIM_TRAITS it counts as another device, and no
+/// rows are read or written.
 bool is_as_itself() {
     return !env("DLPRIM_TRAITS");
 }
@@ -335,7 +337,7 @@ std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view 
 }
 
 std::string print_database(const std::vector<DatabaseRow>& rows) {
-    // One line a row, so that two versions of a shipped file can be compared.
+    // Each row is on a line of its own, so that two versions of a shipped file can be compared.
     std::string text = "{\"format\": 2, \"rows\": [";
     const char* separator = "\n";
     for (const DatabaseRow& row : rows) {

@@ -10,7 +10,7 @@ namespace dlprim {
 
 namespace {
 
-/// What happened to the engine on such a problem, or nothing.
+/// Why the engine failed on such a problem, or empty.
 std::string reason(ContextImpl& context, const Engine& engine, const Problem& problem) {
     ContextImpl::Failures& failures = context.failures();
     const std::lock_guard lock(failures.mutex);
@@ -22,7 +22,7 @@ std::string reason(ContextImpl& context, const Engine& engine, const Problem& pr
 }  // namespace
 
 std::string disable_key(const Engine& engine, Problem problem) {
-    // Fusion asks before it is known what is constant.
+    // Fusion asks before it is known which values are constant.
     for (Operand& operand : problem.inputs) operand.constant = false;
     return cat(engine.name(), '\n', problem.key(false));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Engines that failed on a device (a kernel that does not build, a launch that the driver refuses)
-// are disabled for such problems: the planner takes the next one, as long as the context lives.
+// Disabled engines. If an engine fails on a device (its kernel does not build, or the driver
+// refuses a launch), it is disabled for such problems as long as the context lives, and the planner
+// uses the next engine.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -9,14 +10,14 @@
 
 namespace dlprim {
 
-/// What an engine is disabled for: its name and a problem, whatever the layouts.
+/// The key of a disabled engine: its name and a problem without layouts.
 std::string disable_key(const Engine& engine, Problem problem);
 
-/// Remembers a failure, and sends it to the log. False where it was known: no other engine can
-/// help.
+/// Records and logs a failure. Returns false if it was recorded before, which means that no other
+/// engine can help.
 bool disable(ContextImpl& context, const std::string& key, const std::string& why);
 
-/// Engine::is_applicable; no, with what happened, for an engine that is disabled.
+/// Engine::is_applicable, but no, with the reason, if the engine is disabled.
 Verdict usable(ContextImpl& context, const Engine& engine, const Problem& problem);
 
 /// Whether the engine is disabled for the problem.

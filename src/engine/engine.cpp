@@ -10,7 +10,7 @@ namespace dlprim {
 
 namespace {
 
-/// Each layout once, in order.
+/// The names of the layouts in order, each once.
 std::string names_of(const std::vector<Layout>& layouts, const std::string& variant) {
     std::vector<std::string> names;
     for (const Layout& layout : layouts) {
@@ -25,13 +25,13 @@ std::string names_of(const std::vector<Layout>& layouts, const std::string& vari
     return all;
 }
 
-/// The tuning with other values of the parameters that `part` sets.
+/// The tuning, with the values that `part` sets.
 Tuning changed(Tuning tuning, const Tuning& part) {
     for (const auto& [name, value] : part) tuning[name] = value;
     return tuning;
 }
 
-/// Each of `all` with each of `parts`; `all` where there are none.
+/// Every combination of one of `all` with one of `parts`, or `all` if there are no parts.
 std::vector<Tuning> crossed(std::vector<Tuning> all, const std::vector<Tuning>& parts) {
     std::vector<Tuning> more;
     for (const Tuning& tuning : all)
@@ -140,7 +140,7 @@ std::vector<const Engine*> EngineRegistry::of(std::string_view op, bool on_host)
     std::vector<const Engine*> found;
     for (const auto& engine : engines_)
         if (engine->op() == op && engine->on_host() == on_host) found.push_back(engine.get());
-    // Another operator's folder may register engines of this one (inner_product.*_planes).
+    // The folder of another operator may register engines of this one (inner_product.*_planes).
     std::stable_partition(found.begin(), found.end(),
                           [](const Engine* engine) { return !is_reference(*engine); });
     return found;

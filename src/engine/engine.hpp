@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Engine: the contract of everything that computes one kind of problem in one way.
 //
-// An engine is stateless and lives for the whole process. Adding one is a .cpp in src/ops/<op>/, a
-// .cl in kernels/<op>/ with the same stem, and a line in the operator's register.cpp.
+// An engine is stateless and lives for the whole process. To add one, write a .cpp in src/ops/<op>/
+// and a .cl of the same stem in kernels/<op>/, and add a line to the operator's register.cpp.
 #pragma once
 
 #include "engine/launch.hpp"
@@ -16,7 +16,7 @@
 
 namespace dlprim {
 
-/// Whether an engine can do a problem; the reason is a sentence a user can act on.
+/// Whether an engine supports a problem. If not, the reason is a sentence that a user can act on.
 struct Verdict {
     bool ok = true;
     std::string reason;
@@ -25,27 +25,27 @@ struct Verdict {
     explicit operator bool() const { return ok; }
 };
 
-/// Layouts for every input and output that an engine can work with at once. A packed layout on an
-/// input asks for Engine::build_packing: done once where the input is constant, a launch a run
-/// where it is not.
+/// Layouts of all inputs and outputs that an engine supports together. If the layout of an input is
+/// packed, Engine::build_packing makes it: once if the input is constant, and otherwise in every
+/// run.
 struct LayoutChoice {
     std::vector<Layout> inputs;
     std::vector<Layout> outputs;
-    /// What is packed, where an engine packs in several ways: "4x4".
+    /// Distinguishes several ways of packing: "4x4".
     std::string variant = {};
 
-    /// What databases call it: "nchw, packed 4x4 -> nchw". No two choices that an engine has for a
-    /// problem are called the same.
+    /// The name in databases: "nchw, packed 4x4 -> nchw". The names of an engine's choices for a
+    /// problem are distinct.
     std::string name() const;
 };
 
-/// Values of an engine's tuning parameters by name ("rows" -> 64). Databases keep them, so a value
-/// says what it sets (rows, columns, stages, threads), and is never a place in a table.
+/// Values of an engine's tuning parameters by name ("rows" -> 64). Databases store them, so a value
+/// must say what it sets (rows, columns, stages, threads) and must not be a position in a table.
 using Tuning = std::map<std::string, std::int64_t>;
 
-/// What a tuner may try: each value of each parameter with each of the tiles. A tile sets several
-/// parameters that only make sense together, such as rows and columns of which an engine has some
-/// pairs; all tiles of a space set the same ones.
+/// What a tuner may try: every combination of the parameters' values and the tiles. A tile sets
+/// several parameters that depend on each other, such as rows and columns. All tiles of a space set
+/// the same parameters.
 struct TuneSpace {
     using Values = std::map<std::string, std::vector<std::int64_t>>;
     Values values;
@@ -60,85 +60,86 @@ class Engine {
   public:
     virtual ~Engine() = default;
 
-    /// "conv2d.implicit_gemm": the operator's folder, then the way.
+    /// The operator's folder and the method: "conv2d.implicit_gemm".
     virtual std::string_view name() const = 0;
-    /// The operator type whose problems it solves: "Convolution2D".
+    /// The operator type of its problems: "Convolution2D".
     virtual std::string_view op() const = 0;
     /// Whether it runs on the host device (true) or on OpenCL devices (false).
     virtual bool on_host() const = 0;
 
-    /// Cheap. Looks at shapes, dtypes, attrs, epilogue and traits; not at operand layouts. No
-    /// engine is chosen, or ruled out, by an if anywhere else.
+    /// Whether it supports the problem, judged by shapes, dtypes, attrs, epilogue and traits, but
+    /// not by operand layouts. Must be cheap. No other code chooses or rules out an engine.
     virtual Verdict is_applicable(const Traits& device, const Problem& problem) const = 0;
 
-    /// Whether it has a way of its own for problems of that precision. One that has not computes
-    /// them as those of fp32, and problems that none of a device's engines has a way for are posed
-    /// in fp32.
+    /// Whether it has a separate implementation for problems of that precision. If not, it computes
+    /// them as fp32. A problem becomes fp32 if none of the device's engines has an implementation
+    /// for its precision.
     virtual bool computes_in(Precision precision) const { return precision == Precision::fp32; }
 
-    /// What it can read and write, the preferred first; never empty for an applicable problem. The
-    /// default: everything plain.
+    /// The layouts that it supports, the preferred first. Never empty for an applicable problem. By
+    /// default everything is plain.
     virtual std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const;
 
     /// Bytes of scratch memory, bound after the outputs.
     virtual std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                           const Tuning& tuning) const;
 
-    /// Seconds, from a model: nominal work over the traits' rates. Only its order among engines
-    /// and against layout conversions matters. `problem` has its layouts set.
+    /// Estimated seconds: nominal work over the traits' rates. It only has to rank engines, and
+    /// compare them with layout conversions. `problem` has its layouts set.
     virtual double estimate(const Traits& device, const Problem& problem,
                             const Tuning& tuning) const = 0;
 
-    /// At most most_tunings a problem, in all layouts together. `problem` has its layouts set, here
-    /// and in default_tuning(). All other methods get a tuning of tunings_of() alone.
+    /// The tunings to try, at most most_tunings per problem over all layouts. `problem` has its
+    /// layouts set, also in default_tuning(). All other methods get only tunings of tunings_of().
     virtual TuneSpace tune_space(const Traits& device, const Problem& problem) const;
     virtual Tuning default_tuning(const Traits& device, const Problem& problem) const;
 
-    /// Compiles and settles everything. `problem` has its layouts set to one of layouts().
+    /// Compiles the kernels and sets all arguments that do not change. `problem` has its layouts
+    /// set to one of layouts().
     virtual std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                           const Tuning& tuning) const = 0;
 
-    /// The launch that turns input `index` from plain into its packed layout (operands: plain
-    /// input, packed output). Called only for inputs whose layout is packed. `packed` is that
-    /// layout.
+    /// The launch that converts input `index` from plain to its packed layout (operands: plain
+    /// input, packed output). Called only for inputs with a packed layout, which is `packed`.
     virtual std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                                   const Tuning& tuning, int index) const;
 
-    /// The kernel files it compiles (paths under kernels/), whose hash dates its database rows.
+    /// The kernel files that it compiles (paths under kernels/). Their hash tells whether its
+    /// database rows are up to date.
     virtual std::vector<std::string> sources() const { return {}; }
 };
 
-/// The most tunings of a problem that an engine may offer, in all layouts together. More are an
-/// Error(unsupported) that names the engine.
+/// The most tunings of a problem that an engine may have, over all layouts.
 constexpr std::size_t most_tunings = 100;
-/// Throws that, where `count` are too many.
+/// Throws Error(unsupported), which names the engine, if `count` is larger than that.
 void check_tuning_count(const Engine& engine, std::size_t count, const Problem& problem);
 
-/// What an engine offers for a problem with its layouts set: its default, which is the first, and
-/// all of its tuning space over that. Throws Error(unsupported) where they are more than
-/// most_tunings.
+/// All tunings of an engine for a problem with its layouts set: the default first, then its tuning
+/// space. Throws Error(unsupported) if there are more than most_tunings.
 std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid);
-/// Whether that is one of them. Databases are files, and engines trust what they are built with.
+/// Whether `tuning` is one of tunings_of(). Tunings from database files must be checked, because
+/// engines trust what they are built with.
 Verdict offers(const Engine& engine, const Traits& device, const Problem& laid,
                const Tuning& tuning);
 /// "columns=256 rows=128".
 std::string text_of(const Tuning& tuning);
 
-/// Reference estimate shared by simple engines: the larger of flops over a share of the device's
-/// peak and bytes of all operands over its bandwidth, plus one launch.
+/// The estimate that simple engines share: the larger of two times plus one launch. The times are
+/// `flops` over a share of the device's peak, and the bytes of all operands over a share of its
+/// bandwidth.
 double roofline_seconds(const Traits& device, const Problem& problem, double flops,
                         double share_of_peak, double share_of_bandwidth = 0.7);
 
-/// A floor under the estimate of an engine whose work-items each make one element alone, by a loop
-/// of `steps` of which each waits for what it reads: however few elements there are, such a loop
-/// takes its time. On a GPU a step waits for memory (measured on an H200 with the reference
-/// convolutions: 0.2 to 0.9 us); a processor's caches and reordering hide most of that.
+/// A lower bound for the estimate of an engine whose work-items each compute one element in a loop
+/// of `steps` dependent steps. Such a loop has a fixed latency, however few elements there are. On
+/// a GPU each step waits for memory (0.2 to 0.9 us, measured on an H200 with the reference
+/// convolutions). On a CPU, caches and out-of-order execution hide most of it.
 double serial_loop_seconds(const Traits& device, double steps);
 
 /// Whether an engine is its operator's reference: the simplest one, which comes last.
 bool is_reference(const Engine& engine);
 
-/// All engines, by operator type, in order of registration; references come last.
+/// All engines by operator type, in order of registration, references last.
 class EngineRegistry {
   public:
     static EngineRegistry& instance();

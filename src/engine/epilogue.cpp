@@ -16,7 +16,7 @@ DType stored(const std::vector<Operand>& inputs, const EpilogueStage& stage) {
     return inputs.empty() ? DType::f32 : inputs[static_cast<std::size_t>(stage.operand)].dtype;
 }
 
-// Functions that read one or four of what is stored as floats, from wherever they begin.
+// Functions that read one or four stored elements as floats, at any alignment.
 constexpr const char* readers = R"(
 float4 epilogue_float_4(global const float* p) {
     return ((ulong)p & 15) == 0 ? *(global const float4*)p : vload4(0, p);
@@ -32,8 +32,8 @@ float4 epilogue_bfloat_4(global const ushort* p) {
 }
 )";
 
-// The macro `name`(v, at) on vectors of so many lanes, and the functions that it calls; `anywhere`:
-// floats may begin off their vectors' alignment. For all operands float, `inputs` is empty.
+// Defines the macro `name`(v, at) on vectors of `lanes` floats, and the functions that it calls.
+// `anywhere`: float operands may be unaligned. `inputs` is empty if all operands are float.
 // `processor`: see with_epilogue().
 void define_epilogue(TextWriter& os, const std::string& name, const Epilogue& epilogue,
                      const std::vector<Operand>& inputs, int lanes, bool anywhere, bool processor) {
@@ -67,7 +67,7 @@ void define_epilogue(TextWriter& os, const std::string& name, const Epilogue& ep
     os << "#define " << name << "(v, at) do {" << body.str() << " } while (0)\n";
 }
 
-// For all operands float, and aligned as their vectors are, `inputs` is empty.
+// `inputs` is empty if all operands are float and aligned to their vectors.
 std::string make_epilogue(std::string source, const Epilogue& epilogue,
                           const std::vector<Operand>& inputs, int lanes, bool processor = false) {
     TextWriter head, parameters, aligned;
@@ -139,7 +139,7 @@ void HostEpilogue::apply(float* v, std::int64_t at, std::int64_t count) const {
             case Way::add:
                 for (std::int64_t i = 0; i < count; ++i) v[i] += s.operand[at + i];
                 break;
-            // Written so that a NaN stays one.
+            // The comparison is written so that NaN stays NaN.
             case Way::relu:
                 for (std::int64_t i = 0; i < count; ++i) v[i] = v[i] < 0 ? 0.0f : v[i];
                 break;

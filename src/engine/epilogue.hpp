@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Epilogues for engines: OpenCL text and argument binding, and the same on the host.
 //
-// A kernel source that wants one holds, once, at the end of its parameter list the word
-// EPILOGUE_PARAMETERS, and calls EPILOGUE(v, at) where v is a float lvalue and `at` the element of
-// the (plain) output it goes to. with_epilogue() puts the parameters and the macro in. Where the
-// source says EPILOGUE4, EPILOGUE4(v, at) does the same to a float4 whose `at` is a multiple of 4,
-// if EPILOGUE_ALIGNED: all operands begin at such a place.
+// A kernel source with an epilogue contains the word EPILOGUE_PARAMETERS once, at the end of its
+// parameter list, and calls EPILOGUE(v, at). There v is a float lvalue and `at` is the index of its
+// element in the (plain) output. with_epilogue() inserts the parameters and defines the macro. A
+// source may also use EPILOGUE4(v, at), for a float4 v and an `at` that is a multiple of 4, if
+// EPILOGUE_ALIGNED: then all operands are aligned for that.
 #pragma once
 
 #include "engine/launch.hpp"
@@ -18,16 +18,16 @@
 
 namespace dlprim {
 
-/// The source with EPILOGUE_PARAMETERS replaced by ", global const float* e0, ulong e0_offset, ..."
-/// (one pair an add stage) and EPILOGUE(v, at) defined in front. `lanes` over 1: v is a vector of
-/// that many floats and `at` the element, aligned to it, of its first lane. `processor`: in the
-/// words that compilers for processors make most of.
+/// Returns the source with EPILOGUE_PARAMETERS replaced by ", global const float* e0, ulong
+/// e0_offset, ..." (one pair per add stage) and with EPILOGUE(v, at) defined at its beginning. If
+/// `lanes` is above 1, v is a vector of that many floats and `at` is the element of its first lane,
+/// a multiple of `lanes`. `processor`: use the forms that compilers for CPUs optimise best.
 std::string with_epilogue(std::string source, const Epilogue& epilogue, int lanes = 1,
                           bool processor = false);
-/// The same for a problem whose add operands may be half or bfloat16 (`ushort` parameters), which
-/// may begin anywhere.
+/// The same for a problem whose add operands may be half or bfloat16 (`ushort` parameters) and may
+/// be unaligned.
 std::string with_epilogue(std::string source, const Problem& problem, int lanes = 1);
-/// Binds e0, e1, ... of a kernel made by with_epilogue().
+/// Binds e0, e1, ... of a kernel that with_epilogue() made.
 void bind_epilogue(KernelCall& call, const Epilogue& epilogue);
 void bind_epilogue(KernelCall& call, const Problem& problem);
 
@@ -36,7 +36,7 @@ class HostEpilogue {
   public:
     HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> operands);
     bool empty() const { return stages_.empty(); }
-    /// v[i] becomes the epilogue of v[i] for output elements at + i, i < count.
+    /// Applies the epilogue to v[i], which belongs to output element at + i, for i < count.
     void apply(float* v, std::int64_t at, std::int64_t count) const;
 
   private:

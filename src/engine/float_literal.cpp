@@ -9,7 +9,7 @@ namespace dlprim {
 
 std::string float_literal(double value) {
     if (std::isnan(value)) return "NAN";
-    // From here on the nearest float is infinite.
+    // From this value on, the nearest float is infinite.
     if (std::fabs(value) >= 3.4028235677973366e38) return value > 0 ? "INFINITY" : "-INFINITY";
     char buffer[40];
     const auto end = std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value)).ptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// host_gemm: blocking, packing and sharing out of products among threads.
+// host_gemm: blocking, packing, and the division of products among threads.
 //
-// A task is a rectangle of C; it walks blocks of columns, then of K, then of rows, so that a packed
-// block of B (480 KiB) stays in the second-level cache and a panel of A in the first.
+// A task is a rectangle of C. It loops over blocks of columns, then of K, then of rows. So a packed
+// block of B (480 KiB) stays in the L2 cache, and a panel of A in the L1 cache.
 #include "engine/host_gemm.hpp"
 
 #include "base/integers.hpp"
@@ -19,7 +19,8 @@ namespace {
 
 using std::int64_t;
 
-// Multiples of every kernel's tile; block_k is also the length of a running sum.
+// Multiples of every kernel's tile. block_k is also the number of terms that are summed before they
+// are added to C.
 constexpr int64_t block_m = 120, block_n = 480, block_k = 256;
 
 struct AlignedDelete {
@@ -49,7 +50,7 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
     const int mr = kernels.rows, nr = kernels.columns;
     for (int64_t nb = r.n0; nb < r.n1; nb += block_n) {
         const int64_t ne = std::min(r.n1, nb + block_n);
-        // k 0 still takes one turn, of depth 0, which stores zeros.
+        // With k = 0 there is still one iteration, of depth 0, which stores zeros.
         for (int64_t kb = 0; kb == 0 || kb < k; kb += block_k) {
             const int64_t depth = std::min(block_k, k - kb);
             const bool first = kb == 0, last = kb + block_k >= k;
@@ -111,7 +112,7 @@ void host_gemm(HostPool& pool, int64_t batch, int64_t m, int64_t n, int64_t k, c
     if (batch <= 0 || m <= 0 || n <= 0) return;
     const HostGemmKernels& kernels = host_gemm_kernels();
     const int64_t mr = kernels.rows, nr = kernels.columns;
-    // A few tasks a thread balance the load; rectangles stay large so that packing is paid seldom.
+    // A few tasks per thread balance the load. Large rectangles keep the cost of packing low.
     const int64_t threads = pool.threads();
     const int64_t wanted = ceil_div(threads == 1 ? 1 : 3 * threads, batch);
     int64_t parts_n = std::clamp<int64_t>(n / (6 * nr), 1, wanted);
@@ -138,7 +139,8 @@ void host_gemm_batched(HostPool& pool, int64_t batch, bool transpose_a, bool tra
                        int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b, float beta,
                        float* c, int64_t ldc, int64_t stride_c) {
     if (batch <= 0 || m <= 0 || n <= 0) return;
-    // Few rows against a matrix stored along K are bound by reading it: packing would double that.
+    // With few rows and a matrix stored along K, reading the matrix takes most of the time, and
+    // packing would double it.
     if (m <= 3 && transpose_b && k > 0 && (!transpose_a || (m == 1 && lda == 1))) {
         const auto dot = host_gemm_kernels().dot;
         const int64_t grain = std::max<int64_t>(1, 65536 / (k * m));

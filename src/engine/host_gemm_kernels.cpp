@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The register-tile kernels of host_gemm in GCC's vector extensions, compiled once for each kind of
-// processor.
+// The register-tile kernels of host_gemm, written with GCC's vector extensions and compiled once
+// per kind of processor.
 //
-// A kernel is a macro and not a template: the compiler splits vector operations for the target of
-// the function in which they stand before it inlines, so each body must stand in a function that
-// carries its target.
+// A kernel is a macro and not a template. The compiler splits vector operations for the target of
+// the function that contains them before it inlines. So each body must be in a function with its
+// own target attribute.
 #include "engine/host_gemm_kernels.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace dlprim {
 
 namespace {
 
-// A tile is ROWS x 2 vectors of WIDTH floats; dot() keeps four vectors of partial sums.
+// A tile is ROWS x 2 vectors of WIDTH floats. dot() uses four vectors of partial sums.
 #define DLPRIM_GEMM_KERNELS(NAME, TARGET, WIDTH, ROWS)                                           \
     struct NAME {                                                                                \
         typedef float V __attribute__((vector_size(WIDTH * sizeof(float))));                     \
@@ -95,7 +95,7 @@ void transpose_4x4(const float* from, std::int64_t stride, float* to, std::int64
 
 void pack_rows(const float* from, std::int64_t stride, int count, int width, std::int64_t depth,
                float* to) {
-    // Sixteen steps of K, a line of each row, at a time.
+    // Sixteen steps of K at a time: one cache line of each row.
     for (std::int64_t begin = 0; begin < depth; begin += 16) {
         const std::int64_t end = std::min(depth, begin + 16);
         const std::int64_t whole = end - (end - begin) % 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The register-tile kernels of host_gemm, for the processor found at run time.
+// The register-tile kernels of host_gemm, for the processor that is found at run time.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@ namespace dlprim {
 struct HostGemmKernels {
     int rows;     ///< of a register tile
     int columns;  ///< of a register tile
-    /// tile[i * columns + j] = sum over p < depth of a[p * rows + i] * b[p * columns + j], in order
-    /// of p. `b` and `tile` are aligned to 64 bytes.
+    /// tile[i * columns + j] = sum over p < depth of a[p * rows + i] * b[p * columns + j], in the
+    /// order of p. `b` and `tile` are aligned to 64 bytes.
     void (*multiply)(std::int64_t depth, const float* a, const float* b, float* tile);
-    /// Sum of a[p] * b[p], in an order that depends on `count` alone.
+    /// The sum of a[p] * b[p], in an order that depends on `count` only.
     float (*dot)(std::int64_t count, const float* a, const float* b);
 };
 
-/// The widest tile of any processor: bounds for buffers.
+/// The largest tile of all processors, for the size of buffers.
 constexpr int host_gemm_max_rows = 12, host_gemm_max_columns = 32;
 
 const HostGemmKernels& host_gemm_kernels();
 
-/// to[p * width + i] = from[i * stride + p] for i < count, p < depth; zeros for count <= i < width:
-/// a panel from rows that lie along K.
+/// to[p * width + i] = from[i * stride + p] for i < count and p < depth, and zeros for count <= i <
+/// width. Packs a panel from rows that are stored along K.
 void pack_rows(const float* from, std::int64_t stride, int count, int width, std::int64_t depth,
                float* to);
 

@@ -17,8 +17,9 @@ bool word_char(char c) {
     return ascii::is_word(c);
 }
 
-// "-DV=8 -DFLAG" as lines of #define, and the names; false where there is anything else.
-// flush_subnormals is left out: it is of a whole program, and other parts of it may want them.
+// Converts "-DV=8 -DFLAG" to #define lines and collects the names. Returns false if there is any
+// other option. flush_subnormals is dropped, because it affects a whole program and other parts of
+// it may need subnormals.
 bool defines_of(const std::string& options, std::string& lines, std::set<std::string>& names) {
     for (const std::string& option : split(options, ' ')) {
         if (option.empty() || option == flush_subnormals) continue;
@@ -33,7 +34,7 @@ bool defines_of(const std::string& options, std::string& lines, std::set<std::st
     return true;
 }
 
-// Macros that the text defines anywhere.
+// Collects the macros that the text defines.
 void add_macros(const std::string& text, std::set<std::string>& names) {
     for (std::size_t at = text.find("define"); at != std::string::npos;
          at = text.find("define", at + 1)) {
@@ -53,8 +54,8 @@ std::size_t past_space(const std::string& text, std::size_t at) {
     return at;
 }
 
-// Every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` becomes
-// `void NAME(int, int, int, `.
+// Replaces every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` by `void
+// NAME(int, int, int, `.
 std::string kernels_to_functions(const std::string& text) {
     std::string result;
     std::size_t done = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Kernels as functions of another program: what chains (exec/chain.hpp) are made of.
+// Converts kernels to functions of another program, for chains (exec/chain.hpp).
 #pragma once
 
 #include "runtime/program.hpp"
@@ -13,16 +13,18 @@ namespace dlprim {
 
 class KernelCall;
 
-/// A kernel's text made a function `name`_`number`, with `(int, int, int)` global ids before its
-/// own parameters; all other names that the text declares or defines are out of the way of other
-/// texts. Nothing where the kernel looks at its work-group, or has options other than -D and
+/// Converts a kernel's text to a function `name`_`number`, whose first parameters `(int, int, int)`
+/// are the global ids. All other names that the text declares or defines are made unique. Returns
+/// nothing if the kernel depends on its work-group, or has options other than -D and
 /// flush_subnormals.
 std::optional<std::string> kernel_as_function(const ProgramSource& source, int number);
 
-/// Ints that an argument of this type takes in a table of calls; 0 where it cannot be there.
+/// The number of ints that an argument of this type takes in a table of calls, or 0 if it cannot be
+/// in the table.
 std::size_t argument_words(const std::string& type);
 
-/// Whether all these calls (at least one) can be made of functions: one work-item a work-group.
+/// Whether all of these calls (at least one) can become functions: they have one work-item per
+/// work-group.
 bool are_functions(std::span<const KernelCall> calls);
 
 }  // namespace dlprim

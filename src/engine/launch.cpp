@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Launches: kernel calls whose buffers are set anew only where they changed, and host work.
+// Launches: kernel calls, which set a buffer again only if it changed, and host work.
 #include "engine/launch.hpp"
 
 #include "base/text.hpp"

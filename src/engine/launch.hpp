@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Launch: a problem made ready to run on one device: compiled, its sizes and launch ranges settled.
+// Launch: a problem that is ready to run on one device: compiled, with its sizes and ranges
+// computed.
 //
-// enqueue() allocates nothing, compiles nothing (unless it was made under BuildsLater and nobody
-// has called compile()) and waits for nothing. A launch is for one thread at a time (it owns its
-// cl_kernels).
+// enqueue() does not allocate, wait, or compile. The exception is a launch that was made under
+// BuildsLater and whose compile() was not called: its first enqueue() compiles. A launch must be
+// used by one thread at a time, because it owns its cl_kernels.
 #pragma once
 
 #include "runtime/context_impl.hpp"
@@ -21,51 +22,50 @@ class KernelCall;
 class Launch {
   public:
     virtual ~Launch() = default;
-    /// `operands`: the problem's inputs, its outputs, then, when workspace_bytes() > 0, the
-    /// workspace.
+    /// `operands`: the problem's inputs, its outputs, and the workspace if workspace_bytes() > 0.
     virtual void enqueue(Queue& queue, std::span<const BufferRef> operands) = 0;
-    /// The kernel calls that enqueue() makes, in order, where that is all it does; else nothing.
+    /// The kernel calls that enqueue() makes, in order, if it does nothing else. Otherwise empty.
     virtual std::span<const KernelCall> calls() const { return {}; }
-    /// Compiles what was left for later. Throws Error(build).
+    /// Compiles what was postponed. Throws Error(build).
     virtual void compile() {}
 };
 
-/// At least `count` work-items in work-groups of `group`, or of as many as the device takes.
-/// Kernels leave out the items past the count. (A group left to the driver is of one item where the
-/// count is prime, and another program for every count where the driver compiles for a group's
-/// size.)
+/// A range of at least `count` work-items, in work-groups of `group` or of the device's limit if
+/// that is smaller. Kernels skip items beyond the count. The group size is not left to the driver:
+/// it would use groups of one item if the count is prime, and drivers that compile for a group size
+/// would compile again for every count.
 NDRange line_range(const Traits& device, std::int64_t count, std::size_t group = 64);
 
-/// A kernel call inside a KernelLaunch.
+/// A kernel call of a KernelLaunch.
 ///
-/// A kernel takes each tensor as two parameters `global T* x, ulong x_offset`; the offset counts
-/// elements of T. Sizes are run-time arguments (int or long) unless specialising pays.
+/// A kernel has two parameters for each tensor, `global T* x, ulong x_offset`. The offset is in
+/// elements of T. Sizes are run-time arguments (int or long) unless specialising the kernel pays.
 class KernelCall {
   public:
     KernelCall(std::shared_ptr<Program> program, std::string_view kernel, NDRange range);
-    /// Binds parameter `name` and `name`_offset to operand `index`; `element_bytes` is sizeof(T) in
-    /// the kernel's signature.
+    /// Binds parameters `name` and `name`_offset to operand `index`. `element_bytes` is sizeof(T)
+    /// in the kernel's signature.
     KernelCall& tensor(std::string_view name, int index, std::size_t element_bytes = 4);
-    /// A place inside an operand (workspace parts): `extra_bytes` past its start.
+    /// The same for a part of an operand (a workspace), `extra_bytes` after its start.
     KernelCall& tensor_at(std::string_view name, int index, std::uint64_t extra_bytes,
                           std::size_t element_bytes = 4);
     KernelCall& scalar(std::string_view name, std::int32_t value);
     KernelCall& scalar(std::string_view name, std::int64_t value);
     KernelCall& scalar(std::string_view name, float value);
-    /// Throws Error(invalid_argument) unless every parameter has been given.
+    /// Throws Error(invalid_argument) if a parameter has no value yet.
     void check() const;
 
     void enqueue(Queue& queue, std::span<const BufferRef> operands);
     void compile() { kernel_->compile(); }
 
-    /// Where a tensor's two parameters get their values.
+    /// How the two parameters of a tensor are set.
     struct Binding {
         int buffer_index;
         int offset_index;
         int operand;
         std::uint64_t extra_bytes;
         std::size_t element_bytes;
-        std::uint64_t bound_id;  // of the buffer last bound, 0 before the first
+        std::uint64_t bound_id;  // of the buffer that was bound last, 0 before the first
         std::uint64_t bound_offset;
     };
     const ProgramSource& source() const { return program_->source(); }
@@ -88,7 +88,8 @@ class KernelCall {
 
 /// `groups` work-groups of `items` work-items.
 NDRange group_range(std::int64_t groups, std::int64_t items);
-/// The OpenCL C type that counts to `count`: divisions by 32 bits take a fraction of those by 64.
+/// The OpenCL C type for numbers up to `count`. Divisions of 32 bits are several times faster than
+/// those of 64 bits.
 const char* count_type(std::uint64_t count);
 
 /// A sequence of kernel calls.
@@ -105,7 +106,7 @@ class KernelLaunch : public Launch {
     std::vector<KernelCall> calls_;
 };
 
-/// Host work: called with the operands in the same order.
+/// Host work. It is called with the operands in the same order.
 class HostLaunch : public Launch {
   public:
     using Work = std::function<void(HostPool&, std::span<const BufferRef>)>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tables of tiles whose entries a tuning names by what they are: rows, columns, threads.
+// Tables of tiles. A tuning names an entry by its properties: rows, columns, threads.
 #pragma once
 
 #include "base/text.hpp"
@@ -9,21 +9,21 @@
 
 namespace dlprim {
 
-/// The entry of a table whose named(), a part of a Tuning, has the tuning's values. `more` is
-/// handed to named(). Throws Error(invalid_argument) where there is none, which no tuning of
-/// tunings_of() leads to.
+/// The entry of a table whose named() agrees with the tuning. named() returns a part of a Tuning,
+/// and gets `more` as arguments. Throws Error(invalid_argument) if there is none, which never
+/// happens for a tuning of tunings_of().
 template <typename Tiles, typename... More>
 typename Tiles::value_type named_tile(const Tiles& tiles, const Tuning& tuning,
                                       const More&... more) {
     for (const auto& tile : tiles) {
         const Tuning part = tile.named(more...);
-        // Both are in order of their names.
+        // Both are sorted by name.
         if (std::includes(tuning.begin(), tuning.end(), part.begin(), part.end())) return tile;
     }
     fail(ErrorKind::invalid_argument, "there is no tile of {", text_of(tuning), "}");
 }
 
-/// What a tile sets, and more.
+/// What a tile sets, together with `more`.
 inline Tuning with(Tuning tile, const Tuning& more) {
     tile.insert(more.begin(), more.end());
     return tile;

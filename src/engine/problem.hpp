@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Problem: what a node asks of an engine, and the key of every cache of engines, tunings and
-// launches.
+// Problem: what a node needs an engine to compute. It is the key of every cache of engines, tunings
+// and launches.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -21,11 +21,12 @@ enum class Phase : std::uint8_t { inference, training };
 struct Operand {
     Shape shape;  ///< logical
     DType dtype = DType::f32;
-    Layout layout;          ///< as stored; what the planner settled on
+    Layout layout;          ///< in memory, as chosen by the planner
     bool constant = false;  ///< does not change between runs (weights in inference)
 };
 
-/// What fusion attached behind an operator, applied in order to each output element v:
+/// Operations that fusion appended to an operator. They are applied in order to each output element
+/// v:
 ///   add         v += operand (same shape and layout as the output)
 ///   activation  v = f(v), by the name and parameters of engine/activations.hpp
 struct EpilogueStage {
@@ -42,15 +43,15 @@ struct Problem {
     std::string op;  ///< operator type as registered: "Convolution2D", "Convolution2DBackwardData"
     Phase phase = Phase::inference;
     std::vector<Operand>
-        inputs;  ///< the operator's inputs and parameters, then the epilogue's operands
+        inputs;  ///< the operator's inputs and parameters, then operands of the epilogue
     std::vector<Operand> outputs;
     Attrs attrs;  ///< completed by the operator's Schema
     Epilogue epilogue;
     bool deterministic = true;
-    Precision precision = Precision::fp32;  ///< another only where an engine makes use of it
+    Precision precision = Precision::fp32;  ///< differs from fp32 only if an engine supports it
 
-    /// Canonical text; equal problems have equal keys; fp32 goes without saying. with_layouts
-    /// false: what a database row is keyed by (the engine settles layouts).
+    /// Canonical text. Equal problems have equal keys. fp32 is left out of the text. With
+    /// with_layouts false it is the key of database rows, since engines choose layouts themselves.
     std::string key(bool with_layouts = true) const;
 };
 

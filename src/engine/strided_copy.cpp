@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Strided copy: merging of dimensions, the choice among the kernels of
-// kernels/engine/strided_copy.cl, and the same copies by the host's threads.
+// Strided copy: merges dimensions and chooses among the kernels of kernels/engine/strided_copy.cl.
+// Also has the same copies for the host's threads.
 #include "engine/strided_copy.hpp"
 
 #include "base/text.hpp"
@@ -27,7 +27,7 @@ std::int64_t divide_up(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
-/// Eight entries, the given ones last.
+/// The values padded to eight entries with `fill` in front.
 Ints padded(const Ints& values, std::int64_t fill) {
     Ints result(static_cast<std::size_t>(rank) - values.size(), fill);
     result.insert(result.end(), values.begin(), values.end());
@@ -57,7 +57,8 @@ struct KernelOptions {
 };
 
 std::shared_ptr<Program> program(ContextImpl& context, const KernelOptions& o) {
-    // Few variants: a rank in between takes the next one, whose further dimensions have size 1.
+    // Only a few variants exist. A rank in between uses the next one, with further dimensions of
+    // size 1.
     const int dims = o.dims <= 2 ? 2 : o.dims <= 4 ? 4 : rank;
     ProgramSource source;
     source.name = strided_copy_source;
@@ -79,13 +80,13 @@ std::size_t size(std::int64_t n) {
     return static_cast<std::size_t>(n);
 }
 
-/// A work-group of at most 256 items that the device takes.
+/// A work-group of at most 256 items, limited by the device.
 std::size_t group_size(const Traits& traits) {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(traits.max_work_group, 1, 256));
 }
 
-/// Moves the dimension in which x is contiguous beside the last one. False where that is no
-/// transposition worth tiles.
+/// Moves the dimension in which x is contiguous next to the last one. Returns false if the copy is
+/// not a transposition, or one too small for tiles.
 bool make_transposition(StridedCopy& copy) {
     const std::size_t n = copy.sizes.size();
     if (n < 2 || copy.y_strides[n - 1] != 1 || copy.x_strides[n - 1] == 1) return false;
@@ -144,8 +145,8 @@ PaddedCopy merged(const PaddedCopy& copy) {
     result.before.clear();
     for (std::size_t d = 0; d < copy.x_sizes.size(); ++d) {
         const bool whole = copy.before[d] == 0 && copy.x_sizes[d] == copy.y_sizes[d];
-        // A dimension without padding joins the one in front of it: padding there is then whole
-        // rows of it, which only a constant can fill.
+        // A dimension without padding can be merged into the one before it. If that one has
+        // padding, the padding then consists of whole rows, which only the constant mode can fill.
         const bool front_whole = !result.x_sizes.empty() && result.before.back() == 0 &&
                                  result.x_sizes.back() == result.y_sizes.back();
         if (!result.x_sizes.empty() && whole &&
@@ -185,7 +186,8 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
     if (tiles) {
         kernel = "copy_tiles";
         options.count = product(copy.sizes, 0, n - 2);
-        // A tile with its spare column and a work-group of an edge times four must fit.
+        // The tile with its extra column must fit into local memory, and edge x 4 items into a
+        // work-group.
         const std::size_t group = group_size(traits);
         options.tile =
             traits.wide_vectors || group < 128 || 32 * 33 * copy.element_bytes > traits.local_bytes
@@ -266,7 +268,7 @@ void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
     const std::size_t n = copy.sizes.size();
     const std::int64_t length = copy.sizes[n - 1];
     const std::int64_t xs = copy.x_strides[n - 1], ys = copy.y_strides[n - 1];
-    // Long rows are cut, so that one row also keeps every thread busy.
+    // Long rows are divided, so that a copy of a single row also uses every thread.
     const std::int64_t cut = std::min(length, std::max<std::int64_t>(piece, 1));
     const std::int64_t cuts = divide_up(length, cut);
     const std::int64_t tasks = product(copy.sizes, 0, n - 1) * cuts;
@@ -290,7 +292,8 @@ void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
         });
 }
 
-/// Transposition: dimension n - 2 contiguous in x, n - 1 in y, moved in tiles that stay in cache.
+/// Transposition: dimension n - 2 is contiguous in x and n - 1 in y. Copied in tiles that fit into
+/// the cache.
 template <typename T>
 void host_transpose_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
     constexpr std::int64_t tile = 32;
@@ -327,7 +330,7 @@ void host_pad_as(HostPool& pool, const PaddedCopy& copy, const T* x, T* y) {
     const std::int64_t before = copy.before[n - 1];
     T fill{};
     std::memcpy(&fill, &copy.fill, sizeof(T));
-    // Where coordinate c of y reads in x; -1: the constant.
+    // The position in x that coordinate c of y reads, or -1 for the constant.
     const auto position = [&](std::int64_t c, std::size_t d) {
         const std::int64_t size_d = copy.x_sizes[d];
         c -= copy.before[d];

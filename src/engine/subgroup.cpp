@@ -11,8 +11,8 @@ namespace dlprim {
 
 namespace {
 
-// With sub-groups of 16 the first holds 32 sums a lane: half of the registers that an Intel GPU
-// gives a sub-group.
+// With sub-groups of 16, the first tile has 32 sums per lane, which is half of the registers that
+// an Intel GPU gives a sub-group.
 constexpr std::array<SubgroupTile, 5> tiles{
     {{8, 4, 8}, {8, 4, 2}, {8, 2, 8}, {8, 2, 2}, {4, 1, 4}}};
 
@@ -44,8 +44,9 @@ Verdict subgroup_verdict(const Traits& device) {
 }
 
 double subgroup_share(const Traits& device, const SubgroupTile& tile, bool gathered) {
-    // Both operands come from the cache for each step of K. Such devices are said to read 64 bytes
-    // a cycle from there where they do 256 operations; none was at hand to measure.
+    // Both operands are read from the cache in each step of K. According to documentation, such
+    // devices read 64 bytes per cycle from it and do 256 operations. This was not measured, for
+    // lack of a device.
     const double lanes = device.subgroup_size;
     const double operations = 2.0 * tile.rows * tile.strips * lanes;
     const double bytes = 4.0 * (tile.rows + tile.strips * lanes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Matrix products by sub-groups that share values without local memory: their tiles, what rules
-// them in, and the model of their speed. kernels/common/subgroup.clh has the OpenCL side.
+// Matrix products by sub-groups, which share values without local memory: their tiles, their
+// requirements, and a model of their speed. The OpenCL side is kernels/common/subgroup.clh.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -11,8 +11,8 @@
 
 namespace dlprim {
 
-/// What a work-group makes: `groups` sub-groups below each other, each with `rows` rows and
-/// `strips` columns a lane.
+/// The tile of a work-group: `groups` sub-groups one below the other. Each computes `rows` rows and
+/// `strips` columns per lane.
 struct SubgroupTile {
     int rows, strips, groups;
     std::int64_t bm() const { return static_cast<std::int64_t>(rows) * groups; }
@@ -22,25 +22,25 @@ struct SubgroupTile {
     std::int64_t threads(const Traits& device) const {
         return static_cast<std::int64_t>(groups) * device.subgroup_size;
     }
-    /// Its part of a tuning.
+    /// The part of a tuning that this tile sets.
     Tuning named(const Traits& device) const {
         return {{"rows", bm()}, {"columns", bn(device)}, {"threads", threads(device)}};
     }
 };
 
-/// Those that fit the device, the largest first.
+/// The tiles that fit the device, the largest first.
 std::vector<SubgroupTile> subgroup_tiles(const Traits& device);
-/// The one that a tuning names.
+/// The tile that a tuning names.
 SubgroupTile subgroup_tile(const Traits& device, const Tuning& tuning);
 
-/// No, with the reason, unless kernels may ask for sub-groups and a tile fits.
+/// No, with the reason, unless kernels can require sub-group sizes and a tile fits.
 Verdict subgroup_verdict(const Traits& device);
 
-/// Share of the device's peak that a tile reaches when the device is full, for the model.
-/// `gathered`: lanes read their column's values each from a place of its own.
+/// The share of the device's peak that a tile reaches when the device is fully used. `gathered`:
+/// each lane reads the values of its columns from unrelated addresses.
 double subgroup_share(const Traits& device, const SubgroupTile& tile, bool gathered);
 
-/// SG, TM, TN, GROUPS: what common/subgroup.clh asks for.
+/// SG, TM, TN, GROUPS: the defines that common/subgroup.clh needs.
 std::vector<std::pair<std::string_view, std::int64_t>> subgroup_defines(const Traits& device,
                                                                         const SubgroupTile& tile);
 constexpr const char* subgroup_source = "common/subgroup.clh";

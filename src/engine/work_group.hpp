@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sizes of work-group for kernels that run in any: what is usual, and what a tuner tries.
+// Work-group sizes for kernels that support any size: the default, and those that a tuner tries.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -10,12 +10,12 @@
 
 namespace dlprim {
 
-/// 256, or what the device takes.
+/// 256, or the device's limit if that is smaller.
 inline std::int64_t usual_group(const Traits& device) {
     return static_cast<std::int64_t>(std::clamp<std::uint64_t>(device.max_work_group, 1, 256));
 }
 
-/// Ascending; the last is usual_group().
+/// In ascending order; the last is usual_group().
 inline std::vector<std::int64_t> group_sizes(const Traits& device) {
     std::vector<std::int64_t> sizes;
     for (const std::int64_t size : {64, 128})

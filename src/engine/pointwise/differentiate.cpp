@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Symbolic differentiation. Branches become select() of the branches' derivatives, never a product
-// with a truth value, so that what a branch not taken would make (NaN, infinity) does not leak.
+// Symbolic differentiation. The derivative of a branch is a select() of the branches' derivatives,
+// never a product with a truth value. So NaN or infinity from the branch that is not taken does not
+// reach the result.
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
 
@@ -39,7 +40,7 @@ struct Differentiator {
     int number;
     std::unordered_map<const Expr*, ExprPtr> done;
 
-    /// a * b where either may be zero (nullptr) or one.
+    /// a * b, where either may be zero (nullptr) or one.
     static ExprPtr product(const ExprPtr& a, const ExprPtr& b) {
         if (!a || !b) return nullptr;
         if (is_one(a)) return b;

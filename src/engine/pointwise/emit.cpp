@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of a job's arithmetic: types, literals, numbers, and where values are stored.
+// OpenCL C text of a job's arithmetic: types, literals, numbers, and places of stored values.
 #include "engine/pointwise/emit.hpp"
 
 #include "base/text.hpp"
@@ -68,7 +68,7 @@ std::string Emitter::helper(const char* kind, DType dtype) {
     return name;
 }
 
-/// A run-time number of the compute type.
+/// A number of the compute type that is set at run time.
 std::string Emitter::number(const std::string& name, double value) {
     bool known = false;
     for (const KernelNumber& n : numbers_) known = known || n.name == name;

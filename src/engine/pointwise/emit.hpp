@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Emitter: OpenCL C text of a job's arithmetic, for one width of vector: types, loads and stores of
-// every storage type, the tape's instructions, and the combinations of reductions. The kernels
-// around it (vector_kernel.hpp, group_kernel.hpp) supply loops and offsets.
+// Emitter: writes OpenCL C text of a job's arithmetic for one vector width: types, loads and stores
+// of every storage type, the tape's instructions, and the combinations of reductions. The kernels
+// around it (vector_kernel.hpp, group_kernel.hpp) provide loops and offsets.
 //
-// Text uses `nv`, the number of lanes that hold elements (int), and for a class c the offset of the
-// first lane, by the name that the caller gives.
+// The text uses `nv`, the number of valid lanes (int), and for each class c the offset of its first
+// lane, under a name that the caller chooses.
 #pragma once
 
 #include "base/text.hpp"
@@ -19,36 +19,37 @@ namespace dlprim::pointwise {
 
 class Emitter {
   public:
-    /// `aligned_loads`: vector loads through aligned pointers where the offset allows (GPUs).
+    /// `aligned_loads`: load vectors through aligned pointers where the offset allows it (GPUs).
     Emitter(const Job& job, int width, bool aligned_loads);
 
     const std::string& scalar_type() const { return scalar_; }
     const std::string& vector_type() const { return vector_; }
     const std::string& mask_type() const { return mask_; }
-    /// Of a single lane.
+    /// The mask type of a single lane.
     const std::string& mask_scalar() const { return mask_scalar_; }
     int width() const { return width_; }
     /// "(float16)(0)".
     std::string splat(const std::string& text) const { return cat("(", vector_, ")(", text, ")"); }
     /// OpenCL type of a stored element.
     static std::string storage_type(DType dtype);
-    /// Lanes' numbers, of the mask's type.
+    /// The indices of lanes, in the mask's type.
     std::string iota() const;
 
-    /// Whether an instruction's value needs the innermost loop: `varies` tells it of classes.
+    /// For each instruction, whether its value must be computed in the innermost loop. `varies`
+    /// tells whether a class changes there.
     std::vector<bool> levels(const std::function<bool(int klass)>& varies) const;
-    /// Declares the values of those instructions whose level is `level`. `offset(klass)` is the
-    /// text of an offset, `lane(klass)` that of the stride between lanes ("0", "1" or a number's
+    /// Declares the values of the instructions whose level is `level`. `offset(klass)` is the text
+    /// of an offset. `lane(klass)` is the text of the stride between lanes ("0", "1" or a number's
     /// name). `partial`: nv may be less than the width.
     void instructions(SourceWriter& out, const std::vector<bool>& levels, bool level,
                       const std::function<std::string(int)>& offset,
                       const std::function<std::string(int)>& lane, bool partial);
-    /// An instruction's value as a vector of numbers.
+    /// The value of an instruction as a vector of numbers.
     std::string value(int instruction) const;
-    /// An instruction as a mask.
+    /// The value of an instruction as a mask.
     std::string truth(int instruction) const;
 
-    /// Stores `text` (a vector) of an elementwise or kept result; lanes from `lanes` on are not
+    /// Stores `text` (a vector) of an elementwise or kept result. Lanes from `lanes` on are not
     /// written.
     std::string store(int output, const std::string& pointer, DType dtype,
                       const std::string& offset, const std::string& text, const std::string& lane,
@@ -56,19 +57,22 @@ class Emitter {
     std::string store_one(DType dtype, const std::string& pointer, const std::string& offset,
                           const std::string& text);
 
-    /// The neutral element (0 for custom, whose partial results carry a flag).
+    /// The neutral element. It is 0 for custom reductions, whose partial results carry a flag
+    /// instead.
     std::string neutral(const JobOutput& out) const;
-    /// A function of two scalars, or of two vectors, that combines partial results of output k.
+    /// The name of a function of two scalars or two vectors that combines partial results of output
+    /// k.
     std::string combine(std::size_t k, bool scalar) const;
-    /// The mask of lanes whose value counts in a custom reduction: all, or those of the mask `live`
-    /// where the vector is `cut`, and where partial results carry a flag those that have it.
+    /// The mask of lanes whose values count in a custom reduction. Without padding or partial
+    /// results it is all lanes. If the vector is `cut`, it is limited to the mask `live`, and if
+    /// partial results carry flags, to lanes whose flag is set.
     std::string counted(const JobOutput& out, bool cut) const;
-    /// The finished result of a scalar accumulator; `has` for custom.
+    /// The final result of a scalar accumulator. `has` is used by custom reductions.
     std::string finish(std::size_t k, const std::string& text, const std::string& has, bool scalar);
 
-    /// Helper functions that the text so far needs.
+    /// The helper functions that the text written so far needs.
     std::string preamble() const;
-    /// Numbers that the text so far needs: scalars, scales, initial values.
+    /// The numbers that the text written so far needs: scalars, scales, initial values.
     const std::vector<KernelNumber>& numbers() const { return numbers_; }
     /// A literal of the compute type.
     std::string literal(double value) const;
@@ -82,8 +86,8 @@ class Emitter {
     std::vector<KernelNumber> numbers_;
     std::vector<bool> is_mask_;
 
-    /// Whether vectors of a class whose lanes are neighbours lie at multiples of the width, so that
-    /// nothing need be asked at run time.
+    /// Whether vectors of a class with contiguous lanes always start at multiples of the width, so
+    /// that no check at run time is needed.
     bool is_aligned(int klass) const;
     bool own_erf() const { return !aligned_ && job_.type == Compute::f32 && width_ > 1; }
     std::string helper(const char* kind, DType dtype);
@@ -97,20 +101,20 @@ class Emitter {
                      const std::function<std::string(int)>& lane, bool partial);
     std::string number(const std::string& name, double value);
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
-    /// A mask of the comparison; `scalar`: of one lane.
+    /// The mask of a comparison. `scalar`: for a single lane.
     std::string compare(const std::string& text, bool scalar) const;
-    /// A value that is the same in all lanes; `scalar`: of one lane.
+    /// A value that is the same in all lanes. `scalar`: for a single lane.
     std::string filled(const std::string& text, bool scalar) const {
         return scalar ? cat("(", scalar_, ")(", text, ")") : splat(text);
     }
-    /// The operation of an instruction whose operands are given by text.
+    /// The text of an instruction's operation, with operands given as text.
     std::string expression(const Instruction& in, const std::function<std::string(int)>& value,
                            const std::function<std::string(int)>& truth, bool scalar) const;
     std::string extreme(bool max, const std::string& a, const std::string& b, bool scalar) const;
     std::string sign(const std::string& a, bool scalar) const;
     void combine_function(SourceWriter& out, std::size_t k, bool scalar) const;
     std::string combination(SourceWriter& out, const Tape& tape, bool scalar) const;
-    // emit_helpers.cpp and emit_functions.cpp: the functions that kernels call.
+    // emit_helpers.cpp and emit_functions.cpp: functions that kernels call.
     void helper_text(SourceWriter& out, const std::string& name) const;
     void load_one(SourceWriter& out, const std::string& name, DType dtype) const;
     void load_vector(SourceWriter& out, const std::string& name, DType dtype, bool aligned) const;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of an operation on values: of a kernel's vectors, and of the scalars and vectors
-// that reductions combine.
+// OpenCL C text of an operation on values. The values are vectors of a kernel, or scalars and
+// vectors that reductions combine.
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
 
 namespace dlprim::pointwise {
 
-/// min and max, of which the first operand goes before one that is equal, and is kept if it is no
-/// number.
+/// min and max. If the operands are equal, or the first is NaN, the result is the first.
 std::string Emitter::extreme(bool max, const std::string& a, const std::string& b,
                              bool scalar) const {
     if (job_.type == Compute::i64) return cat(max ? "max(" : "min(", a, ", ", b, ")");
@@ -15,7 +14,7 @@ std::string Emitter::extreme(bool max, const std::string& a, const std::string& 
                compare(cat(a, " != ", a), scalar), ")");
 }
 
-/// 1, 0 or -1.
+/// The sign: 1, 0 or -1.
 std::string Emitter::sign(const std::string& a, bool scalar) const {
     const std::string zero = filled("0", scalar), one = filled("1", scalar);
     const auto side = [&](const char* than) {

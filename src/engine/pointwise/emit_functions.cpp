@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of functions that the language of programs has and OpenCL C lacks: erf that goes
-// by vectors, and random numbers.
+// OpenCL C text of functions that the language has and OpenCL C lacks: a vectorised erf, and random
+// numbers.
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
 #include "engine/pointwise/emit_names.hpp"
 
 namespace dlprim::pointwise {
 
-/// Power series below 1; beyond it Abramowitz and Stegun 7.1.26. Drivers' own erf goes lane by
-/// lane.
+/// A power series below 1, and Abramowitz and Stegun 7.1.26 above. The erf of drivers computes lane
+/// by lane.
 void Emitter::vector_erf(SourceWriter& out) const {
     static const double series[] = {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600,
                                     -1.0 / 9360,   1.0 / 1320,    -1.0 / 216,
@@ -25,12 +25,12 @@ void Emitter::vector_erf(SourceWriter& out) const {
     out.close();
 }
 
-/// Philox4x32-10 with the element's linear index as counter (program.hpp). Each of ten rounds
-/// multiplies two words to 64 bits.
+/// Philox4x32-10 with the element's linear index as the counter (program.hpp). Each of its ten
+/// rounds multiplies two words to 64 bits.
 void Emitter::philox_uniform(SourceWriter& out) const {
     const std::string ints = wide("uint", width_), longs = wide("ulong", width_),
                       floats = wide("float", width_);
-    // CPUs multiply 32 bits to 64 in vectors; GPUs have the high half as an instruction.
+    // CPUs can multiply 32 bits to 64 in vectors. GPUs have an instruction for the high half.
     const auto multiply = [&](int n, const char* factor, const char* word) {
         if (aligned_)
             out.line("const ", ints, " h", n, " = mul_hi((", ints, ")(", factor, "u), ", word,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of the loads and stores of each storage type that a generated kernel calls, and of
-// what stands before the kernel. A name is a kind and the tag of a type, "ldv_f16":
+// OpenCL C text of the functions that load and store each storage type, and of what precedes a
+// generated kernel. The name of a function is a kind and the tag of a type, such as "ldv_f16":
 //
 //   ld   an element                             st   an element
 //   ldv  a vector                               stv  a vector
-//   lda  a vector that lies at its multiples    sta  a vector that lies at its multiples
+//   lda  an aligned vector                      sta  an aligned vector
 //   lds  n lanes of a vector, s elements apart  sts  n lanes of a vector, s elements apart
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
@@ -45,7 +45,7 @@ void Emitter::load_one(SourceWriter& out, const std::string& name, DType dtype) 
              scalar_, ")", element, "; }");
 }
 
-/// GPUs read a vector at once where it is aligned; which is asked at run time unless it is known.
+/// GPUs load an aligned vector at once. If the alignment is not known, it is checked at run time.
 void Emitter::load_vector(SourceWriter& out, const std::string& name, DType dtype,
                           bool aligned) const {
     const std::string raw = wide(storage_type(dtype), width_);
@@ -88,8 +88,8 @@ void Emitter::load_lanes(SourceWriter& out, const std::string& name, DType dtype
     out.close();
 }
 
-/// The vector v, or for bfloat16 the bits b, as what is stored. Integers are rounded towards zero
-/// and clamped, numbers that are none become 0; truth is 1 or 0.
+/// Converts the vector v, or for bfloat16 its bits b, to the stored type. Integers are rounded
+/// towards zero and clamped, NaN becomes 0, and truth values are 1 or 0.
 std::string Emitter::stored(DType dtype, int width) const {
     const std::string type = wide(scalar_, width);
     const std::string to = cat("convert_", wide(storage_type(dtype), width));
@@ -164,7 +164,8 @@ bool Emitter::uses_doubles() const {
 std::string Emitter::preamble() const {
     SourceWriter out(0);
     if (uses_doubles()) out.directive("#pragma OPENCL EXTENSION cl_khr_fp64 : enable");
-    // The same expression gives the same bits in every kernel: gradients of max compare with ==.
+    // The same expression must give the same bits in every kernel: gradients of max compare with
+    // ==.
     out.directive("#pragma OPENCL FP_CONTRACT OFF");
     std::set<std::string> all = helpers_;
     for (const std::string& name : helpers_) {

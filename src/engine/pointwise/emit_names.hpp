@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How the text of generated kernels names types.
+// Names of types in the text of generated kernels.
 #pragma once
 
 #include "base/text.hpp"
@@ -10,12 +10,12 @@
 
 namespace dlprim::pointwise {
 
-/// OpenCL C's vector of that many.
+/// The name of OpenCL C's vector type of this width.
 inline std::string wide(const std::string& type, int width) {
     return width == 1 ? type : cat(type, width);
 }
 
-/// The end of the names of functions that load or store a type.
+/// The suffix of functions that load or store a type.
 inline const char* tag(DType dtype) {
     static const char* const tags[] = {"f32", "f16", "bf16", "f64", "i8",  "u8",
                                        "i16", "u16", "i32",  "u32", "i64", "bool"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of what reductions begin with, how two of their values combine, and how they end.
+// OpenCL C text of reductions: their initial values, combinations and final results.
 #include "engine/pointwise/emit.hpp"
 
 #include "base/text.hpp"
@@ -31,7 +31,7 @@ std::string Emitter::counted(const JobOutput& out, bool cut) const {
     return cut ? cat("(live & ", truth(out.flag), ")") : truth(out.flag);
 }
 
-/// The value of a custom combination of a and b, behind the declarations of what it is made of.
+/// The text of a custom combination of a and b. Writes the declarations that it needs to `out`.
 std::string Emitter::combination(SourceWriter& out, const Tape& tape, bool scalar) const {
     const std::string type = scalar ? scalar_ : vector_, mask = scalar ? mask_scalar_ : mask_;
     const auto value = [&](int i) {
@@ -77,7 +77,8 @@ std::string Emitter::finish(std::size_t k, const std::string& text, const std::s
         if (out.kind == Output::Kind::custom)
             result = cat("select(", init, ", ", result, ", ", has, ")");
     }
-    // Kernels for GPUs take a factor of sums, too, which is 1, and serve means with the same text.
+    // Kernels for GPUs multiply all sums by a factor, which may be 1, so that sums and means share
+    // one text.
     const bool any_factor =
         aligned_ && out.kind == Output::Kind::sum && job_.type == Compute::f32 && !out.has_init;
     if (out.scale != 1 || any_factor)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// OpenCL C text of a job's instructions: what depends on an element's place, and the declarations.
+// OpenCL C text of a job's instructions: values that depend on an element's position, and
+// declarations.
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
 
@@ -7,7 +8,7 @@
 
 namespace dlprim::pointwise {
 
-/// A key of uniform(), which is one number for all elements.
+/// The text of a key of uniform(), which is the same number for all elements.
 std::string Emitter::whole_number(int i, const std::function<std::string(int)>& offset) {
     const Instruction& in = job_.tape.code[static_cast<std::size_t>(i)];
     if (in.op == Op::constant) return cat("(ulong)", static_cast<std::int64_t>(in.value), "L");
@@ -33,7 +34,7 @@ const JobInput& Emitter::input(int number) const {
                          [&](const JobInput& input) { return input.number == number; });
 }
 
-/// A vector of an input. Lanes that are not there, behind the end or in padding, are zeros.
+/// The text that loads a vector of an input. Lanes past the end or in padding are zero.
 std::string Emitter::load(const JobInput& input, const std::string& offset, const std::string& lane,
                           bool partial) {
     const std::string at = cat("(x", input.number, ", ", offset);
@@ -49,7 +50,7 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
     return cat(helper("lds", input.dtype), at, ", ", lane, ", nv)");
 }
 
-/// Positions along a dimension, of the compute type.
+/// Positions along a dimension, in the compute type.
 std::string Emitter::position(const std::string& offset, const std::string& lane) const {
     if (width_ == 1) return cat("(", scalar_, ")(", offset, ")");
     return cat("convert_", vector_, "((", mask_, ")((", mask_scalar_, ")(", offset, ")) + ", iota(),
@@ -65,7 +66,7 @@ std::string Emitter::uniform(const Instruction& in, const std::function<std::str
                ")))");
 }
 
-/// The value of an instruction that depends on the element's place or on numbers.
+/// The value of an instruction that depends on the element's position or on numbers.
 std::string Emitter::leaf(const Instruction& in, const std::function<std::string(int)>& offset,
                           const std::function<std::string(int)>& lane, bool partial) {
     const auto at = static_cast<std::size_t>(in.number);

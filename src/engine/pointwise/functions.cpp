@@ -112,7 +112,7 @@ double apply(Op op, double a, double b, double c) {
             return a == 0;
         case Op::select:
             return a != 0 ? b : c;
-        // NaN wins, as in PyTorch's minimum and maximum.
+        // NaN propagates, as in PyTorch's minimum and maximum.
         case Op::min:
             return a < b || a != a ? a : b;
         case Op::max:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Functions of the pointwise language: the one table of their names, operation codes and kinds, and
+// Functions of the pointwise language: the table of their names, operation codes and kinds, and
 // their values in double.
 #pragma once
 
@@ -69,26 +69,26 @@ enum class Op : unsigned char {
 };
 
 struct Function {
-    std::string_view name;  ///< as Expr::function holds it
+    std::string_view name;  ///< as stored in Expr::function
     Op op;
     int arity;
-    bool callable;          ///< may be written NAME(...); operators may not
-    bool integral;          ///< integers stay integers
-    std::string_view text;  ///< operators: as written
+    bool callable;          ///< may be written as NAME(...), which operators may not
+    bool integral;          ///< integer operands give an integer result
+    std::string_view text;  ///< for operators: as written in programs
 };
 
-/// nullptr when there is none.
+/// Returns nullptr if there is no such function.
 const Function* find_function(std::string_view name);
 const Function& function_of(Op op);
-/// Names that may be called in text.
+/// The names that programs may call.
 std::vector<std::string> callable_names();
 
-/// Truth of comparisons: the result is 1 or 0.
+/// Whether the result is a truth value, 1 or 0.
 inline bool is_truth(Op op) {
     return (op >= Op::less && op <= Op::logical_not) || op == Op::isnan || op == Op::isinf;
 }
 
-/// The value in double; every operation but leaves and uniform.
+/// The value in double, for every operation except leaves and uniform.
 double apply(Op op, double a, double b = 0, double c = 0);
 
 }  // namespace dlprim::pointwise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Kernels for GPUs: a work-item an element or an aligned vector of four; reductions by work-groups
-// (group_reduction.cpp).
+// Kernels for GPUs: a work-item computes an element or an aligned vector of four. Work-groups
+// compute reductions (group_reduction.cpp).
 #include "engine/pointwise/group_kernel.hpp"
 
 #include "base/text.hpp"
@@ -48,8 +48,8 @@ void GroupKernel::elementwise() {
     element(std::vector<bool>(job_.tape.code.size(), true));
 }
 
-/// nt: lanes inside the tensor; nv: those of them that are no padding. Left out where all lanes
-/// are.
+/// Declares nt, the lanes inside the tensor, and nv, those of them that are not padding. Neither is
+/// declared if all lanes are valid.
 void GroupKernel::lane_counts() {
     if (shape_.tail) {
         const std::int64_t inner = job_.sizes[static_cast<std::size_t>(shape_.last)];
@@ -63,8 +63,8 @@ void GroupKernel::lane_counts() {
                   ", 0L, (long)", shape_.tail ? "nt" : cat(shape_.width), ");");
 }
 
-/// The arithmetic of an element or a vector at offsets o<class>, and its elementwise results.
-/// Padding lanes get zeros.
+/// Writes the arithmetic of an element or vector at offsets o<class>, and its elementwise results.
+/// Padding lanes are set to zero.
 void GroupKernel::element(const std::vector<bool>& levels) {
     const auto offset = [](int c) { return cat("(long)o", c); };
     lane_counts();

@@ -5,11 +5,11 @@
 //   reduction     local_arrays, place, accumulators, turns (each an element), fold_vectors, tree,
 //                 results
 //
-// Names in the text: i<dim> are coordinates, j<dim> and d<dim> the digits of a thread's place in
-// the reduction and of its advance, b<class> and o<class> offsets of the kept position and of the
-// element, acc<output> totals, run<output> the run that is being summed, has<output> the lanes of a
-// custom reduction that have a value, h<output> and g<output> both in local memory, N<number>
-// numbers as the type of positions.
+// Names in the text: i<dim> are coordinates. j<dim> are the digits of a thread's position in the
+// reduction, and d<dim> those of its increment. b<class> and o<class> are the offsets of the kept
+// position and of the element. acc<output> are totals, run<output> is the current partial sum, and
+// has<output> marks the lanes of a custom reduction that have a value. h<output> and g<output> are
+// the same two in local memory. N<number> are numbers in the type of positions.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -26,11 +26,11 @@ class GroupKernel {
   public:
     GroupKernel(const Job& job, const GroupShape& shape);
 
-    /// Writes the kernel's body. To be called once.
+    /// Writes the kernel's body. Call it once.
     void write();
 
     const std::string& body() const { return out_.str(); }
-    /// The numbers as constants of the type of positions: lines before the body.
+    /// Lines before the body that declare the numbers as constants in the type of positions.
     std::string constants() const;
     const Emitter& emit() const { return emit_; }
     const KernelNumbers& numbers() const { return numbers_; }
@@ -64,7 +64,7 @@ class GroupKernel {
     void results();
     void store_result(std::size_t k);
     void store_partial(std::size_t k);
-    /// Whether the output is summed in runs, and whether any is.
+    /// Whether the output is summed in runs, and whether any output is.
     bool in_runs(std::size_t k) const;
     bool long_sums() const;
     std::vector<bool> levels() const;
@@ -79,10 +79,10 @@ class GroupKernel {
     Emitter emit_;
     KernelNumbers numbers_;
     SourceWriter out_{1};
-    std::string index_;                   ///< type of positions
-    std::string signed_index_;            ///< the same with a sign
-    std::string scalar_, vector_, mask_;  ///< types of values, of vectors and of their masks
-    bool pad_;                            ///< there are padding lanes
+    std::string index_;                   ///< the type of positions
+    std::string signed_index_;            ///< its signed variant
+    std::string scalar_, vector_, mask_;  ///< the types of values, vectors and masks
+    bool pad_;                            ///< whether there are padding lanes
 };
 
 }  // namespace dlprim::pointwise

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Positions of kernels for GPUs: numbers to coordinates, and coordinates to offsets.
+// Positions in kernels for GPUs: converts numbers to coordinates and coordinates to offsets.
 //
-// A thread of a reduction has a place among the reduced positions, a number whose digits j<dim> in
-// the sizes of the dimensions are its coordinates. It advances by the same digits d<dim> at each
-// turn, with carries, so that no turn divides.
+// A thread of a reduction has a position among the reduced elements. Its digits j<dim>, with the
+// sizes of the dimensions as bases, are the coordinates. In each iteration the digits d<dim> of the
+// increment are added with carries, so no iteration divides.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/pointwise/group_kernel.hpp"
@@ -12,15 +12,15 @@
 
 namespace dlprim::pointwise {
 
-/// How many values digit n takes; the last counts units.
+/// The number of values of digit n. The last digit counts units.
 std::string GroupKernel::digit_size(const std::vector<int>& dims, std::size_t n, int unit) {
     std::int64_t count = job_.sizes[static_cast<std::size_t>(dims[n])];
     if (n + 1 == dims.size()) count = ceil_div(count, unit);
     return numbers_.name(cat("n", dims[n]), std::max<std::int64_t>(1, count));
 }
 
-/// Declares i<dim> for `dims`, innermost last, from the variable `from`, which is used up.
-/// `unit` > 1: the last of them advances by so many.
+/// Declares i<dim> for `dims`, innermost last, from the variable `from`, whose value is lost. If
+/// `unit` > 1, the last coordinate is a multiple of it.
 void GroupKernel::decompose(const std::vector<int>& dims, const std::string& from, int unit) {
     for (std::size_t n = dims.size(); n-- > 0;) {
         const std::string scale = n + 1 == dims.size() && unit > 1 ? cat(" * ", unit) : "";
@@ -34,8 +34,8 @@ void GroupKernel::decompose(const std::vector<int>& dims, const std::string& fro
     }
 }
 
-/// Declares the offset <name><class> of each class: <base><class> or, without a base, 0, and what
-/// the coordinates of `dims` add.
+/// Declares the offset <name><class> of each class: <base><class>, or 0 without a base, plus the
+/// contribution of the coordinates of `dims`.
 void GroupKernel::offsets(const char* name, const char* base, const std::vector<int>& dims) {
     for (int c = 0; c < static_cast<int>(job_.classes.size()); ++c) {
         std::string offset = base != nullptr ? cat(base, c) : "0";
@@ -44,7 +44,7 @@ void GroupKernel::offsets(const char* name, const char* base, const std::vector<
     }
 }
 
-/// Declares the digits of `from`, and those of the advance, the number of threads.
+/// Declares the digits of `from`, and those of the increment, which is the number of threads.
 void GroupKernel::start_digits(const std::string& from) {
     const std::vector<int>& dims = shape_.reduced_dims;
     out_.line(index_, " rest = ", from, ", advance = ", shape_.ry, ";");

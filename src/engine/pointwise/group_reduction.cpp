@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Reductions of kernels for GPUs.
 //
-// A reducing work-group is kx kept positions by ry threads that share a position's elements,
-// numbered so that neighbours read neighbouring memory; their sums meet in a tree in local memory.
-// A thread with many elements sums runs of them, and then the runs: the error of a sum grows with
-// the root of its terms. The loop over its turns is unrolled, so that reads of several are under
-// way at once. Where results are few, get_group_id(1) counts parts of the reduction.
+// A work-group reduces kx kept positions with ry threads each. The threads of a position share its
+// elements, and are numbered so that neighbours read neighbouring memory. A tree in local memory
+// adds up their sums. A thread with many elements first sums short runs and then adds up the runs,
+// because the rounding error of a sum grows with the square root of its terms. The loop is unrolled
+// so that several loads are in flight. If there are few results, the reduction is divided into
+// parts, which get_group_id(1) numbers.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/pointwise/group_kernel.hpp"
@@ -15,8 +16,8 @@
 namespace dlprim::pointwise {
 namespace {
 
-constexpr int run_turns = 32;  ///< of a run; a power of two
-constexpr int unrolled = 4;    ///< turns at once; divides run_turns
+constexpr int run_turns = 32;  ///< iterations of a run; a power of two
+constexpr int unrolled = 4;    ///< iterations per unrolled step; divides run_turns
 
 }  // namespace
 
@@ -37,7 +38,7 @@ std::vector<std::size_t> GroupKernel::reductions() const {
     return all;
 }
 
-/// Values of the kept position alone are computed before the loop.
+/// Values that depend only on the kept position are computed before the loop.
 std::vector<bool> GroupKernel::levels() const {
     return emit_.levels([&](int klass) {
         for (const int dim : shape_.reduced_dims)
@@ -73,8 +74,8 @@ void GroupKernel::local_arrays() {
     }
 }
 
-/// The thread's kept position and its offsets. Threads beyond the last one work on the first, and
-/// throw the result away.
+/// Declares the thread's kept position and its offsets. Threads beyond the last position compute
+/// the first one and discard the result.
 void GroupKernel::place() {
     out_.line("const ", index_, " id = (", index_, ")get_local_id(0), lx = id % ", shape_.kx,
               ", ly = id / ", shape_.kx, ";");
@@ -94,9 +95,9 @@ void GroupKernel::accumulators() {
     }
 }
 
-/// `step`: where the thread starts in its part; `left`: its turns. They are counted, as compilers
-/// unroll only loops whose turns they can tell beforehand. With sign: LLVM makes saturated
-/// subtractions of the same without, which Oclgrind does not know.
+/// `step` is the thread's first position in its part, and `left` its number of iterations. The loop
+/// needs a known number of iterations, since compilers do not unroll others. The type is signed:
+/// for unsigned types LLVM makes saturated subtractions, which Oclgrind does not support.
 void GroupKernel::count_turns() {
     const std::string& number = signed_index_;
     out_.line("const ", index_, " stop = mine ? (", index_,
@@ -106,10 +107,10 @@ void GroupKernel::count_turns() {
               number, ")step + ", shape_.ry - 1, ") / ", shape_.ry, " : 0;");
 }
 
-/// The loop over the thread's elements, in runs where sums are long.
+/// The loop over the thread's elements. Long sums are computed in runs.
 void GroupKernel::turns(const std::vector<bool>& levels) {
     const bool runs = long_sums();
-    if (runs) {  // what it holds is not indented further
+    if (runs) {  // its body is not indented further
         out_.line("while (left > 0) {");
         out_.line("const ", signed_index_, " turns = min(left, (", signed_index_, ")", run_turns,
                   ");");
@@ -128,8 +129,8 @@ void GroupKernel::turns(const std::vector<bool>& levels) {
     out_.line("}");
 }
 
-/// The element joins its run or its total. Lanes past the end or of padding count as the neutral
-/// element; of a custom reduction they do not count.
+/// Adds the element to its run or its total. Lanes past the end or in padding contribute the
+/// neutral element. In a custom reduction they are skipped.
 void GroupKernel::add_element(std::size_t k) {
     const JobOutput& out = output(k);
     const bool cut = shape_.tail || pad_;
@@ -153,7 +154,7 @@ void GroupKernel::join_runs() {
         if (in_runs(k)) out_.line("acc", k, " += run", k, "; run", k, " = ", emit_.splat("0"), ";");
 }
 
-/// Each thread's vector becomes one value in local memory.
+/// Reduces each thread's vector to one value in local memory.
 void GroupKernel::fold_vectors() {
     for (const std::size_t k : reductions()) {
         const std::string one = emit_.combine(k, true), acc = cat("acc", k);
@@ -181,7 +182,8 @@ void GroupKernel::fold_custom(std::size_t k) {
     out_.line("h", k, "[id] = a", k, "; g", k, "[id] = q", k, ";");
 }
 
-/// The threads of a kept position meet, halves by halves; thread 0 goes on with the result.
+/// The tree: in each step, half of a position's threads add the values of the other half. Thread 0
+/// gets the result.
 void GroupKernel::tree() {
     out_.line("barrier(CLK_LOCAL_MEM_FENCE);");
     out_.open("for (", index_, " half_ = ", shape_.ry / 2, "; half_ > 0; half_ /= 2)");
@@ -220,7 +222,7 @@ void GroupKernel::store_result(std::size_t k) {
                                      emit_.finish(k, cat("h", k, "[id]"), has, true)));
 }
 
-/// To the workspace, [parts, kept positions].
+/// Stores to the workspace, whose shape is [parts, kept positions].
 void GroupKernel::store_partial(std::size_t k) {
     const DType own = dtype_of(job_.type);
     const std::string at = "(long)(part * Nkept + place)";

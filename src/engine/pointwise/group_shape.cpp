@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How kernels for GPUs share work among work-groups and their threads.
+// How kernels for GPUs divide work among work-groups and threads.
 #include "engine/pointwise/group_shape.hpp"
 
 #include "base/integers.hpp"
@@ -10,18 +10,19 @@ namespace dlprim::pointwise {
 namespace {
 
 constexpr std::uint64_t largest_group = 256;
-/// Steps of a thread that take no longer than the launch which a cut would cost.
+/// With at most this many steps per thread, the second launch would cost more than a division
+/// saves.
 constexpr std::int64_t few_steps = 16;
-/// Steps of a thread beyond which a reduction is cut in any case.
+/// With more steps per thread than this, a reduction is always divided.
 constexpr std::int64_t most_steps = 1024;
-/// Work-groups for each compute unit that a cut aims at.
+/// The number of work-groups per compute unit that a division aims at.
 constexpr std::int64_t groups_per_unit = 8;
 
 std::int64_t inner_size(const GroupShape& shape, const Job& job) {
     return job.sizes[static_cast<std::size_t>(shape.last)];
 }
 
-/// Vectors of four where neighbours lie side by side, or are the same, in every class.
+/// 4 if neighbours are contiguous, or the same element, in every class; else 1.
 int vector_width(const GroupShape& shape, const Job& job) {
     for (const auto& strides : job.classes)
         if (strides[static_cast<std::size_t>(shape.last)] > 1) return 1;
@@ -51,7 +52,7 @@ void cut_elementwise(GroupShape& shape, const Job& job, std::int64_t largest) {
     shape.range.global[0] = static_cast<std::size_t>(ceil_div(shape.items, local) * local);
 }
 
-/// The largest work-group whose partial results take three quarters of the local memory at most.
+/// The largest work-group whose partial results fit into three quarters of the local memory.
 std::int64_t fitting_local(const Job& job, const Traits& device, std::int64_t largest) {
     std::uint64_t bytes = 0;  // per thread
     for (const JobOutput& out : job.outputs)
@@ -63,13 +64,14 @@ std::int64_t fitting_local(const Job& job, const Traits& device, std::int64_t la
     return largest;
 }
 
-/// Parts of a reduction: none where there are groups enough, or little to do for each thread.
+/// The number of parts of a reduction: one if there are enough work-groups or little work per
+/// thread.
 std::int64_t choose_parts(const GroupShape& shape, std::int64_t groups, const Traits& device) {
     const std::int64_t wanted = groups_per_unit * std::max(1, device.compute_units);
     const std::int64_t most = std::max<std::int64_t>(1, shape.reduction / (shape.ry * 8));
     std::int64_t parts =
         std::clamp<std::int64_t>(wanted / std::max<std::int64_t>(1, groups), 1, most);
-    // Two work-groups a compute unit have enough reads under way.
+    // Two work-groups per compute unit have enough loads in flight.
     if (groups * 4 >= wanted || shape.reduction <= shape.ry * few_steps) parts = 1;
     return std::max(parts, ceil_div(shape.reduction, shape.ry * most_steps));
 }

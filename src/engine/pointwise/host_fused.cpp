@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Loops of fused multiply-adds, compiled for processors with the instruction and without.
-// Loops over lines of hundreds of elements: worth vectors whatever the build type. Before the
-// headers, since functions with other options would not be inlined.
+// Loops of fused multiply-adds, compiled for processors with and without the instruction. They run
+// over lines of hundreds of elements, so they are vectorised in every build type. This must come
+// before the headers, because functions with other options could not be inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3", "no-math-errno", "no-trapping-math")
 #endif
@@ -16,8 +16,8 @@ using std::int64_t;
 
 #if defined(__x86_64__)
 
-// A builtin becomes the instruction only in a function that carries the target itself, so these are
-// no templates of a loop.
+// The builtin becomes an instruction only in a function that has the target attribute itself, so
+// these loops are no template.
 __attribute__((target("avx2,fma"))) void by_instruction(const float* a, const float* b,
                                                         const float* c, float* y, int64_t n) {
     for (int64_t j = 0; j < n; ++j) y[j] = __builtin_fmaf(a[j], b[j], c[j]);
@@ -38,7 +38,8 @@ void without_instruction(const float* a, const float* b, const float* c, float* 
 
 #else
 
-// Elsewhere the instruction is there, or the C library's function is the best there is.
+// On other targets, either the instruction is always available or the C library's function is the
+// best choice.
 template <typename T>
 void by_instruction(const T* a, const T* b, const T* c, T* y, int64_t n) {
     for (int64_t j = 0; j < n; ++j) y[j] = std::fma(a[j], b[j], c[j]);

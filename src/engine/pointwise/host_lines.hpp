@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the host's interpreter of jobs does with a line of elements: reading them from memory of any
-// type, one instruction over them, writing them back.
+// How the host's interpreter of jobs handles a line of elements: it reads them from memory of any
+// type, applies one instruction, and writes them back.
 #pragma once
 
 #include "engine/pointwise/host_fused.hpp"

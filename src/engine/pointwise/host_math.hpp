@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Float functions without branches, so that loops over them vectorise: within a few units in the
-// last place of the exact value.
+// Float functions without branches, so that loops over them are vectorised. The error is a few
+// units in the last place.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ inline float fast_exp(float x) {
     const float held = low > 89.0f ? 89.0f : low;
     const float turns = held * 1.44269504088896341f;
     const float whole = (turns + 12582912.0f) - 12582912.0f;  // rounds to the nearest integer
-    // ln 2 in two parts, the first exact in few bits.
+    // ln 2 in two parts. The first has few bits, so products with it are exact.
     const float r = (held - whole * 0.693359375f) + whole * 2.12194440054690583e-4f;
     float p = 1.0f / 5040.0f;
     p = p * r + 1.0f / 720.0f;
@@ -51,7 +51,7 @@ inline float fast_tanh(float x) {
     return x < 0 ? -result : result;
 }
 
-/// Near zero the power series; beyond 1 Abramowitz and Stegun 7.1.26 (1.5e-7 absolute).
+/// A power series near zero, and Abramowitz and Stegun 7.1.26 beyond 1 (absolute error 1.5e-7).
 inline float fast_erf(float x) {
     const float a = x < 0 ? -x : x;
     const float s = x * x;

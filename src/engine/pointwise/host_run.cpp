@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Interpretation of jobs on the host: chunks of elements go through the tape an instruction at a
-// time.
+// Interprets jobs on the host: each instruction of the tape is applied to a chunk of elements.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("no-math-errno", "no-trapping-math")
 #endif
@@ -21,11 +20,11 @@ using namespace lines;
 
 constexpr std::int64_t chunk_size = 512;
 
-/// Elements that lie on one line of the innermost dimension.
+/// Consecutive elements along the innermost dimension.
 struct Run {
-    std::int64_t at;  ///< in the chunk
+    std::int64_t at;  ///< first element's position in the chunk
     std::int64_t length;
-    const std::int64_t* offsets;  ///< by class, of its first element
+    const std::int64_t* offsets;  ///< by class: offset of the first element
 };
 
 template <typename T>
@@ -67,11 +66,11 @@ A fold(const JobOutput& out, A a, A b, std::vector<double>& scratch) {
     }
 }
 
-/// Results of one output: one place a result and part.
+/// Results of one output, one per result and part.
 template <typename T>
 struct Sums {
     std::vector<Sum<T>> values;
-    std::vector<std::uint8_t> has;  ///< custom
+    std::vector<std::uint8_t> has;  ///< for custom reductions: whether there is a value
 };
 
 template <typename T>
@@ -104,7 +103,7 @@ class Worker {
         run_offsets_.resize(static_cast<std::size_t>(chunk_size) * job_.classes.size());
     }
 
-    /// Elements [begin, end) of the walk; reductions go to `part`.
+    /// Processes elements [begin, end) of the walk. Reductions go to `part`.
     void process(std::int64_t begin, std::int64_t end, std::int64_t part) {
         seek(begin);
         const auto last = job_.sizes.size() - 1;
@@ -140,9 +139,9 @@ class Worker {
     std::vector<Run> runs_;
     std::vector<double> scratch_;
 
-    /// By instruction: whether its value is an output as it is, beside outputs that are stored
-    /// first. One of these may be worked in place, over the memory of an input, so that an input
-    /// that is shown is not read from there.
+    /// Marks instructions whose value is directly an output, if several outputs are stored. An
+    /// output that is stored earlier may overwrite an input in place, so such a value must be
+    /// copied before, and not be read from the input when it is stored.
     void find_shown() {
         shown_.assign(job_.tape.code.size(), 0);
         const bool stores = std::any_of(job_.outputs.begin(), job_.outputs.end(),
@@ -265,14 +264,14 @@ class Worker {
         }
     }
 
-    /// Elements of a run that are no padding lanes.
+    /// The elements of a run that are not padding.
     std::int64_t live(const Run& run) const {
         if (job_.channel_class < 0) return run.length;
         const std::int64_t first = run.offsets[static_cast<std::size_t>(job_.channel_class)];
         if (inner(job_.channel_class) == 0) return first < job_.channels ? run.length : 0;
         return std::clamp<std::int64_t>(job_.channels - first, 0, run.length);
     }
-    /// Small operands end with the last channel: do not read behind them.
+    /// Small operands end after the last channel and must not be read beyond it.
     std::int64_t readable(const Run& run) const {
         return job_.channel_class < 0 ? run.length : live(run);
     }
@@ -418,7 +417,7 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
         pool.parallel_for(
             host.units() * parts, per_task, [&](std::int64_t begin, std::int64_t end) {
                 Worker<T> worker(host, operands, sums);
-                // With one part a unit, neighbouring units are one range.
+                // With one part per unit, consecutive units form one range.
                 if (parts == 1) {
                     worker.process(begin * host.unit_elements(), end * host.unit_elements(), 0);
                     return;
@@ -439,7 +438,7 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
 
 HostJob::HostJob(Job job) : job_(std::move(job)) {
     const bool reduces = job_.reduces();
-    // The position of results, over kept dimensions in order.
+    // The offset of a result, over the kept dimensions in order.
     std::vector<std::int64_t> place(job_.sizes.size(), 0);
     std::int64_t below = 1;
     for (std::size_t d = job_.sizes.size(); d-- > 0;)
@@ -451,7 +450,7 @@ HostJob::HostJob(Job job) : job_(std::move(job)) {
     if (reduces) {
         kept_class_ = static_cast<int>(job_.classes.size());
         job_.classes.push_back(place);
-        // Kept dimensions first, except one that is innermost.
+        // Kept dimensions come first, except an innermost one.
         const std::size_t count = job_.sizes.size();
         std::vector<std::size_t> order;
         for (std::size_t d = 0; d + 1 < count; ++d)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HostJob: a job as the host runs it: permuted so that results are contiguous, cut in tasks,
-// interpreted in chunks.
+// HostJob: a job in the form that the host runs. Dimensions are permuted so that results are
+// contiguous, and the work is divided into tasks and interpreted in chunks.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -14,7 +14,7 @@ namespace dlprim::pointwise {
 class HostJob {
   public:
     explicit HostJob(Job job);
-    /// Operands as the launch gets them.
+    /// Runs the job on a launch's operands.
     void run(HostPool& pool, std::span<const BufferRef> operands) const;
 
     const Job& job() const { return job_; }
@@ -27,12 +27,12 @@ class HostJob {
 
   private:
     Job job_;
-    int kept_class_ = -1;             ///< position of an element's result
+    int kept_class_ = -1;             ///< class of an element's result position
     std::int64_t results_ = 0;        ///< kept positions
     std::int64_t units_ = 1;          ///< outer kept positions
     std::int64_t unit_elements_ = 0;  ///< elements of a unit
-    std::int64_t grain_ = 1;          ///< a part is a multiple of so many elements
-    std::int64_t parts_ = 1;          ///< pieces of a unit, each with sums of its own
+    std::int64_t grain_ = 1;          ///< part sizes are multiples of this number of elements
+    std::int64_t parts_ = 1;          ///< parts per unit, each with its own sums
 };
 
 }  // namespace dlprim::pointwise

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Problems to jobs: grouping outputs by axes, strides of every operand in memory order, and joining
-// of dimensions.
+// Converts problems to jobs: groups outputs by axes, computes the strides of every operand in
+// memory order, and joins dimensions.
 #include "engine/pointwise/job.hpp"
 
 #include "base/text.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 using Strides = std::vector<std::int64_t>;
 
-/// A dimension of the walk: coordinate `logical` advances by `step` with it.
+/// A dimension of the walk. Each of its steps advances coordinate `logical` by `step`.
 struct WalkDim {
     int logical;
     std::int64_t step;
@@ -39,7 +39,8 @@ std::vector<WalkDim> walk(const Shape& shape, const Layout& layout) {
     return dims;
 }
 
-/// Strides by walk dimension of an operand of `own` shape stored in `layout`, walked over `whole`.
+/// Strides by walk dimension of an operand of shape `own`, stored in `layout` and walked over
+/// `whole`.
 Strides operand_strides(const Shape& own, const Layout& layout, const Shape& whole,
                         const std::vector<WalkDim>& dims) {
     const int lead = whole.rank() - own.rank();
@@ -56,7 +57,8 @@ Strides operand_strides(const Shape& own, const Layout& layout, const Shape& who
     const Shape memory = physical_shape(own, layout);
     const auto in_memory = memory.strides();
     for (std::size_t i = 0; i < dims.size(); ++i) {
-        // The lanes of a single channel lie apart, though the channel is but one.
+        // A blocked operand with a single channel still has all lanes, each at its own place, so
+        // their stride stays.
         const int d = dims[i].logical;
         const bool spread = own[d] == 1 && (whole[d] != 1 || dims[i].size == 1);
         strides.push_back(spread ? 0 : in_memory[i]);
@@ -84,7 +86,8 @@ bool is_binary(const ExprPtr& e, const char* function) {
            e->args[0]->number != e->args[1]->number;
 }
 
-/// A combination that is one of the known ones is treated as such: those have a neutral element.
+/// Replaces a custom combination by a standard one if they are equal, because those have a neutral
+/// element.
 void settle_custom(const Output& output, JobOutput& out) {
     if (output.kind != Output::Kind::custom) return;
     out.has_init = true;
@@ -253,7 +256,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
     const Compute type = compute_type(problem, program, fp64);
     const auto inputs = static_cast<int>(problem.inputs.size());
 
-    // One group of outputs for each set of axes; elementwise ones join the first.
+    // One group of outputs per set of axes. Elementwise outputs join the last group.
     std::map<std::vector<int>, std::vector<int>> groups;
     std::vector<int> elementwise;
     std::vector<std::vector<int>> order;
@@ -268,7 +271,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
         groups[axes].push_back(static_cast<int>(k));
     }
     if (order.empty()) order.push_back({});
-    // The job with elementwise outputs comes last, since they may overwrite an input.
+    // The job with elementwise outputs runs last, because these may overwrite an input.
     auto& last = groups[order.back()];
     last.insert(last.end(), elementwise.begin(), elementwise.end());
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The whole numbers that a generated kernel takes as parameters: sizes, strides, counts. What only
-// differs in them shares a text, and so a program.
+// The integers that a generated kernel has as parameters: sizes, strides, counts. Kernels that
+// differ only in them share one text, and so one program.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -10,7 +10,7 @@
 
 namespace dlprim::pointwise {
 
-/// A kernel parameter that is a number.
+/// A number that is a kernel parameter.
 struct KernelNumber {
     std::string name;
     bool real = false;  ///< float; otherwise long
@@ -18,19 +18,19 @@ struct KernelNumber {
     float value = 0;
 };
 
-/// Numbers become parameters in the order in which they are first named.
+/// Numbers become parameters in the order of their first use.
 class KernelNumbers {
   public:
-    /// `prefix` stands before the names in the text, where the kernel keeps converted copies.
+    /// `prefix` is put before names in the text if the kernel has converted copies of the numbers.
     explicit KernelNumbers(const Job& job, std::string prefix = {})
         : job_(job), prefix_(std::move(prefix)) {}
 
-    /// How the text names the number.
+    /// The name of the number in the text.
     std::string name(const std::string& name, std::int64_t value);
     /// The stride of a class in a dimension: "0", "1" or a number's name.
     std::string stride(int klass, int dim);
-    /// What a position in a dimension adds to the offset of a class: " + i * stride", or nothing.
-    /// Dimension -1 adds nothing.
+    /// The contribution of a position in a dimension to the offset of a class: " + i * stride", or
+    /// nothing. Dimension -1 contributes nothing.
     std::string step(const std::string& position, int klass, int dim);
 
     const std::vector<KernelNumber>& all() const { return all_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Putting generated kernels together. A tensor is a pointer and an offset in elements, which is
-// added first: inputs x<number>, outputs y<k>, or in the workspace w<k> and f<k>.
+// Assembles generated kernels. A tensor is a pointer and an offset in elements, which is added
+// first. Inputs are x<number>. Outputs are y<k>, or w<k> and f<k> in the workspace.
 #include "engine/pointwise/kernel_text.hpp"
 
 #include "base/text.hpp"

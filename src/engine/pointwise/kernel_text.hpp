@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A generated kernel as a whole: functions, signature, body.
+// A whole generated kernel: functions, signature, body.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -10,13 +10,13 @@
 
 namespace dlprim::pointwise {
 
-/// What a kernel is put together from. All but the texts belongs to the caller.
+/// The parts of a kernel. Everything except the texts belongs to the caller.
 struct KernelText {
     const Job& job;
-    const Emitter& emit;           ///< with what the body needs of functions and numbers
-    const KernelNumbers& numbers;  ///< the parameters behind the tensors; the emitter's follow
-    bool partial;                  ///< reductions go to the workspace (kernels.hpp)
-    std::string attributes;        ///< of the kernel, with a blank behind, or nothing
+    const Emitter& emit;           ///< has the functions and numbers that the body needs
+    const KernelNumbers& numbers;  ///< parameters after the tensors; the emitter's follow
+    bool partial;                  ///< whether reductions go to the workspace (kernels.hpp)
+    std::string attributes;        ///< of the kernel, with a trailing blank, or empty
     std::string constants;         ///< lines before the body
     std::string body;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The two shapes of generated pointwise-and-reduce kernels.
+// The two kinds of generated pointwise-and-reduce kernels.
 //
 //   vector   one work-item walks many elements with explicit vectors: CPUs
 //   group    work-groups, reductions as trees in local memory: GPUs
 //
-// A reduction with few results and many elements is cut in `parts`: a first kernel leaves [parts,
-// results] partial results in the workspace, a second (the same generator over those) combines
-// them. The order of all sums is fixed by shape and traits.
+// A reduction with few results and many elements is divided into `parts`. The first kernel writes
+// [parts, results] partial results to the workspace, and the second (by the same generator)
+// combines them. Shape and traits determine the order of all sums.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -18,7 +18,7 @@ namespace dlprim::pointwise {
 
 enum class Style : unsigned char { vector, group };
 
-/// A kernel's text, numbers and range.
+/// The text, numbers and range of a kernel.
 struct Generated {
     std::string source;
     std::vector<KernelNumber> numbers;
@@ -27,17 +27,17 @@ struct Generated {
     std::size_t partial_bytes = 4;  ///< of an element of the workspace
 };
 
-/// `parts` 0: choose; 1: results are final. With more, outputs go to the workspace: output k's
-/// partials to w<k>, flags of custom reductions to f<k> (both of the compute type). `text` false:
-/// leave the source empty (for sizes alone).
+/// `parts`: 0 means choose, 1 means that results are final. With more, results go to the workspace:
+/// partial results of output k to w<k>, and flags of custom reductions to f<k> (both in the compute
+/// type). If `text` is false, the source stays empty (to compute sizes only).
 Generated vector_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 Generated group_kernel(const Job& job, const Traits& device, std::int64_t parts, bool text = true);
 
-/// What combines the partial results of `job`; its operands 0.. are the workspace regions in the
-/// order of workspace_regions(), outputs keep their operands.
+/// The job that combines the partial results of `job`. Its first operands are the workspace
+/// regions, in the order of workspace_regions(). Outputs keep their operands.
 Job second_stage(const Job& job, std::int64_t parts);
 
-/// A region of the workspace: which output's partials (or flags) lie there.
+/// A region of the workspace, for the partial results or the flags of one output.
 struct Region {
     std::size_t output;
     bool flag;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Merging of pointwise programs.
+// Merges pointwise programs.
 #include "engine/pointwise/merge.hpp"
 
 #include "base/text.hpp"
@@ -8,7 +8,7 @@
 namespace dlprim::pointwise {
 namespace {
 
-constexpr int max_merged_inputs = 24;  // kernel parameters of small devices are 1 KiB
+constexpr int max_merged_inputs = 24;  // small devices have 1 KiB of kernel parameters
 constexpr std::size_t max_merged_instructions = 400;
 
 std::vector<ExprPtr> renumbered(int count, const std::vector<int>& numbers) {
@@ -52,11 +52,11 @@ bool can_merge(const Program& producer, int output, const Shape& producer_shape,
     const Tape outer = tape_of(consumer);
     if (inner.code.size() + outer.code.size() > max_merged_instructions) return false;
     if (producer_shape != consumer_shape) {
-        // The producer's work would be done again for every element it is broadcast to.
+        // The producer would be computed again for every element to which it is broadcast.
         if (looks_at_position(inner)) return false;
         if (producer_shape.numel() != consumer_shape.numel()) return false;
     }
-    // The merged program's broadcast shape is that of all inputs left over.
+    // The merged program's broadcast shape is that of the remaining inputs.
     for (const Shape& shape : producer_inputs)
         if (shape.rank() > consumer_shape.rank()) return false;
     return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text of the pointwise language to a Program: a recursive-descent parser that bounds depth and
-// size, since its input may come from a file that nobody vouches for.
+// Parses the text of the pointwise language: a recursive-descent parser that limits depth and size,
+// because its input may come from an untrusted file.
 #include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
@@ -56,7 +56,7 @@ class Parser {
     int depth_ = 0, nodes_ = 0, inputs_ = 0, scalars_ = 0;
     std::map<std::string, ExprPtr, std::less<>> names_;
     std::map<int, Output> outputs_;
-    bool combining_ = false;  ///< inside combine: a and b are names, inputs are not
+    bool combining_ = false;  ///< inside combine: a and b are names, and inputs are not
 
     [[noreturn]] void error(const std::string& what) const {
         const std::string near(text_.substr(std::min(at_, text_.size()), 12));
@@ -82,7 +82,7 @@ class Parser {
             while (at_ < text_.size() && (letter(text_[at_]) || digit(text_[at_]))) ++at_;
         return std::string(text_.substr(begin, at_ - begin));
     }
-    /// The number of a name like x12, or nothing.
+    /// The number in a name such as x12, or nothing.
     static std::optional<int> numbered(std::string_view word, char first) {
         if (word.size() < 2 || word.size() > 5 || word[0] != first) return {};
         int value = 0;

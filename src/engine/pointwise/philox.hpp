@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Philox4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) as the
-// language's uniform() uses it: key (seed low, seed high), counter (element low, element high,
-// step, id); the first word of the result gives 24 bits of a number in [0, 1).
+// Philox4x32-10 (J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011) for
+// uniform() of the pointwise language. The key is (seed low, seed high) and the counter (element
+// low, element high, step, id). The first word of the result gives 24 bits of a number in [0, 1).
 #pragma once
 
 #include "base/philox.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs to text that parse() reads back. Subexpressions that are shared get a name, so that the
-// text is as small as the program.
+// Prints programs as text that parse() reads back. Shared subexpressions get a name, so the text is
+// no longer than the program.
 #include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
@@ -24,13 +24,13 @@ std::string literal(double value) {
 
 class Printer {
   public:
-    std::string text;  ///< statements that bind names
+    std::string text;  ///< statements that define names
 
     void count(const ExprPtr& expr) {
         if (++uses_[expr.get()] > 1) return;
         for (const ExprPtr& arg : expr->args) count(arg);
     }
-    /// `combine`: inputs 0 and 1 are a and b.
+    /// `combine`: inputs 0 and 1 are printed as a and b.
     std::string show(const ExprPtr& expr, bool combine = false) {
         if (const auto known = names_.find(expr.get()); known != names_.end()) return known->second;
         std::string result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Builders, constant folding with a few identities, substitution and counting. All of them treat
-// shared subexpressions once.
+// Builders of expressions, constant folding with a few identities, substitution and counting. All
+// functions process a shared subexpression only once.
 #include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
@@ -19,7 +19,7 @@ bool is_call(const ExprPtr& expr, std::string_view function) {
     return expr->kind == Expr::Kind::call && expr->function == function;
 }
 
-/// One level: the arguments are simple already.
+/// Simplifies one node whose arguments are already simplified.
 ExprPtr fold(const ExprPtr& expr) {
     const Function* f = find_function(expr->function);
     const auto& args = expr->args;
@@ -102,7 +102,8 @@ ExprPtr call(std::string function, std::vector<ExprPtr> args) {
 
 namespace {
 
-/// Rebuilds bottom-up, each shared node once: `leaf` and `build` give the new node.
+/// Rebuilds an expression bottom-up. `change` returns the replacement of a node and is called once
+/// per shared node.
 ExprPtr rewrite(const ExprPtr& root, const std::function<ExprPtr(const ExprPtr&)>& change) {
     std::unordered_map<const Expr*, ExprPtr> done;
     const std::function<ExprPtr(const ExprPtr&)> visit = [&](const ExprPtr& expr) -> ExprPtr {

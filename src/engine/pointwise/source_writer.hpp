@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Writer of OpenCL C: lines at the indentation of the block that they stand in.
+// Writes OpenCL C text with the indentation of its blocks.
 #pragma once
 
 #include "base/text.hpp"
@@ -12,23 +12,24 @@ namespace dlprim::pointwise {
 
 class SourceWriter {
   public:
-    /// `depth`: of the first line, in steps of four blanks.
+    /// `depth` of the first line, in steps of four blanks.
     explicit SourceWriter(int depth) : depth_(depth) {}
 
-    /// A line of the parts, one behind the other, each as TextWriter writes it. C++ does not say
-    /// in which order the arguments of a call are evaluated: at most one of them may name a kernel
-    /// number for the first time (kernel_numbers.hpp).
+    /// Writes a line that consists of the parts, as TextWriter writes them. C++ does not define the
+    /// order in which arguments are evaluated, so at most one of them may use a kernel number for
+    /// the first time (kernel_numbers.hpp).
     template <typename... Parts>
     void line(const Parts&... parts) {
         for (int i = 0; i < depth_; ++i) text_ << std::string_view("    ");
         (text_ << ... << parts) << '\n';
     }
-    /// A line of the preprocessor, which is not indented.
+    /// Writes a preprocessor line, which is not indented.
     template <typename... Parts>
     void directive(const Parts&... parts) {
         (text_ << ... << parts) << '\n';
     }
-    /// The line that opens a block, "... {" or "{" alone; what follows stands one step deeper.
+    /// Writes a line that opens a block, "... {" or only "{". The lines that follow are indented by
+    /// one step.
     template <typename... Parts>
     void open(const Parts&... parts) {
         if constexpr (sizeof...(parts) > 0)
@@ -41,7 +42,7 @@ class SourceWriter {
         --depth_;
         line('}');
     }
-    /// Around the only statement of a loop that has no braces.
+    /// For the only statement of a loop without braces.
     void deeper() { ++depth_; }
     void shallower() { --depth_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Jobs to launches: kernels in one or two stages, workspace between them.
+// Converts jobs to launches: kernels in one or two stages, with the workspace between them.
 #include "engine/pointwise/stages.hpp"
 
 #include "base/text.hpp"
@@ -20,9 +20,8 @@ Generated generate(const Job& job, const Traits& device, Style style, std::int64
                                   : group_kernel(job, device, parts, text);
 }
 
-/// The job with its inputs, and the scalars that it reads, numbered in the order in which they are
-/// used. Jobs that differ in their operands' places alone then have the same text, hence share a
-/// program.
+/// Renumbers the job's inputs and used scalars in the order of their use. Jobs that differ only in
+/// the numbers of their operands then have the same text and share a program.
 Job numbered_by_use(Job job) {
     std::map<int, int> numbers, scalars;
     const bool combines = std::any_of(job.outputs.begin(), job.outputs.end(),
@@ -34,7 +33,7 @@ Job numbered_by_use(Job job) {
     std::vector<double> values;
     for (Instruction& in : job.tape.code) {
         if (in.op == Op::input) in.number = numbers.at(in.number);
-        if (in.op != Op::scalar || combines) continue;  // combinations may read scalars, too
+        if (in.op != Op::scalar || combines) continue;  // combinations may read scalars too
         const auto [known, fresh] = scalars.emplace(in.number, static_cast<int>(scalars.size()));
         if (fresh) values.push_back(job.scalars.at(static_cast<std::size_t>(in.number)));
         in.number = known->second;
@@ -43,7 +42,7 @@ Job numbered_by_use(Job job) {
     return job;
 }
 
-/// Names of the kernel's tensors of outputs: y<k>, or w<k> and f<k> in the workspace.
+/// The tensors of the outputs are called y<k>, or w<k> and f<k> in the workspace.
 void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const Generated& made,
                bool partial, int workspace) {
     auto program = context.build({"pointwise (generated)", made.source, ""});
@@ -110,7 +109,7 @@ Job second_stage(const Job& job, std::int64_t parts) {
             if (!job.reduced[static_cast<std::size_t>(d)]) strides.push_back(job.stride(klass, d));
         return strides;
     };
-    // The workspace: [parts, kept positions].
+    // The shape of the workspace is [parts, kept positions].
     std::vector<std::int64_t> dense(second.sizes.size());
     std::int64_t below = 1;
     for (std::size_t d = second.sizes.size(); d-- > 0;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Stages: the kernel launches of jobs, and the workspace that reductions in two stages need.
+// Stages: the kernel launches of jobs, and the workspace for reductions in two stages.
 #pragma once
 
 #include "engine/launch.hpp"
@@ -7,9 +7,9 @@
 
 namespace dlprim::pointwise {
 
-/// Bytes of workspace; jobs run one after another and share it.
+/// Bytes of workspace. Jobs run one after the other and share it.
 std::uint64_t stages_workspace(const std::vector<Job>& jobs, const Traits& device, Style style);
-/// Compiles and adds the kernels of `jobs`, cut up for `device`; `workspace` is the index of the
+/// Compiles and adds the kernels of `jobs`, divided for `device`. `workspace` is the index of the
 /// workspace operand.
 void add_stages(KernelLaunch& launch, ContextImpl& context, const std::vector<Job>& jobs,
                 const Traits& device, Style style, int workspace);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tape: expressions as a straight line of instructions, equal subexpressions once. What evaluation,
-// the host engine and the OpenCL generator walk.
+// Tape: expressions as a sequence of instructions, in which equal subexpressions occur once.
+// Evaluation, the host engine and the OpenCL generator use it.
 #pragma once
 
 #include "engine/pointwise/functions.hpp"
@@ -24,7 +24,7 @@ struct Tape {
 
 Tape compile(std::span<const ExprPtr> roots);
 
-/// What an element of the broadcast shape sees.
+/// The arguments of an expression at one element of the broadcast shape.
 struct Point {
     const double* inputs = nullptr;
     const double* scalars = nullptr;
@@ -32,7 +32,7 @@ struct Point {
     const Shape* shape = nullptr;
     std::int64_t linear = 0;
 };
-/// Runs the tape in double; `values` holds one number an instruction.
+/// Runs the tape in double. `values` has one number per instruction.
 void run(const Tape& tape, const Point& point, std::vector<double>& values);
 
 }  // namespace dlprim::pointwise

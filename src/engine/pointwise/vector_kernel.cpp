@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Kernels for CPUs: a work-item walks rows of the iteration space with explicit vectors.
 //
-// The last dimension gives the lanes. Work is cut in units (kept positions outside the vectors) and
-// parts (ranges of rows); a work-item takes a contiguous share of units x parts. Inside a part,
-// rows advance like an odometer; a row is a segment of the main loop, over the last dimension
-// itself, or, where the last dimension is one vector (blocked layouts) or kept, over another one.
+// The lanes of vectors run along the last dimension. Work is divided into units (kept positions
+// outside the vectors) and parts (ranges of rows), and a work-item processes a contiguous range of
+// units x parts. Inside a part, rows advance like an odometer. A row is one segment of the main
+// loop. The main loop runs over the last dimension, unless that is a single vector (blocked
+// layouts) or kept; then it runs over another dimension.
 #include "engine/pointwise/vector_kernel.hpp"
 
 #include "base/text.hpp"
@@ -16,7 +17,8 @@
 namespace dlprim::pointwise {
 namespace {
 
-/// Steps of the main loop that are summed plainly. The error of a sum grows with the root of it.
+/// Steps of the main loop that are summed without compensation. The error grows with the square
+/// root of this number.
 constexpr int plain_steps = 32;
 
 }  // namespace
@@ -55,7 +57,7 @@ bool VectorKernel::varies(int klass) const {
 }
 
 std::vector<bool> VectorKernel::levels() const {
-    // Reads of padding lanes are guarded by a count that may change in the main loop.
+    // Loads of padding lanes are guarded by a count, which may change in the main loop.
     return emit_.levels([&](int klass) {
         return varies(klass) || (pad_varies_ && job_.stride(klass, shape_.last) != 0);
     });
@@ -81,7 +83,7 @@ std::string VectorKernel::channels_from(const std::string& offset, const std::st
     return cat("(int)clamp(channels - ", offset, ", 0L, (long)", most, ")");
 }
 
-/// Numbers that every kernel takes.
+/// Names the numbers that every kernel has.
 void VectorKernel::counts() {
     numbers_.name("tasks", shape_.tasks);
     numbers_.name("parts", shape_.parts);
@@ -91,8 +93,8 @@ void VectorKernel::counts() {
     numbers_.name("length", shape_.length);
 }
 
-/// The part, and the coordinates u<dim> of the unit; `first` and `vectors` are its share of the
-/// last dimension.
+/// Declares the part and the coordinates u<dim> of the unit. `first` and `vectors` are the unit's
+/// share of the last dimension.
 void VectorKernel::unit_position() {
     out_.line("const long part = task % parts;");
     out_.line("long unit = task / parts;");
@@ -107,7 +109,7 @@ void VectorKernel::unit_position() {
         out_.line("const long u", *dim, " = unit % ", size(*dim), "; unit /= n", *dim, ";");
 }
 
-/// The part's first row: its segment, its coordinates i<dim> and offsets r<class>.
+/// Declares the part's first row: its segment, its coordinates i<dim> and offsets r<class>.
 void VectorKernel::row_position() {
     out_.line("long row = rows * part / parts;");
     out_.line("const long row_end = rows * (part + 1) / parts;");
@@ -122,8 +124,8 @@ void VectorKernel::row_position() {
     }
 }
 
-/// What does not change in the row, and the main loop over it. Runs of steps are summed plainly and
-/// join the totals with compensation.
+/// Writes the values that are constant in the row, and the main loop over it. Runs of steps are
+/// summed plainly and then added to the totals with compensation.
 void VectorKernel::row() {
     out_.line("const long begin = piece * segment, stop = min(begin + segment, length);");
     if (pad_) numbers_.name("channels", job_.channels);
@@ -150,7 +152,7 @@ void VectorKernel::row() {
     out_.close();
 }
 
-/// The inside of the main loop: a vector, or several side by side.
+/// The body of the main loop: one vector, or several vectors side by side.
 void VectorKernel::main_loop() {
     if (shape_.multi) out_.open("for (int v = 0; v < vectors; ++v)");
     step_offsets();
@@ -170,8 +172,8 @@ void VectorKernel::step_offsets() {
     }
 }
 
-/// nt: lanes inside the tensor; nv: those of them that are no padding. Left out where all lanes
-/// are, and nv where the row has it.
+/// Declares nt, the lanes inside the tensor, and nv, those of them that are not padding. Neither is
+/// declared if all lanes are valid, and nv is not if the row declares it.
 void VectorKernel::lane_counts() {
     const std::string channel = cat("o", job_.channel_class);
     if (shape_.tail()) {
@@ -198,7 +200,7 @@ void VectorKernel::step_results() {
     }
 }
 
-/// Padding lanes get zeros.
+/// Padding lanes are set to zero.
 void VectorKernel::store_element(std::size_t k) {
     const JobOutput& out = output(k);
     std::string value = emit_.value(out.value);
@@ -207,15 +209,15 @@ void VectorKernel::store_element(std::size_t k) {
                           lane(out.klass), "nt", shape_.tail()));
 }
 
-/// Offsets r<class> advance by `by` positions of a dimension.
+/// Advances the offsets r<class> by `by` positions of a dimension.
 void VectorKernel::advance(const char* sign, int dim, const std::string& by) {
     for (int c = 0; c < classes(); ++c)
         if (const std::string stride = numbers_.stride(c, dim); stride != "0")
             out_.line("r", c, sign, by, stride, ";");
 }
 
-/// The odometer: the next segment, else the next position of the innermost row dimension, else of
-/// the one outside it. The outermost needs no carry.
+/// The odometer: goes to the next segment, else to the next position of the innermost row
+/// dimension, else of the dimension outside it. The outermost dimension needs no carry.
 void VectorKernel::next_row() {
     out_.open("if (++piece == segments)");
     out_.line("piece = 0;");

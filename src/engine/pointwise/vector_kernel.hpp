@@ -2,13 +2,14 @@
 // The emitters of a kernel for CPUs, in the order of the text:
 //
 //   write        for each task: unit_position, row_position, accumulators, its rows, results
-//     row        for each row: what does not change in it, and the main loop
+//     row        for each row: values that are constant in it, and the main loop
 //       main_loop  for each step: step_offsets, lane_counts, step_results
-//     next_row   the row's coordinates advance like an odometer
+//     next_row   advances the row's coordinates like an odometer
 //
-// Names in the text: u<dim> and i<dim> are a unit's and a row's coordinates, r<class> and o<class>
-// offsets of the row and of the step, acc<output> totals with the lost low part low<output> (sums)
-// or the lanes that have a value has<output> (custom), sum<output> the run that is being summed.
+// Names in the text: u<dim> and i<dim> are the coordinates of a unit and a row. r<class> and
+// o<class> are the offsets of the row and of the step. acc<output> are totals. low<output> is the
+// lost low part of a sum, and has<output> marks the lanes of a custom reduction that have a value.
+// sum<output> is the current run of a sum.
 #pragma once
 
 #include "engine/pointwise/emit.hpp"
@@ -25,7 +26,7 @@ class VectorKernel {
   public:
     VectorKernel(const Job& job, const VectorShape& shape);
 
-    /// Writes the kernel's body. To be called once.
+    /// Writes the kernel's body. Call it once.
     void write();
 
     const std::string& body() const { return out_.str(); }
@@ -46,7 +47,7 @@ class VectorKernel {
     void next_row();
     void advance(const char* sign, int dim, const std::string& by);
 
-    // vector_sums.cpp: totals and what becomes of them.
+    // vector_sums.cpp: totals and results.
     bool compensated(std::size_t k) const;
     bool compensates() const;
     void accumulators();
@@ -65,18 +66,18 @@ class VectorKernel {
     int classes() const { return static_cast<int>(job_.classes.size()); }
     /// Whether offsets of the class change in the main loop.
     bool varies(int klass) const;
-    /// Levels of the instructions: true where they belong into the main loop.
+    /// For each instruction, whether it must be in the main loop.
     std::vector<bool> levels() const;
     /// A size as a kernel number: n<dim>.
     std::string size(int dim);
     std::string lane(int klass) { return numbers_.stride(klass, shape_.last); }
-    /// Offset of the unit, and of its vector v where there are several.
+    /// The offset of the unit, and of its vector v if there are several.
     std::string unit_offset(int klass);
     std::string vector_offset(int klass);
-    /// "acc0", or "acc0[v]" of vectors side by side; and its declaration without the type.
+    /// "acc0", or "acc0[v]" for vectors side by side; and its declaration without the type.
     std::string each(const char* name, std::size_t k) const;
     std::string declared(const char* name, std::size_t k) const;
-    /// "(int)clamp(channels - o, 0L, (long)most)": lanes from offset o on that are no padding.
+    /// "(int)clamp(channels - o, 0L, (long)most)": the lanes from offset o on that are not padding.
     std::string channels_from(const std::string& offset, const std::string& most) const;
 
     const Job& job_;
@@ -84,9 +85,9 @@ class VectorKernel {
     Emitter emit_;
     KernelNumbers numbers_;
     SourceWriter out_{1};
-    std::string vector_, mask_;  ///< types of vectors of values and of masks
-    bool pad_;                   ///< there are padding lanes
-    bool pad_varies_;            ///< how many differs between steps of the main loop
+    std::string vector_, mask_;  ///< the types of vectors of values and of masks
+    bool pad_;                   ///< whether there are padding lanes
+    bool pad_varies_;            ///< whether their number changes between steps of the main loop
     std::string each_vector_;    ///< a loop over vectors side by side, or nothing
     std::vector<bool> levels_;
 };

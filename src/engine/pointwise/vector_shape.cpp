@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How kernels for CPUs use dimensions and cut work up.
+// How kernels for CPUs use dimensions and divide work.
 #include "engine/pointwise/vector_shape.hpp"
 
 #include "base/integers.hpp"
@@ -9,11 +9,11 @@
 namespace dlprim::pointwise {
 namespace {
 
-/// Elements for which a task is worth its start.
+/// Elements from which on a task is worth starting.
 constexpr std::int64_t task_elements = 4096;
-/// Steps of the main loop in a row of a reduction.
+/// Steps of the main loop in one row of a reduction.
 constexpr std::int64_t segment_steps = 512;
-/// Work-items for each compute unit, so that none waits long for the last.
+/// Work-items per compute unit: enough that the load is balanced at the end.
 constexpr std::int64_t workers_per_unit = 8;
 
 std::int64_t size_of_dim(const Job& job, int dim) {
@@ -30,7 +30,7 @@ int native_lanes(const Job& job, const Traits& device) {
     return std::min(lanes, 16);
 }
 
-/// The main loop is over the last dimension itself, unless that is kept or one vector.
+/// The main loop runs over the last dimension, unless that is kept or a single vector.
 int loop_dim(const VectorShape& shape, const Job& job) {
     if (shape.inner_kept) {
         for (int dim = shape.last - 1; dim >= 0; --dim)
@@ -60,8 +60,8 @@ void assign_dims(VectorShape& shape, const Job& job, const Traits& device) {
     }
 }
 
-/// Cuts the main loop's dimension in segments: in reductions so that sums stay short, and wherever
-/// there are fewer rows than parts are wanted.
+/// Divides the main loop's dimension into segments: in reductions so that sums stay short, and
+/// otherwise if there are fewer rows than wanted parts.
 void cut_rows(VectorShape& shape, const Job& job, std::int64_t wanted_parts) {
     std::int64_t rows = 1;
     for (const int dim : shape.rows) rows *= size_of_dim(job, dim);

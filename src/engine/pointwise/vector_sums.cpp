@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Reductions of kernels for CPUs: totals, runs that join them, and the task's results.
+// Reductions in kernels for CPUs: totals, runs that are added to them, and the results of a task.
 //
-// Sums of a few steps are added to the total by Kahan's method (W. Kahan 1965), which keeps long
-// sums accurate.
+// Long sums are compensated: sums of a few steps are added to the total by Kahan's method (W.
+// Kahan, 1965), which keeps them accurate.
 #include "base/text.hpp"
 #include "engine/pointwise/vector_kernel.hpp"
 
@@ -24,7 +24,7 @@ std::string VectorKernel::declared(const char* name, std::size_t k) const {
     return cat(name, k, shape_.multi ? cat("[", max_vectors, "]") : "");
 }
 
-/// The totals of the task, empty.
+/// Declares the totals of the task with their initial values.
 void VectorKernel::accumulators() {
     std::string clear;
     const auto add = [&](std::string& declarations, const std::string& type, const char* name,
@@ -55,7 +55,8 @@ void VectorKernel::start_runs() {
     }
 }
 
-/// acc + low is the total; what the addition loses goes into low, but where the total overflows.
+/// acc + low is the total. The rounding error of each addition goes into low, unless the total
+/// overflows.
 void VectorKernel::join_runs() {
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!compensated(k)) continue;
@@ -66,8 +67,8 @@ void VectorKernel::join_runs() {
     }
 }
 
-/// The value of the step joins its run or its total. Lanes past the end or of padding count as the
-/// neutral element; of a custom reduction they do not count.
+/// Adds the value of the step to its run or its total. Lanes past the end or in padding contribute
+/// the neutral element. In a custom reduction they are skipped.
 void VectorKernel::add_element(std::size_t k) {
     const JobOutput& out = output(k);
     const bool cut = shape_.tail() || pad_;
@@ -107,8 +108,8 @@ void VectorKernel::results() {
     if (shape_.multi) out_.close();
 }
 
-/// `place`: where the task's partial results lie in a region of the workspace, [parts, kept
-/// positions].
+/// Declares `place`, the position of the task's partial results in a region of the workspace, whose
+/// shape is [parts, kept positions].
 void VectorKernel::workspace_place() {
     std::string position = "0";
     std::int64_t below = 1;
@@ -132,7 +133,7 @@ std::string VectorKernel::vector_offset(int klass) {
     return offset;
 }
 
-/// Lanes are results of their own.
+/// Each lane is a separate result.
 void VectorKernel::store_lanes(std::size_t k) {
     const JobOutput& out = output(k);
     std::string lanes = "nt";
@@ -158,7 +159,7 @@ void VectorKernel::store_partial_lanes(std::size_t k) {
               cat("select(", emit_.splat("0"), ", ", emit_.splat("1"), ", ", each("has", k), ")"));
 }
 
-/// All lanes make one result.
+/// All lanes are combined to one result.
 void VectorKernel::store_total(std::size_t k) {
     const JobOutput& out = output(k);
     const DType own = dtype_of(job_.type);
@@ -180,8 +181,8 @@ void VectorKernel::store_total(std::size_t k) {
     out_.close();
 }
 
-/// Combines the lanes of a total into h[0], halves by halves; of custom ones g says which have a
-/// value.
+/// Combines the lanes of a total into h[0], halving their number in each step. For custom
+/// reductions, g tells which lanes have a value.
 void VectorKernel::fold_lanes(std::size_t k) {
     const int width = shape_.width;
     const std::string both = emit_.combine(k, true) + "(h[l], h[l + half_])";
