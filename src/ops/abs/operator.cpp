@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Abs: shape rule, gradient sign(x) dy (0 at 0, as PyTorch), lowering to Pointwise.
+// Abs: shape rule, gradient sign(x) dy (0 at 0, as in PyTorch), lowering to Pointwise.
 #include "ops/abs/operator.hpp"
 
 namespace dlprim::abs_op {

@@ -14,7 +14,7 @@ namespace dlprim::activation {
 
 namespace {
 
-/// The table's expression in x, alpha, beta with the names of the pointwise language.
+/// The expression of the table, in x, alpha and beta, with the names of the pointwise language.
 std::string pointwise_expression(const Activation& function) {
     std::string result, word;
     auto flush = [&] {
@@ -33,8 +33,8 @@ std::string pointwise_expression(const Activation& function) {
     return result;
 }
 
-/// dx in dy = x0 and y = x1, for functions whose slope follows from their value: then the input
-/// need not be kept.
+/// The gradient dx as an expression of dy = x0 and y = x1, for functions whose derivative can be
+/// computed from their value. Then the input need not be kept.
 std::optional<std::string> gradient_from_output(const std::string& name, double alpha) {
     if (name == "relu") return "x1 > 0 ? x0 : 0";
     if (name == "relu6") return "x1 > 0 && x1 < 6 ? x0 : 0";
@@ -113,7 +113,7 @@ void ActivationOperator::gradient(GradientContext& context) const {
     const pw::Program program = pw::parse("y0 = " + pointwise_expression(*options.function));
     const pw::ExprPtr slope = pw::differentiate(program.outputs.at(0).value, 0);
     if (!slope) return;
-    // In the gradient's program dy is x0 and x is x1.
+    // In the gradient's program, dy is x0 and x is x1.
     const pw::ExprPtr moved = pw::substitute(slope, {pw::input(1)}, {});
     const pw::ExprPtr dx = pw::simplify(pw::call("mul", {pw::input(0), moved}));
     const std::string code = "y0 = " + pw::print(dx);

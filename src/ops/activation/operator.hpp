@@ -2,8 +2,8 @@
 // Activation: a function of one variable, element by element, from the table
 // engine/activations.hpp.
 //
-// It stays a node of its own until it is lowered, so that the planner can attach it to the operator
-// before it; expand() settles its parameters, so that passes can read `alpha` and `beta`.
+// It stays a separate node until it is lowered, so that the planner can fuse it into the operator
+// before it. expand() resolves its parameters, so that passes can read `alpha` and `beta`.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of Activation: PyTorch's names become alpha and beta.
+// Options of Activation: converts PyTorch's names to alpha and beta.
 #include "ops/activation/options.hpp"
 
 #include "base/text.hpp"
@@ -11,13 +11,13 @@
 namespace dlprim::activation {
 
 Options::Options(const Attrs& attrs) : function(&find_activation(attrs.text("activation"))) {
-    // Not a number stands for "not given".
+    // NaN means "not given".
     const auto given = [&](std::string_view name) { return !std::isnan(attrs.number(name)); };
     alpha = attrs.number("alpha");
     beta = attrs.number("beta");
     resolved = given("alpha") && given("beta");
-    // softplus's first parameter is PyTorch's beta, the second its threshold. Who gives alpha
-    // means the parameters in order.
+    // For softplus, `alpha` is PyTorch's beta and `beta` is PyTorch's threshold. A user who gives
+    // alpha means the parameters in that order.
     if (function->name == "softplus" && !given("alpha")) std::swap(alpha, beta);
     for (const char* other :
          {"negative_slope", "min_val", "max_val", "lambd", "threshold", "value"}) {

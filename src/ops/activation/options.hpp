@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of Activation: which function, and its parameters where the user gives them.
+// Options of Activation: the function, and its parameters if the user gives them.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -7,9 +7,9 @@
 
 namespace dlprim::activation {
 
-/// PyTorch's names of functions' parameters.
+/// PyTorch's names of the parameters of functions.
 struct OptionNames {
-    const char *function, *alpha, *beta;  ///< nullptr: no other name
+    const char *function, *alpha, *beta;  ///< nullptr if there is no other name
 };
 inline constexpr OptionNames option_names[] = {
     {"leaky_relu", "negative_slope", nullptr}, {"hardtanh", "min_val", "max_val"},
@@ -19,9 +19,9 @@ inline constexpr OptionNames option_names[] = {
 struct Options {
     const Activation* function = nullptr;
     double alpha = 0, beta = 0;  ///< as given, or the function's defaults
-    bool resolved = false;       ///< both stand in the attributes, by these names
+    bool resolved = false;       ///< whether the attributes contain both, as alpha and beta
 
-    /// Throws Error(invalid_argument) on a parameter that is another function's.
+    /// Throws Error(invalid_argument) on a parameter that belongs to another function.
     explicit Options(const Attrs& attrs);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Attention: softmax(scale q k^T + mask) v, as torch.nn.functional.scaled_dot_product_attention: q
-// [..., L, D], k [..., S, D], v [..., S, E] -> [..., L, E]; a fourth input is a mask, broadcast to
-// [..., L, S]: of floats it is added, of bool its false positions take no part. A composite of
-// MatMul, Pointwise, Softmax and Dropout.
+// [..., L, D], k [..., S, D], v [..., S, E] -> [..., L, E]. An optional fourth input is a mask,
+// which is broadcast to [..., L, S]. A float mask is added. A bool mask excludes the positions that
+// are false. A composite of MatMul, Pointwise, Softmax and Dropout.
 #include "ops/attention/operator.hpp"
 
 #include "base/text.hpp"
@@ -29,7 +29,7 @@ Shape without_last_two(const Shape& x) {
     return Shape(x.dims().first(static_cast<std::size_t>(x.rank() - 2)));
 }
 
-/// x with dimension -3, of heads, as two.
+/// The shape x with dimension -3, the heads, divided into groups and heads per group.
 Shape in_groups(const Shape& x, std::int64_t groups, std::int64_t heads_a_group) {
     std::vector<std::int64_t> dims = x.to_vector();
     dims[dims.size() - 3] = groups;
@@ -102,7 +102,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
         broadcast(without_last_two(scores), without_last_two(v)).to_vector();
     dims.push_back(q[-2]);
     dims.push_back(v[-1]);
-    if (options.enable_gqa) {  // groups and heads a group are heads again
+    if (options.enable_gqa) {  // merge groups and heads per group into heads again
         dims[dims.size() - 4] *= dims[dims.size() - 3];
         dims.erase(dims.end() - 3);
     }
@@ -123,7 +123,7 @@ bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outp
     const bool mask = operands.size() > 3;
     const bool chooses = mask && graph.spec(operands[3]).dtype == DType::boolean;
     if (mask || options.is_causal) {
-        // The lowest float rather than -inf, whose differences are no numbers.
+        // The lowest float is used instead of -inf, because differences of infinities are NaN.
         std::string score = chooses ? "select(x1, x0, -3.4e38)" : mask ? "x0 + x1" : "x0";
         if (options.is_causal)
             score =
@@ -134,7 +134,7 @@ bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outp
     }
     ValueId weights = graph.add1("Softmax", node.name + "/softmax", {scores},
                                  Attrs{{"axis", std::int64_t{rank - 1}}});
-    if (chooses)  // a row that the mask leaves nothing of is 0, as PyTorch's
+    if (chooses)  // a row that the mask excludes completely is 0, as in PyTorch
         weights =
             graph.pointwise1(node.name + "/left", "y0 = select(x1, x0, 0)", {weights, operands[3]});
     if (options.dropout_p > 0 && graph.training)

@@ -22,13 +22,14 @@ class Operator : public dlprim::Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-/// What query, key, value and mask, if there is one, broadcast by. With enable_gqa queries
-/// [..., heads, L, D] become [..., groups, heads / groups, L, D] for keys and values of as many
-/// groups, which get a dimension of 1 there, and so does a mask's dimension of heads; else they
-/// stay as they are. Throws Error(invalid_argument) where heads do not divide into groups.
+/// The shapes in which query, key, value and, if given, mask are broadcast. With enable_gqa,
+/// queries [..., heads, L, D] become [..., groups, heads / groups, L, D], where `groups` is the
+/// number of heads of keys and values. Keys and values, and a mask with heads, get an additional
+/// dimension of 1. Without enable_gqa, shapes stay unchanged. Throws Error(invalid_argument) if
+/// heads is not a multiple of groups.
 std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& given);
 
-/// [..., L, S] of q [..., L, D] and k [..., S, D].
+/// The scores' shape [..., L, S], for q [..., L, D] and k [..., S, D].
 Shape scores_shape(const Shape& q, const Shape& k);
 
 }  // namespace dlprim::attention

@@ -11,7 +11,7 @@
 namespace dlprim::attention {
 
 struct Options {
-    double scale = 1;  ///< settled
+    double scale = 1;  ///< resolved
     bool is_causal = false;
     bool enable_gqa = false;
     double dropout_p = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Attention row by row, in double. Dropout's factors are the Dropout operator's.
+// Attention row by row, in double. Dropout factors come from the Dropout operator.
 #include "ops/attention/operator.hpp"
 #include "ops/attention/options.hpp"
 
@@ -10,8 +10,8 @@ namespace dlprim::attention {
 
 namespace {
 
-/// Element offset in x (broadcast to `to` but for its last two dimensions) of batch number `batch`
-/// of `to`.
+/// The offset in x of batch number `batch` of `to`. x is broadcast to `to`, except in its last two
+/// dimensions.
 std::int64_t batch_offset(const Shape& x, const Shape& to, std::int64_t batch) {
     const auto strides = x.strides();
     std::int64_t at = 0;
@@ -24,14 +24,14 @@ std::int64_t batch_offset(const Shape& x, const Shape& to, std::int64_t batch) {
     return at;
 }
 
-/// One row of scores: where its operands lie, the weights after the softmax, and what dropout
-/// multiplies them by.
+/// One row of scores: the offsets of its operands, the weights after the softmax, and the factors
+/// of dropout.
 struct Row {
     std::int64_t q, k, v, y, mask = 0, mask_step = 0;
     std::vector<double> weights, factors;
 };
 
-/// The oracle's operands by the shapes that they broadcast by.
+/// The oracle's operands in the shapes in which they are broadcast.
 std::vector<HostArray> shaped(const Attrs& attrs, const std::vector<HostArray>& inputs) {
     std::vector<Shape> given;
     for (const HostArray& input : inputs) given.push_back(input.shape);
@@ -41,7 +41,7 @@ std::vector<HostArray> shaped(const Attrs& attrs, const std::vector<HostArray>& 
     return operands;
 }
 
-/// [..., L, E] of shaped operands.
+/// The result's shape [..., L, E] for operands of shaped().
 Shape result_shape(const std::vector<HostArray>& in) {
     const auto batch = [](const Shape& x) {
         return Shape(x.dims().first(static_cast<std::size_t>(x.rank() - 2)));
@@ -112,7 +112,7 @@ class Rows {
             r.weights.push_back(score);
         }
         double sum = 0;
-        for (double& w : r.weights)  // all are -inf where a mask of bool leaves nothing
+        for (double& w : r.weights)  // all scores are -inf if a bool mask excludes the whole row
             sum += w = std::isinf(largest) ? 0 : std::exp(w - largest);
         for (double& w : r.weights) w /= sum == 0 ? 1 : sum;
         r.factors.assign(r.weights.size(), 1.0);
@@ -121,7 +121,7 @@ class Rows {
             r.factors[j] = factors_[static_cast<std::size_t>(first) + j];
         return r;
     }
-    /// The mask is of bool.
+    /// Whether the mask is of bool.
     bool chooses() const { return in_.size() > 3 && in_[3].dtype == DType::boolean; }
     double at(std::size_t input, std::int64_t i) const {
         return in_[input].data[static_cast<std::size_t>(i)];
@@ -131,7 +131,7 @@ class Rows {
     std::vector<HostArray> in_;
     Shape y_, scores_;
     Options options_;
-    std::vector<double> factors_;  ///< of all scores; empty: no dropout
+    std::vector<double> factors_;  ///< for all scores; empty if there is no dropout
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BatchNorm: options, parameters, shape rule; running statistics: gradient and lowering to
-// Pointwise.
+// BatchNorm: options, parameters, shape rule; and for running statistics, the gradient and the
+// lowering to Pointwise.
 #include "ops/batchnorm/operator.hpp"
 
 #include "graph/lowering.hpp"
@@ -19,7 +19,7 @@ std::int64_t channels_of(const Options& options, const TensorSpec& x) {
     return x.shape[1];
 }
 
-/// The value that the parameter has after the assignments so far: two operators may share it.
+/// The value of the parameter after the assignments so far, because two operators may share it.
 ValueId latest(const Graph& graph, ValueId parameter) {
     ValueId value = parameter;
     for (const Assignment& assignment : graph.assignments)
@@ -37,7 +37,7 @@ void assign(Graph& graph, ValueId target, ValueId source) {
     graph.assignments.push_back({target, source});
 }
 
-/// scale / sqrt(variance + eps), [1, C, 1, ...].
+/// scale / sqrt(variance + eps), of shape [1, C, 1, ...].
 ValueId factor(Graph& graph, const Node& node, int rank) {
     const Options options(node.attrs);
     const ValueId variance = node.inputs[2];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// BatchNorm: normalisation of each channel (dimension 1) by statistics, then scale and offset.
+// BatchNorm: normalises each channel (dimension 1) by statistics, then applies scale and offset.
 //
-// BatchNorm itself uses the running statistics: in inference, in evaluation, when frozen and with
-// use_global_stats. Otherwise, in training, it expands into BatchNormTraining, which takes the
-// batch's, and into assignments of the running ones.
+// BatchNorm itself uses the running statistics: in inference, in evaluation, when frozen, and with
+// use_global_stats. Otherwise it expands in training into BatchNormTraining, which uses the batch's
+// statistics, and into assignments of the running statistics.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -31,11 +31,14 @@ class BatchNorm : public Operator {
 };
 
 /// Inputs: x, the running mean and variance [C], then scale [C] and offset [C] when affine.
-/// Outputs: y; each [1, C, 1, ...], a shift near the mean, the mean less the shift, r = 1 /
-/// sqrt(variance + eps), and a weight for the gradient: 1 / (variance + eps) / r, with r as
-/// rounded, by the number of elements a channel as a share of the next power of two; each [C], the
-/// running mean and variance after this batch. Differences from the mean are taken as (x - shift) -
-/// rest, which loses nothing where the mean is large against the deviation.
+/// Outputs:
+/// - y
+/// - of shape [1, C, 1, ...]: a shift near the mean; the mean minus the shift (`rest`);
+///   r = 1 / sqrt(variance + eps); and a weight for the gradient, 1 / (variance + eps) / r, with r
+///   as rounded, divided by (elements per channel / the next power of two)
+/// - of shape [C]: the running mean and variance after this batch
+/// Differences from the mean are computed as (x - shift) - rest, which is accurate also if the mean
+/// is large compared with the deviation.
 class BatchNormTraining : public Operator {
   public:
     std::string_view type() const override { return "BatchNormTraining"; }

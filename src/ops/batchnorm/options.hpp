@@ -7,7 +7,7 @@
 namespace dlprim::batchnorm {
 
 struct Options {
-    std::int64_t features;  ///< -1: as many as the input has channels
+    std::int64_t features;  ///< -1: the number of the input's channels
     double eps, momentum;
     bool affine, use_global_stats;
 

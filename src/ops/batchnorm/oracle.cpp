@@ -12,8 +12,8 @@ namespace dlprim::batchnorm {
 namespace {
 
 struct Statistics {
-    std::vector<double> mean, variance;  ///< what the forward normalises by
-    std::size_t count = 0;               ///< elements a channel
+    std::vector<double> mean, variance;  ///< the statistics that the forward pass uses
+    std::size_t count = 0;               ///< elements per channel
 };
 
 Statistics statistics(const std::vector<HostArray>& inputs, bool batch) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// BatchNormTraining: batch statistics in one pass over x, application in a second; its gradient,
-// the same. Sums run over x less a shift near the mean, so that a mean far from zero costs no
-// accuracy.
+// BatchNormTraining: one pass over x computes the batch statistics, and a second applies them. The
+// gradient also takes two passes. The statistics are computed from x minus a shift near the mean,
+// so that a mean far from zero does not cost accuracy.
 #include "graph/lowering.hpp"
 #include "ops/batchnorm/operator.hpp"
 
@@ -11,8 +11,8 @@ namespace dlprim::batchnorm {
 
 namespace {
 
-/// [1, C, 1, ...]: the mean of the first sample, which is within sqrt(N) deviations of the mean of
-/// all N; of all samples where there are few.
+/// The shift, of shape [1, C, 1, ...]: the mean of the first sample, which is within sqrt(N)
+/// deviations of the mean of all N samples. If there are few samples, the mean of all.
 ValueId make_shift(Graph& graph, const std::string& name, ValueId x) {
     const Shape shape = graph.shape(x);
     const Shape per_channel = channel_shape(shape[1], shape.rank());
@@ -28,12 +28,12 @@ ValueId make_shift(Graph& graph, const std::string& name, ValueId x) {
                          per_channel);
 }
 
-/// Elements a channel, and numbers made of that.
+/// The number of elements per channel, and numbers derived from it.
 struct Count {
     double elements;
-    double power;  ///< of two, not less than that: scales by it are exact
+    double power;  ///< the next power of two: multiplying by it is exact
     double share;  ///< power / elements
-    double lost;   ///< what the share loses when it becomes a float, as a share of it
+    double lost;   ///< relative error of the share when it is rounded to float
 
     explicit Count(const TensorSpec& x)
         : elements(static_cast<double>(x.shape.numel()) / static_cast<double>(x.shape[1])),
@@ -44,15 +44,17 @@ struct Count {
     }
 };
 
-/// From x0 and x1, the means of x less the shift and of its square: y0 = r, y1 the gradient's
-/// weight; y2 and y3 the running mean and variance, which were x3 and x4, x2 being the shift. p0:
-/// eps; p1, p2: Count's share and lost; p3: momentum; p4: what makes the variance unbiased.
+/// Inputs: x0 and x1 are the means of x minus the shift and of its square. x2 is the shift. x3 and
+/// x4 are the old running mean and variance. p0 is eps, p1 and p2 are Count's share and lost, p3 is
+/// the momentum, and p4 is the factor that makes the variance unbiased. Outputs: y0 is r, y1 is the
+/// gradient's weight, and y2 and y3 are the new running mean and variance.
 ///
-/// This is a few instructions a channel, and its rounding the same for all of a channel, so that
-/// nothing averages it out: what rounding took off goes along in names that end in l. (The mean of
-/// squares is a sum by the reciprocal of the count, which kernels round to float.) Devices'
-/// rsqrt may err by two units in the last place; a step of Newton's method corrects that. Where
-/// the root is 0 or infinite there is nothing to correct.
+/// These are few instructions per channel, and their rounding errors are the same for all elements
+/// of a channel, so that they do not average out. Therefore the errors are computed too, in
+/// variables whose names end in l. (The mean of squares is a sum times the reciprocal of the count,
+/// which kernels round to float.) The rsqrt of devices may have an error of two units in the last
+/// place, which one step of Newton's method corrects. If the root is 0 or infinite, nothing is
+/// corrected.
 constexpr const char* deviation =
     "b = x0 * x0; bl = fma(x0, x0, -b); "
     "d = x1 - b; dl = (x1 - d) - b + (x1 * p2 - bl); "
@@ -109,9 +111,10 @@ void BatchNormTraining::gradient(GradientContext& context) const {
                                 weight,
                                 graph.reshape(at + "/with_x", sums[0], per_channel),
                                 graph.reshape(at + "/alone", sums[1], per_channel)};
-    // What is taken from dy is added up first. Were the mean, which is small, taken from it alone,
-    // the rounding would be the same for all dy of a sign and power of two, and leave a share of dy
-    // along x and along 1, which a norm further down takes for a gradient of its scale.
+    // The terms that are subtracted from dy are added up first. If the mean, which is small, were
+    // subtracted alone, the rounding errors would be equal for all dy with the same sign and
+    // exponent. They would leave components of dy along x and along 1, and a norm in an earlier
+    // layer could mistake these for a gradient of its scale.
     std::string code = "y0 = (x0 - (x6 * p0 + (x1 - x2 - x3) * (x4 * x5 * p1))) * (x4 * p2";
     if (affine) {
         inputs.push_back(graph.reshape(at + "/factor", node.inputs[3], per_channel));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// cast.convert: OpenCL's own conversions, an element a work-item; 16-bit floats by vload_half and
-// by their bits, so that no half arithmetic is needed.
+// cast.convert: OpenCL's own conversions, one element per work-item. half is read by vload_half and
+// bfloat16 by its bits, so no half arithmetic is needed.
 #include "base/text.hpp"
 #include "ops/cast/operator.hpp"
 
@@ -38,7 +38,7 @@ const char* stored(DType dtype) {
     return "float";
 }
 
-/// The type in which it is converted.
+/// The type that is converted from or to.
 const char* value_type(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16 ? "float" : stored(dtype);
 }
@@ -79,8 +79,8 @@ class Convert : public Engine {
         const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
         const std::int64_t count = problem.outputs[0].shape.numel();
         if (count == 0) return launch;
-        // Macros with arguments go in front of the source: some drivers' option parsers stumble on
-        // them.
+        // Macros with arguments are put in front of the source, because the option parsers of some
+        // drivers do not accept them.
         const std::string head = cat(
             "#define FROM ", stored(from), "\n#define FROM_VALUE ", value_type(from),
             "\n#define TO ", stored(to), "\n#define NEEDS_FP64 ", needs_fp64(problem) ? 1 : 0,

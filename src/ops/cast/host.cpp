@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cast.host: the host's conversions, in pieces by the host's threads.
+// cast.host: the host's conversions, in pieces on the host's threads.
 #include "ops/cast/operator.hpp"
 
 namespace dlprim::cast {

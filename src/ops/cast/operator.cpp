@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cast: option, shape rule, gradient (a cast back, between floats).
+// Cast: option, shape rule, and gradient (a cast back, between float types).
 #include "ops/cast/operator.hpp"
 
 #include "base/text.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Cast: the same elements in another dtype: C's conversions, except that float to integer saturates
-// (NaN becomes 0) and that to bool asks whether an element differs from 0.
+// Cast: the same elements in another dtype, by C's conversions. There are two exceptions: float to
+// integer saturates (NaN becomes 0), and a conversion to bool tests whether an element differs from
+// 0.
 #pragma once
 
 #include "engine/engine.hpp"

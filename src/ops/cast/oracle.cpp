@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Cast: the oracle: through the types themselves, by the host's conversions.
+// Cast: the oracle, which uses the host's conversions between the types themselves.
 #include "graph/oracle_loops.hpp"
 #include "ops/cast/operator.hpp"
 
@@ -7,7 +7,7 @@ namespace dlprim::cast {
 
 namespace {
 
-/// What `values` of type `from` become in type `to`, as doubles.
+/// The values, converted from type `from` to type `to`, as doubles.
 std::vector<double> through(const std::vector<double>& values, DType from, DType to) {
     const std::size_t count = values.size();
     std::vector<std::byte> first(count * size_of(from)), second(count * size_of(to));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// concat.copy: one strided copy an input by kernels/engine/strided_copy.cl; elements of any type as
-// raw bits.
+// concat.copy: one strided copy per input, by kernels/engine/strided_copy.cl. Elements of any type
+// are copied as raw bits.
 #include "ops/concat/options.hpp"
 
 namespace dlprim {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// concat.host: one strided copy an input by the host's threads; elements of any type as raw bits.
+// concat.host: one strided copy per input, by the host's threads. Elements of any type are copied
+// as raw bits.
 #include "ops/concat/options.hpp"
 
 namespace dlprim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Concat: inputs one behind the other along a dimension. Its gradient is a Slice for each input.
+// Concat: joins the inputs along a dimension. Its gradient is one Slice per input.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 #include "ops/concat/options.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Concat's options and geometry: where each input lies in the output, in the layouts that
-// concatenation along a dimension allows.
+// Concat's options and geometry: the place of each input in the output, in the layouts that allow
+// concatenation along the dimension.
 #pragma once
 
 #include "engine/strided_copy.hpp"
@@ -10,14 +10,15 @@
 
 namespace dlprim::concat {
 
-/// dim as an index from the front. Throws Error(invalid_argument) where a shape of `rank` lacks it.
+/// dim, counted from the front. Throws Error(invalid_argument) if a shape of `rank` dimensions
+/// lacks it.
 int dimension(const Attrs& attrs, int rank);
 
-/// Layouts that the problem can be solved in: the same for all operands. Blocked channels need
-/// every input but the last to fill its blocks where channels are what is joined.
+/// The layouts in which the problem can be computed; all operands have the same layout. Along
+/// channels, a blocked layout requires that every input except the last fills its blocks.
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
 
-/// One copy an input, from that input to its place in the output.
+/// One copy per input, to its place in the output.
 std::vector<StridedCopy> copies(const Problem& problem);
 
 }  // namespace dlprim::concat

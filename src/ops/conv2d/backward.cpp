@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Convolution2DBackwardData and Convolution2DBackwardFilter: shapes and gradient rules. Each of the
-// three convolution operators is linear in both of its inputs, and the gradients of one are the
-// others.
+// three convolution operators is linear in both of its inputs, so its gradients are the other two.
 #include "base/text.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
@@ -21,7 +20,7 @@ Schema gradient_schema(const char* shape_name, const char* help) {
     };
 }
 
-// Throws unless x, weight and dy are shapes of one convolution.
+// Throws unless x, weight and dy are shapes of the same convolution.
 void check_shapes(const Conv2dOptions& options, const Shape& x, const Shape& weight,
                   const Shape& dy) {
     require(x.rank() == 4 && weight.rank() == 4 && dy.rank() == 4,
@@ -41,7 +40,7 @@ Attrs without(Attrs attrs, const char* name) {
     return attrs;
 }
 
-// A Convolution2D node of these options.
+// Adds a Convolution2D node with these options.
 ValueId add_forward(Graph& graph, const std::string& name, ValueId x, ValueId weight, Attrs attrs) {
     attrs.set("channels_out", graph.shape(weight)[0]);
     attrs.set("bias", false);

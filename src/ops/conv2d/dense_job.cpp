@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Convolutions and data gradients as dense jobs.
+// Expresses convolutions and data gradients as dense jobs.
 #include "ops/conv2d/dense_job.hpp"
 
 #include "base/text.hpp"
@@ -10,16 +10,16 @@ namespace dlprim::conv2d {
 
 namespace {
 
-// The part of a kernel dimension that reaches outputs of one phase, and where those outputs read.
+// The taps of a kernel dimension that contribute to the outputs of one phase, and where these read.
 struct PhaseTaps {
-    std::int64_t first = 0, step = 1, count = 0;  // taps first, first + step, ..
+    std::int64_t first = 0, step = 1, count = 0;  // taps first, first + step, ...
     std::int64_t dilate = 1;                      // between neighbouring taps in dy
-    std::int64_t pad = 0;                         // as a convolution of dy with the taps reversed
-    std::int64_t out0 = 0, outs = 0;              // first output of the phase, and how many
+    std::int64_t pad = 0;             // padding of the convolution of dy with the reversed taps
+    std::int64_t out0 = 0, outs = 0;  // first output of the phase, and their number
 };
 
-// dx[i] = sum over k of dy[(i + pad - k*dilate) / stride] * w[k] where that divides; outputs with
-// (i + pad) % stride == phase.
+// dx[i] = sum over k of dy[(i + pad - k*dilate) / stride] * w[k], for all k for which the division
+// is exact. A phase has the outputs with (i + pad) % stride == phase.
 PhaseTaps phase_taps(std::int64_t phase, std::int64_t size, std::int64_t kernel,
                      std::int64_t stride, std::int64_t pad, std::int64_t dilate) {
     PhaseTaps taps;
@@ -36,8 +36,8 @@ PhaseTaps phase_taps(std::int64_t phase, std::int64_t size, std::int64_t kernel,
         return taps;
     }
     taps.count = ceil_div(kernel - taps.first, taps.step);
-    // Output j of the phase reads dy at start + j - t*dilate by its tap t; reversed taps read
-    // forward.
+    // For tap t, output j of the phase reads dy at start + j - t*dilate. Reversing the taps makes
+    // these positions ascend.
     const std::int64_t start = (taps.out0 + pad - taps.first * dilate) / stride;  // divides exactly
     taps.pad = (taps.count - 1) * taps.dilate - start;
     return taps;

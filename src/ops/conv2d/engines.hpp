@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engines of the folder, one function a file that registers what it holds.
+// The engines of this folder. Each function registers the engines of one file.
 #pragma once
 
 #include "engine/engine.hpp"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// inner_product.wgmma_planes (mma_planes): an InnerProduct as the 1x1 convolution that it is, of
-// images of one pixel, by conv2d.wgmma_planes. Its weights are packed into halves once and then
-// come to local memory by asynchronous copies, as fast as memory gives them, where
-// matmul.wgmma_split makes halves of them at every run.
+// inner_product.wgmma_planes (mma_planes): computes an InnerProduct as a 1x1 convolution of images
+// of one pixel, by conv2d.wgmma_planes. Its weights are packed into halves once. Asynchronous
+// copies then bring them to local memory at the full speed of device memory, whereas
+// matmul.wgmma_split converts them to halves in every run.
 #include "base/text.hpp"
 #include "engine/matrix_unit.hpp"
 #include "ops/conv2d/engines.hpp"

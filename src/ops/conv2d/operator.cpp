@@ -11,7 +11,7 @@ namespace dlprim::conv2d {
 
 namespace {
 
-// What a gradient operator takes over from its convolution.
+// The attributes that a gradient operator takes from its convolution.
 Attrs gradient_attrs(const Attrs& attrs) {
     Attrs kept;
     for (const char* name : {"groups", "kernel", "stride", "pad", "dilate"})
@@ -100,13 +100,13 @@ class Convolution2D : public Operator {
     bool expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const override {
         const Conv2dOptions options = Conv2dOptions::read(given.attrs);
         if (options.activation == "identity") return false;
-        find_activation(options.activation);  // a misspelt name fails here
+        find_activation(options.activation);  // fails here if the name is misspelt
         const Node node = given;
         Attrs attrs = node.attrs;
         attrs.set("activation", std::string("identity"));
         const ValueId y = graph.add1(type(), node.name, node.inputs, attrs);
         Node& conv = graph.nodes[static_cast<std::size_t>(graph.value(y).producer)];
-        conv.name = node.name;  // the given node goes away and leaves its name
+        conv.name = node.name;  // the original node is removed, and this one takes its name
         conv.engine = node.engine;
         conv.frozen = node.frozen;
         outputs = graph.add("Activation", node.name + "/activation", {y},

@@ -5,7 +5,7 @@
 //   Convolution2DBackwardData   dy, weight         -> dx, of shape attr input_shape
 //   Convolution2DBackwardFilter x, dy              -> dweight, of shape attr weight_shape
 //
-// The gradients take the convolution's groups, kernel, stride, pad and dilate.
+// The gradients have the groups, kernel, stride, pad and dilate of the convolution.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -18,7 +18,7 @@ std::unique_ptr<Operator> make_forward();
 std::unique_ptr<Operator> make_backward_data();
 std::unique_ptr<Operator> make_backward_filter();
 
-// Naive loops in double (oracle.cpp); `options` those of the convolution.
+// Naive loops in double (oracle.cpp). `options` are those of the convolution.
 struct Conv2dOptions;
 void forward_oracle(const Conv2dOptions& options, const HostArray& x, const HostArray& weight,
                     const HostArray* bias, HostArray& y);

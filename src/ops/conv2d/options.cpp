@@ -12,7 +12,7 @@ const char* const backward_filter_type = "Convolution2DBackwardFilter";
 
 namespace {
 
-// Sizes go to kernels as 32-bit integers, and sums of a few of them must fit as well.
+// Kernels use 32-bit integers for sizes, and sums of a few sizes must fit as well.
 constexpr std::int64_t size_limit = std::int64_t(1) << 28;
 
 std::array<std::int64_t, 2> pair_of(const Attrs& attrs, const char* name, std::int64_t otherwise) {

@@ -16,7 +16,7 @@ namespace dlprim::conv2d {
 
 /// Options as read from Attrs. Pairs are [height, width].
 struct Conv2dOptions {
-    std::int64_t channels_out = -1;  ///< -1 where the operator does not say (gradients)
+    std::int64_t channels_out = -1;  ///< -1 in gradients, which do not state it
     std::int64_t channels_in = -1;   ///< -1: deduced
     std::int64_t groups = 1;
     bool bias = true;
@@ -26,17 +26,17 @@ struct Conv2dOptions {
     std::array<std::int64_t, 2> dilate{1, 1};
     std::string activation = "identity";
 
-    /// Throws Error(invalid_argument) on a kernel, stride, dilation or group count below 1, a list
-    /// of another length, a negative top or left pad. A negative bottom or right pad crops:
-    /// gradients of a transposed convolution with output padding use it.
+    /// Throws Error(invalid_argument) on a kernel, stride, dilation or group count below 1, on a
+    /// list of the wrong length, and on a negative top or left pad. A negative bottom or right pad
+    /// crops; gradients of a transposed convolution with output padding use it.
     static Conv2dOptions read(const Attrs& attrs);
 
-    /// Rows (dim 0) or columns (dim 1) of the output for `size` of them in the input; below 1 where
-    /// the kernel does not fit.
+    /// Rows (dim 0) or columns (dim 1) of the output for an input of that `size`. Below 1 if the
+    /// kernel does not fit.
     std::int64_t output_size(std::int64_t size, int dim) const;
 };
 
-/// Every size of a convolution y = x * weight, the same numbers for the forward problem and for its
+/// All sizes of a convolution y = x * weight. They are the same for the forward problem and its
 /// gradients: x [n, in, h, w], weight [out, in/groups, kh, kw], y [n, out, oh, ow].
 struct Geometry {
     std::int64_t n, in, h, w, out, oh, ow, kh, kw;
@@ -44,12 +44,12 @@ struct Geometry {
 
     std::int64_t group_in() const { return in / groups; }
     std::int64_t group_out() const { return out / groups; }
-    /// 2 x multiply-adds by the direct method.
+    /// 2 x multiply-adds of the direct method.
     double flops() const {
         return 2.0 * static_cast<double>(n * out) * static_cast<double>(oh * ow) *
                static_cast<double>(group_in() * kh * kw);
     }
-    /// 1x1 kernel, stride 1, no padding: a plain matrix product.
+    /// Whether it is a plain matrix product: 1x1 kernel, stride 1, no padding.
     bool pointwise() const {
         return kh == 1 && kw == 1 && sh == 1 && sw == 1 && pt == 0 && pl == 0 && oh == h && ow == w;
     }
@@ -57,7 +57,8 @@ struct Geometry {
 
     static Geometry make(const Conv2dOptions& options, const Shape& x, const Shape& weight,
                          const Shape& y);
-    /// Of a problem of Convolution2D, Convolution2DBackwardData or Convolution2DBackwardFilter.
+    /// The geometry of a Convolution2D, Convolution2DBackwardData or Convolution2DBackwardFilter
+    /// problem.
     static Geometry of(const Problem& problem);
 };
 

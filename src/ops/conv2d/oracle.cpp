@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Naive convolutions in double: what engines are checked against.
+// Naive convolutions in double, to which the results of engines are compared.
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Dropout: options, shape rule, and the Pointwise that it becomes in training.
+// Dropout: options, shape rule, and the Pointwise node that replaces it in training.
 #include "ops/dropout/operator.hpp"
 
 #include "base/hash.hpp"
@@ -32,7 +32,7 @@ bool Dropout::expand(Graph& graph, const Node& node, std::vector<ValueId>& outpu
         outputs = {node.inputs[0]};
         return true;
     }
-    // 24 bits: exact wherever a program's constants are float.
+    // 24 bits, which are exact where a program's constants are float.
     std::int64_t stream = node.attrs.integer("stream");
     if (stream < 0) stream = static_cast<std::int64_t>(hash64(node.name) & 0xffffff);
     outputs = graph.pointwise(

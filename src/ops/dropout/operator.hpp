@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dropout: in training a share of the elements becomes 0 and the rest grows to keep the mean; else
-// the identity. Which elements follows from seed, step, stream and position, so that backward makes
-// the mask again rather than keeping it.
+// Dropout: in training, sets a share of the elements to 0 and scales the rest to keep the mean.
+// Otherwise it is the identity. Seed, step, stream and position determine which elements are
+// dropped, so the backward pass computes the mask again instead of storing it.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Dropout: the oracle. The random bits are the pointwise language's uniform(), by its host
-// evaluation; a case names its stream, since the oracle does not know the operator's name.
+// Dropout: the oracle. The random bits come from the pointwise language's uniform(), evaluated on
+// the host. A test case gives the stream explicitly, because the oracle does not know the
+// operator's name.
 #include "engine/pointwise/program.hpp"
 #include "graph/oracle_loops.hpp"
 #include "ops/dropout/operator.hpp"
@@ -9,7 +10,7 @@ namespace dlprim::dropout {
 
 namespace {
 
-/// The factor of each element: 0 or 1 / (1 - p); 1 outside training.
+/// The factor of each element: in training 0 or 1 / (1 - p), otherwise 1.
 std::vector<double> factors(const Attrs& attrs, bool training, const Shape& shape,
                             std::uint64_t seed, std::uint64_t step) {
     const double p = attrs.number("p");

@@ -78,7 +78,7 @@ void Elementwise::gradient(GradientContext& context) const {
                                                {own * others}, full, part);
                 break;
             case Operation::max:
-                // Ties give half to each, as torch.maximum.
+                // At ties each input gets half of the gradient, as in torch.maximum.
                 dx = pointwise_summed_to(
                     graph, at,
                     "x1 * p0 > x2 * p1 ? x0 * p0 : x1 * p0 == x2 * p1 ? x0 * p0 * 0.5 : 0",

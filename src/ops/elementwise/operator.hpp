@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Elementwise: sum, product or maximum of two tensors under numpy's broadcast, each times a factor.
+// Elementwise: sum, product or maximum of two tensors with numpy's broadcast, each times a factor.
 //
-// It stays a node of its own until it is lowered, so that the planner can attach a residual sum to
-// the operator before it. Its `activation` becomes an Activation node behind it.
+// It stays a separate node until it is lowered, so that the planner can fuse a residual sum into
+// the operator before it. Its `activation` becomes an Activation node after it.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -11,7 +11,7 @@ enum class Operation { sum, prod, max };
 
 struct Options {
     Operation operation = Operation::sum;
-    double coef1 = 1, coef2 = 1;  ///< factors of the first and the second tensor
+    double coef1 = 1, coef2 = 1;  ///< factors of the two tensors
     std::string activation;
 
     explicit Options(const Attrs& attrs)

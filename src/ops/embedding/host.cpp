@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedding.host and embedding_backward.host: the same on the host's threads.
+// embedding.host and embedding_backward.host: the operators on the host's threads.
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
@@ -10,7 +10,7 @@ namespace dlprim::embedding {
 
 namespace {
 
-/// The index at `i` of an array of `dtype`.
+/// The index at position `i` of an array of `dtype`.
 std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
     const auto as = [&]<typename T>(T) {
         T value;
@@ -35,7 +35,7 @@ std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
         default: {
             float value;
             std::memcpy(&value, data + static_cast<std::size_t>(i) * sizeof(value), sizeof(value));
-            constexpr float most = 0x1p62f;  // what is no number in between is no row, either
+            constexpr float most = 0x1p62f;  // larger values are no valid rows either
             return value >= -most && value <= most ? static_cast<std::int64_t>(value) : -1;
         }
     }
@@ -93,7 +93,7 @@ class Backward : public Base {
                 const float* dy = reinterpret_cast<const float*>(operands[1].host());
                 float* dw = reinterpret_cast<float*>(operands[2].host());
                 const std::int64_t dim = options.embedding_dim, rows = options.num_embeddings;
-                // Each range owns its rows, so the order of every sum is that of the indices.
+                // Each range owns its rows, so every sum is in the order of the indices.
                 const std::int64_t grain = std::max<std::int64_t>(1, rows / (4 * pool.threads()));
                 pool.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
                     std::fill(dw + begin * dim, dw + end * dim, 0.0f);

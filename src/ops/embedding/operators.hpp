@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Embedding: rows of a table [num_embeddings, embedding_dim] by number: indices of any shape and
-// type ->
-// [..., embedding_dim]. EmbeddingBackward: indices, dy -> the gradient of the table.
-// An index out of range reads the nearest row and adds to no gradient; Net::set_input refuses it
-// before.
+// Embedding: looks up rows of a table [num_embeddings, embedding_dim] by indices of any shape and
+// type; the result is [..., embedding_dim]. EmbeddingBackward: indices, dy -> the gradient of the
+// table. An index out of range reads the nearest row and contributes to no gradient. Net::set_input
+// refuses such indices before.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -21,7 +20,7 @@ std::unique_ptr<Operator> make_backward();
 void add_reference_engines();
 void add_host_engines();
 
-/// float32 tables and any index type.
+/// Supports float32 tables and any index type.
 Verdict check(const Problem& problem);
 
 }  // namespace dlprim::embedding

@@ -12,13 +12,13 @@ namespace dlprim::embedding {
 struct Options {
     std::int64_t num_embeddings = 0;
     std::int64_t embedding_dim = 0;
-    std::int64_t padding_idx = no_padding;  ///< a row whose gradient is zero, counted from 0
+    std::int64_t padding_idx = no_padding;  ///< the row whose gradient is zero, counted from 0
 
     static constexpr std::int64_t no_padding = std::numeric_limits<std::int64_t>::min();
     static Options read(const Attrs& attrs) {
         Options options{attrs.integer("num_embeddings"), attrs.integer("embedding_dim"),
                         attrs.integer("padding_idx")};
-        // As PyTorch's: -1 is the last row.
+        // As in PyTorch, -1 is the last row.
         if (options.padding_idx < 0 && options.padding_idx >= -options.num_embeddings)
             options.padding_idx += options.num_embeddings;
         return options;

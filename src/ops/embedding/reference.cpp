@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // embedding.reference and embedding_backward.reference: the engines of OpenCL devices. The gradient
-// is gathered: each work-item owns rows of the table and scans the indices, without atomics.
+// is gathered: each work-item owns rows of the table and scans the indices, so no atomics are
+// needed.
 #include "base/text.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
@@ -87,7 +88,7 @@ class Backward : public Base {
                                   const Tuning&) const override {
         const Options options = Options::read(problem.attrs);
         const Traits& device = context.traits();
-        // A CPU has one lane a block; a GPU has a work-group's worth of features side by side.
+        // On a CPU a block has one lane. On a GPU a work-group reads many neighbouring features.
         const std::size_t most = static_cast<std::size_t>(
             std::min<std::uint64_t>(64, std::max<std::uint64_t>(device.max_work_group, 1)));
         std::size_t lanes = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Flatten: [N, ...] becomes [N, product of the rest], the same memory.
+// Flatten: a view of shape [N, product of the rest] of the same memory.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Fork: gives its input twice. It does nothing but order the gradients of a value that many nodes
-// read: a chain of forks adds them two at a time as they are made, where a sum over all would keep
-// every one of them. What recurrent networks need for their weights.
+// Fork: returns its input twice. It only orders the gradients of a value that many nodes read, such
+// as the weights of recurrent networks. A chain of forks adds the gradients two at a time as they
+// are computed, whereas a single sum would have to keep all of them.
 #include "graph/operator.hpp"
 
 namespace dlprim {

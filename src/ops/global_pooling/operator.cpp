@@ -34,7 +34,7 @@ void GlobalPooling::gradient(GradientContext& context) const {
                             {1.0 / static_cast<double>(shape[2] * shape[3])}, shape)[0];
         return;
     }
-    // Everything goes to the first of equal maxima, as PyTorch does.
+    // The first of equal maxima gets the whole gradient, as in PyTorch.
     const auto width = static_cast<double>(shape[3]),
                plane = static_cast<double>(shape[2] * shape[3]);
     ValueId first =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// GlobalPooling: maximum or mean of each channel's plane.
+// GlobalPooling: the maximum or mean of each channel's plane.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -8,7 +8,7 @@
 namespace dlprim::global_pooling {
 
 struct Options {
-    bool maximum = true;  ///< else the mean
+    bool maximum = true;  ///< false: the mean
 
     explicit Options(const Attrs& attrs) {
         static const std::vector<std::string> names{"max", "avg"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// GroupNorm: each sample's groups of channels brought to mean 0 and variance 1, then scale and
-// offset a channel. It expands into NormalizeRows and a Pointwise.
+// GroupNorm: normalises each sample's groups of channels to mean 0 and variance 1, then applies
+// scale and offset per channel. It expands into NormalizeRows and a Pointwise.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -13,7 +13,7 @@ struct Options {
     std::int64_t groups = 1, channels = 1;
     double eps = 1e-5;
     bool affine = true;
-    Shape matrix;  ///< [N groups, elements of a group]
+    Shape matrix;  ///< [N * groups, elements per group]
 
     Options(const Attrs& attrs, const Shape& input)
         : eps(attrs.number("eps")), affine(attrs.boolean("affine")) {

@@ -10,7 +10,7 @@ namespace dlprim::groupnorm {
 
 namespace {
 
-/// One sample's group: where it starts, and its statistics.
+/// A group of one sample: its offset and its statistics.
 struct Group {
     std::size_t start, columns, plane, first_channel;
     double mean = 0, rstd = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Hardtanh: options, shape rule, gradient (dy strictly between the limits, as PyTorch), lowering.
+// Hardtanh: options, shape rule, gradient (dy strictly between the limits, as in PyTorch),
+// lowering.
 #include "ops/hardtanh/operator.hpp"
 #include "base/text.hpp"
 
@@ -21,7 +22,8 @@ std::vector<TensorSpec> Hardtanh::infer(const Attrs& attrs,
 }
 
 void Hardtanh::gradient(GradientContext& context) const {
-    // From the output: inside the limits it equals the input, so the input need not be kept.
+    // The gradient uses the output: between the limits it equals the input, so the input need not
+    // be kept.
     const Node& node = context.node;
     context.input_gradients[0] =
         context.graph.pointwise1(node.name + "/backward", "y0 = x1 > p0 && x1 < p1 ? x0 : 0",
@@ -30,7 +32,7 @@ void Hardtanh::gradient(GradientContext& context) const {
 }
 
 bool Hardtanh::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
-    // Comparisons rather than min and max: NaN passes through.
+    // Comparisons instead of min and max, so that NaN propagates.
     outputs = {graph.pointwise1(node.name, "y0 = x0 < p0 ? p0 : x0 > p1 ? p1 : x0",
                                 {node.inputs[0]},
                                 {node.attrs.number("min_val"), node.attrs.number("max_val")})};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// InnerProduct as an operator. Its engines are those of MatMul, registered under this type too; its
-// gradients are MatMul nodes.
+// InnerProduct as an operator. It uses the engines of MatMul, which are also registered under this
+// type. Its gradients are MatMul nodes.
 #include "ops/inner_product/operator.hpp"
 
 #include "base/text.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// interpolation.backward: gradient of Interpolation on OpenCL, gathered by input element, in plain,
-// channels_last and blocked layouts; see kernels/interpolation/reference.cl.
+// interpolation.backward: the gradient of Interpolation on OpenCL, computed per input element, in
+// plain, channels_last and blocked layouts; see kernels/interpolation/reference.cl.
 #include "ops/interpolation/kernel.hpp"
 
 namespace dlprim {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// interpolation.backward_host: gradient of Interpolation by the host's threads, a row of the result
-// a task.
+// interpolation.backward_host: the gradient of Interpolation by the host's threads; a task is one
+// row of the result.
 #include "ops/interpolation/options.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// interpolation.host: Interpolation by the host's threads, a row of the result a task.
+// interpolation.host: Interpolation by the host's threads; a task is one row of the result.
 #include "ops/interpolation/options.hpp"
 
 #include <algorithm>

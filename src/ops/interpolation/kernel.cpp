@@ -26,7 +26,7 @@ void append(std::vector<std::int32_t>& table, const Axis& axis) {
     table.insert(table.end(), axis.last.begin(), axis.last.end());
 }
 
-/// One kernel call with a buffer of its own behind the operands.
+/// A kernel call with an additional buffer after the operands.
 class TableLaunch : public Launch {
   public:
     TableLaunch(KernelCall call, std::shared_ptr<Buffer> table)

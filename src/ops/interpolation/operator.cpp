@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interpolation: images in another size. Its gradient is gathered by input element, so that two
-// runs give the same bits.
+// Interpolation: images in another size. Its gradient is computed per input element, so that it is
+// deterministic.
 #include "ops/interpolation/operator.hpp"
 
 #include "ops/interpolation/options.hpp"
@@ -9,7 +9,8 @@ namespace dlprim {
 
 namespace {
 
-/// dy -> dx; sizes is the shape of Interpolation's input, the rest are its options.
+/// dy -> dx. The option sizes is the shape of Interpolation's input; the other options are
+/// Interpolation's.
 class InterpolationBackward : public Operator {
   public:
     std::string_view type() const override { return "InterpolationBackward"; }

@@ -86,7 +86,7 @@ Axis::Axis(Mode mode, bool align_corners, std::optional<double> scale, std::int6
             weight[o] = static_cast<float>(std::clamp(source - static_cast<double>(at), 0.0, 1.0));
         }
     }
-    // Sources grow with outputs, so that readers of one input lie together.
+    // Source positions grow with output positions, so the readers of an input are consecutive.
     std::fill(first.begin(), first.end(), static_cast<std::int32_t>(out));
     for (std::size_t o = 0; o < low.size(); ++o)
         for (const std::int32_t i : {low[o], high[o]}) {

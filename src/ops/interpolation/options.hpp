@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interpolation's options and geometry: output sizes and, for each output coordinate, which two
-// input coordinates it mixes, by PyTorch's rules (recompute_scale_factor=False).
+// Interpolation's options and geometry: output sizes and, for each output coordinate, the two input
+// coordinates that it mixes, by PyTorch's rules (recompute_scale_factor=False).
 #pragma once
 
 #include "engine/engine.hpp"
@@ -26,7 +26,7 @@ struct Options {
 struct Axis {
     std::vector<std::int32_t> low, high;
     std::vector<float> weight;  ///< zero for the nearest modes
-    /// Outputs [first[i], last[i]) hold all that read input i.
+    /// Outputs [first[i], last[i]) include all that read input i.
     std::vector<std::int32_t> first, last;
     Axis(Mode mode, bool align_corners, std::optional<double> scale, std::int64_t in,
          std::int64_t out);
@@ -35,7 +35,7 @@ struct Axis {
 /// The two axes of a problem whose input has shape x and output y.
 std::vector<Axis> axes(const Attrs& attrs, const Shape& x, const Shape& y);
 
-/// An array seen as [outer, height, width, inner], as in pooling.
+/// An array viewed as [outer, height, width, inner], as in pooling.
 struct View {
     std::int64_t outer = 0, inner = 1;
     View(const Shape& shape, const Layout& layout);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Interpolation's oracle: every output element from its source position, in double, with PyTorch's
-// source positions (of float64 tensors).
+// Interpolation's oracle: computes every output element from its source position in double. Source
+// positions are those that PyTorch uses for float64 tensors.
 #include "ops/interpolation/operator.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct Source {
     double share_of_b;
 };
 
-/// Where output `o` of one dimension reads.
+/// The source position of output `o` along one dimension.
 Source source(const Attrs& attrs, const char* scale_option, std::int64_t o, std::int64_t in,
               std::int64_t out) {
     const std::string mode = attrs.text("method");

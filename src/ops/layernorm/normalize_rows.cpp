@@ -37,7 +37,7 @@ bool NormalizeRows::lower(Graph& graph, const Node& node, std::vector<ValueId>& 
     const ValueId mean =
         graph.reshape(node.name + "/mean_shape",
                       graph.pointwise1(node.name + "/mean", "y0 = mean[1](x0)", {x}), column);
-    // The mean's own rounding error, `rest`, matters where the mean is large against the deviation.
+    // The mean's rounding error, `rest`, matters if the mean is large compared with the deviation.
     const auto moments = graph.pointwise(
         node.name + "/moments", "d = x0 - x1; y0 = mean[1](d); y1 = mean[1](d * d)", {x, mean});
     const ValueId rest = graph.reshape(node.name + "/rest", moments[0], column);

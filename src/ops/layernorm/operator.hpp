@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// LayerNorm: each sample's trailing dimensions brought to mean 0 and variance 1, then weight and
-// bias.
+// LayerNorm: normalises each sample's trailing dimensions to mean 0 and variance 1, then applies
+// weight and bias.
 //
-// It expands into NormalizeRows, which GroupNorm uses as well, and a Pointwise.
+// It expands into NormalizeRows, which GroupNorm uses too, and a Pointwise.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -23,8 +23,8 @@ class LayerNorm : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-/// Input [rows, columns]; outputs: (x - mean) / sqrt(variance + eps) row by row, and [rows, 1]:
-/// 1 / sqrt(variance + eps). Its gradient needs the outputs only.
+/// Input: [rows, columns]. Outputs: (x - mean) / sqrt(variance + eps) for each row, and 1 /
+/// sqrt(variance + eps) of shape [rows, 1]. The gradient needs only the outputs.
 class NormalizeRows : public Operator {
   public:
     std::string_view type() const override { return "NormalizeRows"; }

@@ -32,7 +32,7 @@ struct Options {
                 normalized.str());
         matrix = Shape{input.product(0, first), normalized.numel()};
     }
-    /// How many parameters: weight and bias, weight, or none.
+    /// The number of parameters: weight and bias, only weight, or none.
     std::size_t parameters() const { return affine ? (bias ? 2 : 1) : 0; }
 };
 

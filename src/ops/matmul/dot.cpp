@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// matmul.dot: for CPU devices, products whose operands both lie with k contiguous (InnerProduct),
-// read in place: nothing is packed, and for a few rows the weights are read once, at the memory's
-// speed.
+// matmul.dot: products on CPUs whose operands are both contiguous along k (InnerProduct). They are
+// read in place, without packing. With few rows the weights are read once, at the speed of memory.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
@@ -36,7 +35,7 @@ class Dot : public MatMulEngine {
         const Gemm g = gemm_of(problem);
         const std::int64_t rows = tuning.at("rows"), columns = tuning.at("columns");
         const std::int64_t width = width_of(device);
-        // Work in vectors, with the sums across and the scalar tail at the end.
+        // Vector operations, then the horizontal sums and the scalar remainder at the end.
         const double steps =
             static_cast<double>(ceil_div(g.m, rows) * ceil_div(g.n, columns) * g.batches);
         const double slots = static_cast<double>(rows * columns);
@@ -45,7 +44,7 @@ class Dot : public MatMulEngine {
         const double loads_bound = std::max(1.0, static_cast<double>(rows + columns) * 1.2 / slots);
         double seconds = roofline_seconds(
             device, problem, 2.0 * vectors * static_cast<double>(width) * loads_bound, 0.7);
-        // B passes once for each block of rows, from memory where the cache does not hold it.
+        // B is read once per block of rows, from memory if it does not fit into the cache.
         const double b_bytes = g.b_elements() * 4;
         if (b_bytes > static_cast<double>(std::max<std::uint64_t>(device.cache_bytes, 1 << 20)))
             seconds = std::max(seconds, b_bytes * static_cast<double>(ceil_div(g.m, rows)) /
@@ -60,8 +59,8 @@ class Dot : public MatMulEngine {
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        // Few values, so that kernels are shared; rows and columns beyond the edge are computed
-        // twice.
+        // Only a few values, so that kernels are shared. Rows and columns of a partial block are
+        // computed twice.
         const bool many = device.vector_registers >= 32;
         const std::int64_t rows = g.m <= 1                                    ? 1
                                   : g.m <= 2                                  ? 2
@@ -85,8 +84,7 @@ class Dot : public MatMulEngine {
                 "\n", epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
         auto program = context.build(
             {"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), flush_subnormals});
-        // A work-item takes enough columns to be worth its start, few enough to share the work
-        // evenly.
+        // A work-item gets enough columns to be worth starting, but few enough to balance the load.
         const std::int64_t row_blocks = ceil_div(g.m, rows);
         const std::int64_t column_blocks = ceil_div(g.n, columns);
         const double block_work = static_cast<double>(rows * columns) *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MatMulEngine: base of the engines that serve MatMul and InnerProduct alike: one class, registered
+// MatMulEngine: the base of engines for both MatMul and InnerProduct. Each class is registered
 // under both types, as "matmul.<way>" and "inner_product.<way>".
 #pragma once
 
@@ -27,17 +27,17 @@ class MatMulEngine : public Engine {
     std::string op_, name_;
 };
 
-/// How a kernel's tiles cover C, with k in `splits` parts of k_part.
+/// How a kernel's tiles cover C. K is divided into `splits` parts of k_part.
 struct TileCut {
     std::int64_t tiles_m, tiles_n, splits, k_part;
     std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
 };
-/// The launch of a kernel with the parameters of kernels/matmul/tiled.cl, `items` work-items a
-/// tile, and with several parts of k that of finish.cl behind it. `defines`: the kernel's own.
+/// The launch of a kernel with the parameters of kernels/matmul/tiled.cl, with `items` work-items
+/// per tile. If k is divided, the launch of finish.cl follows. `defines` are the kernel's own.
 std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
                                      const std::string& path, const std::string& kernel,
                                      std::string defines, std::size_t items, const TileCut& cut);
-// One function an engine file; each registers its engine for `op`.
+// Each of these functions is in a file of its own and registers its engine for `op`.
 void add_reference(const std::string& op);
 void add_host(const std::string& op);
 void add_vector(const std::string& op);

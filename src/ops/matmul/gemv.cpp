@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// matmul.gemv: few rows against a matrix that lies with k contiguous, for GPUs: bound by reading
-// the matrix once.
+// matmul.gemv: products on GPUs of a few rows with a matrix that is contiguous along k. Their time
+// is that of reading the matrix once.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/storage.hpp"
@@ -19,8 +19,7 @@ class Gemv : public MatMulEngine {
     explicit Gemv(std::string op) : MatMulEngine(std::move(op), "gemv") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        // Compilers for CPUs take minutes over its unrolled work-group, and matmul.dot serves
-        // there.
+        // Compilers for CPUs take minutes for its unrolled work-group, and CPUs have matmul.dot.
         if (device.wide_vectors) return Verdict::no("it is made for GPUs; on CPUs use matmul.dot");
         if (device.max_work_group < 32 || device.local_bytes < 8448)
             return Verdict::no(
@@ -61,8 +60,8 @@ class Gemv : public MatMulEngine {
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        // Few values, so that kernels are shared; rows and columns beyond the edge are computed
-        // twice.
+        // Only a few values, so that kernels are shared. Rows and columns of a partial block are
+        // computed twice.
         const std::int64_t rows = g.m <= 1 ? 1 : g.m <= 2 ? 2 : g.m <= 4 ? 4 : 8;
         return {{"rows", rows}, {"columns", 2}, {"threads", device.max_work_group >= 64 ? 64 : 32}};
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.host: products on the host device through host_gemm, bias and epilogue in a pass behind.
+// matmul.host: products on the host device by host_gemm. A second pass applies bias and epilogue.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
 #include "engine/host_gemm.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t finish_block = 256;
 
-/// Bias and epilogue over elements [begin, end) of C, in blocks so that intermediates stay in
-/// cache.
+/// Applies bias and epilogue to elements [begin, end) of C, in blocks so that intermediate values
+/// stay in the cache.
 void finish(const Problem& problem, const Gemm& g, const float* bias, const float* residual,
             float* c, std::int64_t begin, std::int64_t end) {
     if (bias) {
@@ -59,7 +59,7 @@ class Host : public MatMulEngine {
             float* c = at(g.c);
             if (g.m == 0 || g.n == 0 || g.batches == 0) return;
             const std::int64_t lda = g.transpose_a ? g.m : g.k, ldb = g.transpose_b ? g.k : g.n;
-            // The innermost batch dimension is one call; the others are a loop around it.
+            // One call computes the innermost batch dimension, and a loop the others.
             const Gemm::BatchDim inner = g.batch.empty() ? Gemm::BatchDim{1, 0, 0} : g.batch.back();
             const std::int64_t outer = g.batches / inner.size;
             for (std::int64_t o = 0; o < outer; ++o) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MatMul as an operator: shapes, gradients (which are MatMuls again), work.
+// MatMul as an operator: shapes, gradients (which are MatMul nodes too), nominal operations.
 #include "ops/matmul/operator.hpp"
 
 #include "base/text.hpp"
@@ -90,7 +90,7 @@ void Operator::gradient(GradientContext& context) const {
         bool left_transposed = ta;
         if (s.b.rank() == 2 && s.full.rank() > 2 && !ta &&
             s.a.product(0, s.a.rank() - 2) == s.batch.numel()) {
-            // One b for all batches: the sum over batches is part of the product.
+            // b is the same for all batches, so the product can include the sum over batches.
             const std::int64_t rows = s.batch.numel() * s.m;
             left = graph.reshape(name + "/a_rows", a, Shape{rows, s.k});
             right = graph.reshape(name + "/gradient_rows", dy, Shape{rows, s.n});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Options of MatMul: y = alpha * op(a) op(b) (+ bias), op transposing the last two dimensions or
-// not.
+// Options of MatMul: y = alpha * op(a) op(b) (+ bias), where op may transpose the last two
+// dimensions.
 #pragma once
 
 #include "base/attrs.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Registers MatMul, and the engines of matrix products under MatMul and InnerProduct.
+// Registers MatMul, and the engines of matrix products for MatMul and InnerProduct.
 #include "ops/matmul/engine.hpp"
 #include "ops/matmul/operator.hpp"
 

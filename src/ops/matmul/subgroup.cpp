@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // matmul.subgroup: sub-groups that share values without local memory (kernels/matmul/subgroup.cl),
-// for GPUs that have them; long sums of small products are split along k into the workspace, and
-// added in order by a second kernel.
+// for GPUs that have them. Long sums of small products are split along k (split-K): partial sums go
+// to the workspace, and a second kernel adds them in order.
 #include "engine/subgroup.hpp"
 #include "base/integers.hpp"
 #include "base/text.hpp"
@@ -16,7 +16,7 @@ namespace dlprim::matmul {
 
 namespace {
 
-constexpr std::int64_t k_step = 16;  ///< parts of k are multiples
+constexpr std::int64_t k_step = 16;  ///< part sizes are multiples of it
 
 TileCut cut_of(const Traits& device, const Gemm& g, const SubgroupTile& tile, std::int64_t splits) {
     TileCut cut{ceil_div(g.m, tile.bm()), ceil_div(g.n, tile.bn(device)), 1, 1};
@@ -34,7 +34,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
     const double padded = 2.0 * static_cast<double>(cut.tiles_m * tile.bm()) *
                           static_cast<double>(cut.tiles_n * tile.bn(device)) *
                           static_cast<double>(g.k * g.batches);
-    // Whole rounds of work-groups over the compute units.
+    // Whole waves of work-groups over the compute units.
     const double units = std::max(device.compute_units, 1);
     const double each = static_cast<double>(cut.groups(g)) / units;
     const double fill = each < 4 ? each / std::ceil(each) : 1.0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// matmul.vector: register tiles of explicit vectors on packed panels, for CPU devices. A constant B
-// is packed once, by the planner (Layout::packed); another one into the workspace, every time.
+// matmul.vector: register tiles of explicit vectors on packed panels, for CPUs. The planner packs a
+// constant B once (Layout::packed). Any other B is packed into the workspace in every run.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t pack_steps = 64;  // PACK_STEPS of pack.cl
 constexpr std::int64_t most_tiles = 8;   // TILES of vector.cl
 
-/// How a problem is cut.
+/// How a problem is divided.
 struct Cut {
     std::int64_t width, vectors, rows;  ///< W, NV, MR
     std::int64_t panels, tiles, tiles_per_item, k_block;
@@ -90,7 +90,7 @@ class Vector : public MatMulEngine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        // The tile height that wastes the fewest rows; a step also costs its loads of B.
+        // The tile height that wastes the fewest rows. Each step also costs its loads of B.
         std::int64_t best = 1;
         double best_cost = 1e300;
         for (const std::int64_t rows : {12, 8, 6, 4, 3, 2, 1}) {  // few, so that kernels are shared
@@ -198,7 +198,8 @@ class Vector : public MatMulEngine {
         cut.pack_a = tuning.at("pack_a") != 0;
         cut.panels = ceil_div(g.n, cut.nr());
         cut.tiles = ceil_div(g.m, cut.rows);
-        // Many rows against a block of the panel, but enough items for all cores.
+        // Several tiles of rows reuse a block of the panel, but there must be enough items for all
+        // cores.
         cut.tiles_per_item = std::clamp<std::int64_t>(cut.tiles, 1, most_tiles);
         const std::int64_t wanted = 8 * std::max(device.compute_units, 1);
         while (cut.tiles_per_item > 1 &&
@@ -215,7 +216,7 @@ class Vector : public MatMulEngine {
     static std::uint64_t packed_a_bytes(const Gemm& g, const Cut& cut) {
         return static_cast<std::uint64_t>(copies_of_a(g) * cut.tiles * cut.rows * g.k) * 4;
     }
-    /// Bytes of B's panels in the workspace: none where B comes packed.
+    /// Bytes of B's panels in the workspace; 0 if B is already packed.
     static std::uint64_t workspace_b(const Problem& problem, const Gemm& g, const Cut& cut) {
         return problem.inputs[1].layout.kind == Layout::Kind::packed ? 0 : packed_b_bytes(g, cut);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// MSELoss: squares of the differences of two tensors: their mean, their sum, or each.
+// MSELoss: the squared differences of two tensors: their mean, their sum, or each.
 #pragma once
 
 #include "graph/operator.hpp"

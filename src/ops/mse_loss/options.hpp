@@ -13,7 +13,7 @@ enum class Reduce { mean, sum, none };
 
 struct Options {
     Reduce reduce = Reduce::mean;
-    double factor = 1;  ///< of each square: 1, or over the number of elements
+    double factor = 1;  ///< of each square: 1, or 1 / number of elements for the mean
     Shape output{1};
 
     Options(const Attrs& attrs, const Shape& input) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NLLLoss: minus the input's entry (a log probability) at each label.
+// NLLLoss: the negative of the input's entry (a log probability) at each label.
 #pragma once
 
 #include "graph/operator.hpp"

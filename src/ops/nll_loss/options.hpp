@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of NLLLoss, and what its operands' shapes amount to.
+// Options of NLLLoss, and the shapes that follow from those of its operands.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -15,7 +15,7 @@ struct Options {
     Reduce reduce = Reduce::mean;
     Shape label;        ///< [N, ...]: the input's shape without its dimension 1
     Shape label_kept;   ///< [N, 1, ...]
-    double factor = 1;  ///< of each entry: 1, or over the number of labels
+    double factor = 1;  ///< of each entry: 1, or 1 / number of labels for the mean
 
     Options(const Attrs& attrs, const Shape& input) {
         static const std::vector<std::string> names{"mean", "sum", "none"};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pad.copy: one padded copy by kernels/engine/strided_copy.cl; elements of any type as raw bits.
+// pad.copy: one padded copy by kernels/engine/strided_copy.cl. Elements of any type are copied as
+// raw bits.
 #include "ops/pad/options.hpp"
 
 namespace dlprim {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pad.gather: PadBackward on OpenCL: a work-item an input element, which sums the outputs that read
-// it.
+// pad.gather: PadBackward on OpenCL. Each work-item computes one input element: the sum over the
+// outputs that read it.
 #include "ops/pad/gather_geometry.hpp"
 
 #include "base/text.hpp"

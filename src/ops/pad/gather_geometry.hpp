@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PadBackward as the sum over the last three dimensions: sizes of x and y and what stands in front.
+// The geometry of PadBackward in the last three dimensions: sizes of x and y, and the padding in
+// front.
 #pragma once
 
 #include "ops/pad/options.hpp"
@@ -11,7 +12,7 @@ namespace dlprim::pad {
 
 struct GatherGeometry {
     PaddedCopy::Mode mode = PaddedCopy::Mode::reflect;
-    std::int64_t outer = 1;  ///< product of the dimensions in front of the last three
+    std::int64_t outer = 1;  ///< product of the dimensions before the last three
     std::array<std::int64_t, 3> x{1, 1, 1}, y{1, 1, 1}, before{0, 0, 0};
 
     explicit GatherGeometry(const Problem& problem) {

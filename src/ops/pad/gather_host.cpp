@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pad.gather_host: PadBackward by the host's threads: each input element sums the outputs that read
-// it.
+// pad.gather_host: PadBackward by the host's threads. Each input element is the sum over the
+// outputs that read it.
 #include "ops/pad/gather_geometry.hpp"
 
 namespace dlprim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pad.host: one padded copy by the host's threads; elements of any type as raw bits.
+// pad.host: one padded copy by the host's threads. Elements of any type are copied as raw bits.
 #include "ops/pad/options.hpp"
 
 namespace dlprim {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pad: elements in front of and behind dimensions. The gradient of constant padding is a Pad with
-// the pads negated; of other modes it is PadBackward.
+// Pad: adds elements before and after dimensions. The gradient of constant padding is a Pad with
+// the pads negated. The gradient of the other modes is PadBackward.
 #include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pad's options, as torch.nn.functional.pad's: pads lists (in front, behind) from the last
-// dimension backward; negative pads crop. mode constant (with value), reflect, replicate or
-// circular, the latter three over the last three dimensions.
+// Pad's options, as for torch.nn.functional.pad. pads lists pairs (before, after), starting with
+// the last dimension; negative pads crop. mode is constant (with value), reflect, replicate or
+// circular. The latter three support the last three dimensions.
 #pragma once
 
 #include "engine/strided_copy.hpp"
@@ -11,16 +11,17 @@ namespace dlprim::pad {
 struct Options {
     PaddedCopy::Mode mode = PaddedCopy::Mode::constant;
     double value = 0;
-    Ints before, after;  ///< one a dimension of the input
-    /// Throws Error(invalid_argument) where they do not suit the input.
+    Ints before, after;  ///< one per dimension of the input
+    /// Throws Error(invalid_argument) if they do not fit the input.
     Options(const Attrs& attrs, const Shape& input);
     Shape output_shape(const Shape& input) const;
 };
 
 PaddedCopy copy(const Problem& problem);
 
-/// Output coordinates [first[k], last[k]) along one dimension that read input coordinate c under
-/// reflect, replicate or circular: at most three ranges, which add up to the gradient.
+/// The output coordinates [first[k], last[k]) along one dimension that read input coordinate c, for
+/// reflect, replicate or circular. There are at most three ranges, and the gradient is the sum over
+/// them.
 struct Readers {
     std::int64_t first[3], last[3];
     Readers(PaddedCopy::Mode mode, std::int64_t c, std::int64_t before, std::int64_t x_size,

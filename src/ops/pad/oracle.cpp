@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pad's oracle: for every output element the input element that it reads, one coordinate at a time.
+// Pad's oracle: finds the input element of every output element, one coordinate at a time.
 #include "ops/pad/operator.hpp"
 
 namespace dlprim {

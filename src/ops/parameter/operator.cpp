@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parameter: no input; its one parameter is its output. As a composite it vanishes: readers of the
-// output read the parameter.
+// Parameter: an operator without inputs whose single parameter is its output. It is a composite
+// that disappears: readers of the output read the parameter instead.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 

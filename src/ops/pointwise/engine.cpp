@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What the engines of Pointwise share.
 //
-// Layouts: all plain; or every operand of the full four-dimensional shape blocked or channels_last,
-// while smaller ones (scalars, per-channel and per-image values, reductions' results) stay plain.
+// Layouts: either all operands are plain, or every operand with the full four-dimensional shape is
+// blocked or channels_last. In that case smaller operands (scalars, per-channel and per-image
+// values, results of reductions) stay plain.
 #include "base/text.hpp"
 #include "ops/pointwise/operator.hpp"
 

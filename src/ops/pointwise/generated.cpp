@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// pointwise.generated: OpenCL kernels written for the program (engine/pointwise/).
+// pointwise.generated: OpenCL kernels that are generated for the program (engine/pointwise/).
 //
-// Tuning: "vector" 1 gives kernels of one work-item with wide vectors (CPUs), 0 work-groups (GPUs)
-// of "group" work-items at most; where it is left out, of as many as the generator takes.
+// Tuning: "vector" 1 selects kernels of single work-items with wide vectors (CPUs), and 0 selects
+// work-groups (GPUs). "group" limits the size of work-groups; without it the generator chooses.
 #include "engine/pointwise/stages.hpp"
 #include "engine/work_group.hpp"
 #include "ops/pointwise/operator.hpp"
@@ -18,7 +18,7 @@ Style style_of(const Tuning& tuning, const Traits& device) {
     return vector ? Style::vector : Style::group;
 }
 
-// The device as kernels are cut up for it.
+// The device's traits with the tuning's limit on work-groups.
 Traits cut_for(const Traits& device, const Tuning& tuning) {
     Traits traits = device;
     if (const auto group = tuning.find("group"); group != tuning.end())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The gradient rule of Pointwise: programs of derivatives.
 //
-// The gradient of input i is the sum over outputs k of dy_k * (d y_k / d f_k) * (d f_k / d x_i),
-// f_k being the expression that output k stores or reduces, summed over the dimensions that x_i is
-// broadcast along. Inputs whose sums run over the same axes share one node.
+// The gradient of input i is the sum over outputs k of dy_k * (d y_k / d f_k) * (d f_k / d x_i).
+// Here f_k is the expression that output k stores or reduces. The result is summed over the
+// dimensions along which x_i is broadcast. Inputs whose sums run over the same axes share one node.
 #include "base/text.hpp"
 #include "ops/pointwise/options.hpp"
 
@@ -17,7 +17,7 @@ ExprPtr times(const ExprPtr& a, const ExprPtr& b) {
     return call("mul", {a, b});
 }
 
-/// Tensors that gradient programs read, by the number that they have in expressions.
+/// The tensors that gradient programs read, numbered as in their expressions.
 struct Sources {
     std::vector<ValueId> values;
     ExprPtr add(ValueId value) {
@@ -42,7 +42,7 @@ class Rule {
         for (std::size_t k = 0; k < options_.program.outputs.size(); ++k)
             if (k < context_.output_gradients.size() && context_.output_gradients[k] != no_value)
                 slopes_.emplace_back(k, slope(k));
-        // Inputs by the axes that their gradients are summed over.
+        // Inputs, grouped by the axes over which their gradients are summed.
         std::map<Ints, std::vector<std::size_t>> groups;
         std::vector<ExprPtr> gradients(node_.inputs.size());
         for (std::size_t i = 0; i < node_.inputs.size(); ++i) {
@@ -104,8 +104,8 @@ class Rule {
             }
             case Output::Kind::max:
             case Output::Kind::min: {
-                // The same expression gives the same value in every kernel, so that == finds the
-                // extremes; none where a custom reduction's initial value is the extreme.
+                // The same expression has the same value in every kernel, so == finds the extremes.
+                // It finds none if the extreme is the initial value of a custom reduction.
                 const ValueId extreme = reduce(cat(name, "_extreme"), {output}, output).at(0);
                 const ExprPtr hit = call("equal", {output.value, sources_.add(extreme)});
                 const ValueId ties =
@@ -147,7 +147,7 @@ class Rule {
         return out;
     }
 
-    /// A node that makes the reductions over the axes of `like`, in float.
+    /// A node that computes the reductions over the axes of `like`, in float.
     std::vector<ValueId> reduce(const std::string& name, const std::vector<Output>& what,
                                 const Output& like) {
         Program program;
@@ -163,7 +163,7 @@ class Rule {
         return add(name, program, Strings{std::string(name_of(type))});
     }
 
-    /// Adds a node whose program is over sources_, with only the tensors that it reads.
+    /// Adds a node whose program reads sources_. Its inputs are only the tensors that it uses.
     std::vector<ValueId> add(const std::string& name, const Program& wide, Strings dtypes) {
         std::vector<ExprPtr> renamed(sources_.values.size());
         std::vector<ValueId> inputs;

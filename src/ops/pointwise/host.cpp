@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// pointwise.host: threads that interpret the program over chunks of elements, an instruction at a
-// time, so that the compiler's vectorised loops do the arithmetic.
+// pointwise.host: threads interpret the program one instruction at a time over chunks of elements,
+// so the compiler's vectorised loops do the arithmetic.
 //
-// Kept positions come before reduced ones in the walk unless the innermost dimension is kept;
-// results are summed in double. Tasks are fixed by the shape alone, so that results do not depend
-// on the number of threads.
+// The walk visits kept positions in the outer loops, unless the innermost dimension is kept. Sums
+// are in double. Tasks depend only on the shape, so that results do not depend on the number of
+// threads.
 #include "base/text.hpp"
 #include "engine/pointwise/host_run.hpp"
 #include "ops/pointwise/operator.hpp"

@@ -108,8 +108,8 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
 }
 
 std::vector<std::pair<int, int>> PointwiseOperator::in_place(const Node& node) const {
-    // Outputs that are reductions are smaller than what they read; jobs that reduce over other axes
-    // run before the one that stores elementwise outputs.
+    // A reduction's output is smaller than its inputs. Jobs that reduce over other axes run before
+    // the job that stores elementwise outputs.
     const Options options = read_options(node.attrs);
     std::vector<std::pair<int, int>> pairs;
     for (std::size_t k = 0; k < options.program.outputs.size(); ++k)

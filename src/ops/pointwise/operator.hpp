@@ -23,7 +23,7 @@ class PointwiseOperator : public Operator {
     void gradient(GradientContext& context) const override {
         pointwise_gradient(read_options(context.node.attrs), context);
     }
-    /// Pairs by kind of output; the caller compares shapes, types and layouts.
+    /// Pairs by the kind of output. The caller compares shapes, types and layouts.
     std::vector<std::pair<int, int>> in_place(const Node& node) const override;
     void oracle(OracleCall& call) const override { pointwise_oracle(call); }
     void oracle_backward(OracleBackwardCall& call) const override {
@@ -31,7 +31,7 @@ class PointwiseOperator : public Operator {
     }
 };
 
-/// What both engines share: applicability, layouts, cost.
+/// What the two engines share: applicability, layouts, cost.
 class PointwiseEngine : public Engine {
   public:
     std::string_view op() const override { return "Pointwise"; }

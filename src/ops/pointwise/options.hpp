@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of Pointwise, and what its program makes of given inputs.
+// Options of Pointwise, and the properties of its results for given inputs.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -14,12 +14,12 @@ struct Options {
     Ints shape;
     bool keep_dim = true;
 };
-/// Throws Error(invalid_argument) where the program does not parse or scalars are missing.
+/// Throws Error(invalid_argument) if the program has syntax errors or scalars are missing.
 Options read_options(const Attrs& attrs);
 const Schema& pointwise_schema();
 
 std::vector<Shape> shapes_of(std::span<const TensorSpec> inputs);
-/// The type of results where the options name none: integers stay integers in integral programs.
+/// The type of results if the options do not set it. In integral programs, integers stay integers.
 DType promoted(const Program& program, std::span<const TensorSpec> inputs);
 
 void pointwise_gradient(const Options& options, GradientContext& context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracle of Pointwise: every element in double, and its gradients by the derivative's
-// definition.
+// The oracle of Pointwise: computes every element in double, and gradients by the definition of the
+// derivative.
 #include "base/text.hpp"
 #include "ops/pointwise/options.hpp"
 
@@ -10,7 +10,7 @@
 namespace dlprim::pointwise {
 namespace {
 
-/// Walks a broadcast shape and knows where each operand's element lies.
+/// Walks a broadcast shape and computes the offset of each operand's element.
 class Walker {
   public:
     explicit Walker(Shape whole)
@@ -18,7 +18,8 @@ class Walker {
     const Shape& shape() const { return whole_; }
     const std::int64_t* index() const { return index_.data(); }
     std::int64_t linear() const { return linear_; }
-    /// Offset of the current element in a tensor of shape `own` that broadcasts to the whole.
+    /// The offset of the current element in a tensor of shape `own`, which broadcasts to the whole
+    /// shape.
     std::size_t offset(const Shape& own) const {
         const int lead = whole_.rank() - own.rank();
         std::int64_t at = 0;
@@ -168,7 +169,7 @@ void pointwise_oracle_backward(OracleBackwardCall& call) {
         const std::vector<double> f = values_of(options, call.inputs, output);
         const bool reduces = output.kind != Output::Kind::elementwise;
         const std::vector<double> y = reduces ? reduce(output, whole, f) : f;
-        // d y / d f of every element.
+        // d y / d f for every element.
         std::vector<double> local(f.size(), 0.0);
         std::vector<double> ties(y.size(), 0.0), zeros(y.size(), 0.0),
             rest(y.size(), output.kind == Output::Kind::custom ? output.init : 1.0);

@@ -8,7 +8,7 @@ namespace dlprim::prelu {
 
 namespace {
 
-/// The weight as it broadcasts against an input of this rank: [1] or [C, 1, ...].
+/// The weight in a shape that broadcasts to inputs of this rank: [1] or [C, 1, ...].
 ValueId broadcast_weight(Graph& graph, const std::string& name, ValueId weight, int rank) {
     const std::int64_t count = graph.shape(weight)[0];
     return count == 1 ? weight : graph.reshape(name, weight, channel_shape(count, rank));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PReLU: x where positive, else x times a weight that is trained: one, or one a channel.
+// PReLU: x if it is positive, else x times a trainable weight. There is one weight, or one per
+// channel.
 #pragma once
 
 #include "graph/operator.hpp"

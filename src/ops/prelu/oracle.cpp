@@ -9,7 +9,7 @@ namespace dlprim::prelu {
 
 namespace {
 
-/// Which weight serves element i.
+/// The index of the weight of element i.
 std::size_t weight_of(const Shape& x, const Shape& weight, std::size_t i) {
     if (weight[0] == 1) return 0;
     const auto inner = static_cast<std::size_t>(x.product(2, x.rank()));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // LSTM (Hochreiter and Schmidhuber 1997) and GRU (Cho et al. 2014, in the form of cuDNN and
-// PyTorch, where the reset gate multiplies the hidden product): one step in nodes.
+// PyTorch, where the reset gate multiplies the hidden product): one time step as nodes.
 #include "ops/recurrent/recurrent.hpp"
 
 namespace dlprim::recurrent {
 
 namespace {
 
-// The sigmoid by tanh, whose derivative is a number everywhere.
+// The sigmoid is computed by tanh, whose derivative is finite everywhere.
 const char* const lstm_cell =
     "i = 0.5 + 0.5 * tanh(0.5 * x0); f = 0.5 + 0.5 * tanh(0.5 * x1); o = 0.5 + 0.5 * tanh(0.5 * "
     "x3);"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// LSTM and GRU in plain loops in double, and backpropagation through time by hand. Dropout's
-// factors are the Dropout operator's.
+// LSTM and GRU as plain loops in double, and a hand-written backpropagation through time. Dropout
+// factors come from the Dropout operator.
 #include "ops/recurrent/recurrent.hpp"
 
 #include <cmath>
@@ -15,16 +15,16 @@ double sigmoid(double x) {
     return 1 / (1 + std::exp(-x));
 }
 
-/// One layer and direction: sizes, parameters, and what backward needs of every step (in order of
-/// computation).
+/// One layer and direction: sizes, parameters, and what the backward pass needs of every step (in
+/// the order of computation).
 struct Run {
     bool lstm;
     std::size_t steps, batch, in, hidden;
     bool reverse;
     const double *w_ih, *w_hh, *b_ih, *b_hh;  // biases may be null
     Doubles x;                                // [T, N, in]
-    Doubles h, c;       // [T + 1, N, hidden]: before each step and behind the last
-    Doubles gate;       // [T, N, gates, hidden] after their functions
+    Doubles h, c;       // [T + 1, N, hidden]: before each step, and after the last
+    Doubles gate;       // [T, N, gates, hidden], after the activation functions
     Doubles candidate;  // GRU: the hidden product of n, [T, N, hidden]
 
     std::size_t gates() const { return lstm ? 4 : 3; }
@@ -73,12 +73,13 @@ struct Run {
                 }
     }
 
-    /// dy: [T, N, hidden] in time; dh, dc: of the final states, become those of the initial ones.
-    /// With `sizes`, all terms are taken by their absolute values, which leaves the sums of these.
+    /// dy is [T, N, hidden] in the order of time. dh and dc are the gradients of the final states
+    /// and become those of the initial states. With `sizes`, every term is replaced by its absolute
+    /// value, so the results are the sums of absolute values.
     void backward(const Doubles& dy, Doubles& dh, Doubles& dc, Doubles& dx, double* dw_ih,
                   double* dw_hh, double* db_ih, double* db_hh, bool sizes) {
         const auto m = [sizes](double v) { return sizes ? std::abs(v) : v; };
-        // 1 - v is a difference too, of which a saturated gate leaves little.
+        // 1 - v is a difference too, and is small for a saturated gate.
         const auto rest = [sizes](double v) { return sizes ? 1 : 1 - v; };
         dx.assign(x.size(), 0);
         for (std::size_t i = steps; i-- > 0;) {
@@ -140,13 +141,13 @@ Doubles swapped(const Doubles& x, std::size_t a, std::size_t b) {
     return y;
 }
 
-/// All runs of a network, in order.
+/// All layers and directions of a network, in order.
 struct Network {
     Options options;
     bool lstm;
     std::size_t tensors, steps, batch, hidden, directions;
     std::vector<Run> runs;
-    std::vector<Doubles> factors;  // of dropout, a layer but the last; empty: none
+    std::vector<Doubles> factors;  // of dropout, per layer except the last; empty if there is none
     Doubles y;                     // [T, N, directions * hidden]
 
     template <typename Call>
@@ -201,7 +202,7 @@ struct Network {
             }
         }
     }
-    /// What dropout makes of ones.
+    /// The dropout factors: the result of Dropout for an input of ones.
     template <typename Call>
     Doubles dropout(const Call& call, std::size_t layer) const {
         const Operator& op = OperatorRegistry::instance().get("Dropout");
@@ -247,7 +248,7 @@ void Recurrent::oracle(OracleCall& call) const {
 
 namespace {
 
-/// Gradients of all inputs, or the sizes of their terms.
+/// The gradients of all inputs, or with `sizes` the sums of the absolute values of their terms.
 void backward(const OracleBackwardCall& call, bool lstm, bool sizes,
               std::vector<HostArray>& gradients) {
     Network net(call, lstm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Recurrent: parameters and shapes, and expansion: one product for all of x, then a product and a
-// cell a step.
+// Recurrent: parameters, shapes and expansion. One product handles all steps of x, and then each
+// step is a product and a cell.
 #include "ops/recurrent/recurrent.hpp"
 
 #include "base/text.hpp"
@@ -110,7 +110,7 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const Shape state_shape{batch, hidden};
     ValueId zeros = no_value;
     std::vector<std::vector<ValueId>> last(
-        static_cast<std::size_t>(states()));  // [1, N, hidden] a run
+        static_cast<std::size_t>(states()));  // [1, N, hidden] per layer and direction
 
     for (std::int64_t layer = 0; layer < o.num_layers; ++layer) {
         std::vector<ValueId> directions;
@@ -167,7 +167,7 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
                 step.weight_hh = weight;
                 step.bias_hh = bias_hh;
                 if (i + 1 < steps) {
-                    // The gradients of what all steps share are added one after the other.
+                    // All steps share this value. Forks add its gradients one after the other.
                     const std::vector<ValueId> two =
                         graph.add("Fork", step.name + "/weight", {weight});
                     step.weight_hh = two[0];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Recurrent: what LSTM and GRU share: options, parameters, shapes, and the unrolling over layers,
-// directions and time into other nodes. Shapes, options, parameter order and gate order are
+// Recurrent: what LSTM and GRU share: options, parameters, shapes, and unrolling over layers,
+// directions and time into other nodes. Shapes, options, and the order of parameters and gates are
 // PyTorch's:
 //   x [T, N, in] (or [N, T, in] with batch_first), optional h0 (and c0 of LSTM) [layers *
 //   directions, N, hidden]
 //   -> y [T, N, directions * hidden], h_n (and c_n)
-//   parameters, a layer and direction: weight_ih [gates * hidden, in], weight_hh [gates * hidden,
+//   parameters per layer and direction: weight_ih [gates * hidden, in], weight_hh [gates * hidden,
 //   hidden], and with bias bias_ih and bias_hh [gates * hidden]
 #pragma once
 
@@ -17,7 +17,7 @@ struct Options {
     std::int64_t hidden_size = 0, num_layers = 1;
     bool bidirectional = false, bias = true, batch_first = false;
     double dropout = 0;        ///< between layers, in training
-    std::int64_t stream = -1;  ///< of the first layer's dropout; the next layers' follow
+    std::int64_t stream = -1;  ///< of the first layer's dropout; later layers count up from it
 
     static Options read(const Attrs& attrs) {
         return {attrs.integer("hidden_size"),   attrs.integer("num_layers"),
@@ -26,7 +26,7 @@ struct Options {
                 attrs.integer("stream")};
     }
     std::int64_t directions() const { return bidirectional ? 2 : 1; }
-    /// Options of the Dropout behind a layer that is not the last.
+    /// Options of the Dropout after this layer, which is not the last.
     Attrs dropout_behind(std::int64_t layer) const {
         return {{"p", dropout}, {"stream", stream < 0 ? stream : stream + layer}};
     }
@@ -34,13 +34,13 @@ struct Options {
     std::size_t params_a_run() const { return bias ? 4 : 2; }
 };
 
-/// What a step of one layer and direction works with.
+/// The values that a step of one layer and direction uses.
 struct Step {
     std::string name;
     ValueId projected;  ///< [N, gates * hidden]: x W_ih^T + b_ih (LSTM: + b_hh)
     ValueId weight_hh;
     ValueId bias_hh = no_value;   ///< GRU with bias
-    std::vector<ValueId> states;  ///< h (and c), [N, hidden]; replaced by the step
+    std::vector<ValueId> states;  ///< h (and c), [N, hidden]; the step replaces them
 };
 
 class Recurrent : public Operator {
@@ -63,12 +63,12 @@ class Recurrent : public Operator {
   protected:
     virtual int gates() const = 0;   ///< 4 (LSTM: i, f, g, o), 3 (GRU: r, z, n)
     virtual int states() const = 0;  ///< 2 (h, c), 1 (h)
-    /// Whether b_hh may be added together with b_ih.
+    /// Whether b_hh can be added to the projection together with b_ih.
     bool joins_biases() const { return states() == 2; }
     virtual void step(Graph& graph, Step& step) const = 0;
 };
 
-/// Number of input tensors (x and initial states) among a node's inputs.
+/// The number of input tensors (x and initial states) among a node's inputs.
 std::size_t tensors_among(const Options& options, std::size_t inputs);
 
 std::unique_ptr<Operator> make_lstm();

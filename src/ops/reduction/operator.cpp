@@ -64,7 +64,7 @@ bool Reduction::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
             each = "abs(x0)";
             break;
     }
-    // The factor is applied behind the sum, so that small factors cost no accuracy.
+    // The factor is applied after the sum, so that small factors cost no accuracy.
     ValueId y = node.inputs[0];
     const std::string at = node.name + "/sum";
     if (options.axes.empty()) {

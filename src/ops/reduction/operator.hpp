@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reduction: sum, sum of squares, sum of absolute values or mean over some dimensions, times a
+// Reduction: the sum, sum of squares, sum of absolute values or mean over some dimensions, times a
 // factor.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of Reduction: the method, and which dimensions it runs over.
+// Options of Reduction: the method and the dimensions.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -16,9 +16,9 @@ enum class Method { sum, sumsq, abssum, mean };
 struct Options {
     Method method = Method::sum;
     bool keep_dim = true;
-    double scale = 1;  ///< output_scale, over the number of elements for mean
+    double scale = 1;  ///< output_scale, divided by the number of elements for mean
     Ints axes;         ///< sorted, not negative
-    Shape kept;        ///< the input's shape with those dimensions 1
+    Shape kept;        ///< the input's shape with those dimensions set to 1
     Shape output;
 
     Options(const Attrs& attrs, const Shape& input)
@@ -60,7 +60,7 @@ struct Options {
             }
         }
         kept = Shape(all);
-        if (left.empty()) left.push_back(1);  // everything reduced: a single number, as losses are
+        if (left.empty()) left.push_back(1);  // everything is reduced: one number, like a loss
         output = keep_dim ? kept : Shape(left);
         if (method == Method::mean) scale /= static_cast<double>(reduced);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reshape: the same elements in the same order under another shape.
+// Reshape: the same elements in the same order, with another shape.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 #include "ops/reshape/options.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reshape's options: dims, one an output dimension; 0 keeps the input's, one -1 is deduced.
+// Reshape's options: dims has one entry per output dimension. 0 keeps the input's size, and one
+// entry may be -1, which is deduced.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -8,7 +9,7 @@
 
 namespace dlprim::reshape {
 
-/// The output's shape. Throws Error(invalid_argument) where the elements do not fit it.
+/// The output's shape. Throws Error(invalid_argument) if the number of elements does not fit.
 Shape output_shape(const Attrs& attrs, const Shape& input);
 
 }  // namespace dlprim::reshape

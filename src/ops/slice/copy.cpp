@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// slice.copy: one strided copy by kernels/engine/strided_copy.cl; elements of any type as raw bits.
+// slice.copy: one strided copy by kernels/engine/strided_copy.cl. Elements of any type are copied
+// as raw bits.
 #include "ops/slice/options.hpp"
 
 namespace dlprim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// slice.host: one strided copy by the host's threads; elements of any type as raw bits.
+// slice.host: one strided copy by the host's threads. Elements of any type are copied as raw bits.
 #include "ops/slice/options.hpp"
 
 namespace dlprim {

@@ -43,7 +43,7 @@ class Slice : public Operator {
 
     bool is_beginning(const Node& node, const Shape& input) const override {
         const slice::Options options(node.attrs, input);
-        // The first samples, whatever the order of what is within a sample.
+        // A slice of the first samples, which come first in every layout.
         return options.dim == 0 && options.begin == 0;
     }
 

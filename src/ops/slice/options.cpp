@@ -31,8 +31,8 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
     const Options options(problem.attrs, input);
     if (device.host || device.wide_vectors) {
         for (const int block : {16, 8}) {
-            // A cut inside a block would shift lanes, or leave lanes beyond the end that are not
-            // zero.
+            // A cut inside a block would shift lanes, or leave values other than zero in lanes
+            // beyond the end.
             const bool whole =
                 options.dim != 1 || (options.begin % block == 0 &&
                                      (options.end % block == 0 || options.end == input[1]));

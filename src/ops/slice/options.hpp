@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Slice's options and geometry: dim, begin and end with negative positions resolved, and the copy
-// that they are in each layout.
+// that implements it in each layout.
 #pragma once
 
 #include "engine/strided_copy.hpp"
@@ -13,12 +13,12 @@ namespace dlprim::slice {
 struct Options {
     int dim = 0;
     std::int64_t begin = 0, end = 0;
-    /// A negative position counts from the end; end -1 is the dimension's end.
-    /// Throws Error(invalid_argument) where the input has no such elements.
+    /// A negative position counts from the end. An end of -1 is the dimension's end. Throws
+    /// Error(invalid_argument) if the input has no such elements.
     Options(const Attrs& attrs, const Shape& input);
 };
 
-/// Blocked channels where the cut falls between blocks; channels_last; plain.
+/// Blocked layouts if the cut is between blocks, channels_last, and plain.
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
 StridedCopy copy(const Problem& problem);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Softmax: exp(x) over its sum along one dimension, or the logarithm of that.
+// Softmax: exp(x) divided by its sum along one dimension, or the logarithm of that.
 #pragma once
 
 #include "graph/operator.hpp"

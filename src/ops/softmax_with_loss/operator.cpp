@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SoftmaxWithLoss: shape rule, and the Softmax and NLLLoss that it is made of.
+// SoftmaxWithLoss: shape rule, and the Softmax and NLLLoss that it consists of.
 #include "ops/softmax_with_loss/operator.hpp"
 
 #include "base/text.hpp"

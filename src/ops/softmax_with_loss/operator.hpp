@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SoftmaxWithLoss: cross entropy of logits with labels, mean over the batch: the logarithm of a
-// Softmax behind which stands an NLLLoss.
+// SoftmaxWithLoss: the cross entropy of logits and labels, averaged over the batch: a logarithmic
+// Softmax followed by an NLLLoss.
 #pragma once
 
 #include "graph/operator.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Split: a dimension cut into `parts` equal pieces, one an output. It is lowered to Slices; as one
-// operator its gradient is one Concat rather than a sum of padded pieces.
+// Split: cuts a dimension into `parts` equal pieces, one per output. It is lowered to Slices. As it
+// is one operator, its gradient is one Concat instead of a sum of padded pieces.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 

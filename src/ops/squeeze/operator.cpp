@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Squeeze: drops dimensions of size 1, the same memory. dims names them (others of another size
-// stay, as in torch.squeeze); all, or no dims at all, drops every one.
+// Squeeze: drops dimensions of size 1 and keeps the memory. dims lists dimensions; those of another
+// size stay, as in torch.squeeze. With `all`, or without dims, every dimension of size 1 is
+// dropped.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 

@@ -17,7 +17,7 @@ std::vector<TensorSpec> Threshold::infer(const Attrs&, std::span<const TensorSpe
     return {inputs[0]};
 }
 
-void Threshold::gradient(GradientContext&) const {}  // nothing flows back through a step
+void Threshold::gradient(GradientContext&) const {}  // the gradient of a step function is zero
 
 bool Threshold::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     outputs = {graph.pointwise1(node.name, "y0 = x0 > p0 ? 1 : 0", {node.inputs[0]},

@@ -6,7 +6,7 @@
 namespace dlprim::threshold {
 
 void Threshold::oracle(OracleCall& call) const {
-    // Compared in the tensor's precision, which devices have.
+    // The comparison is in the tensor's precision, as on devices.
     const auto limit = static_cast<double>(static_cast<float>(call.attrs.number("threshold")));
     const HostArray& x = call.inputs[0];
     HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// transpose.copy: one strided copy by kernels/engine/strided_copy.cl; elements of any type as raw
-// bits.
+// transpose.copy: one strided copy by kernels/engine/strided_copy.cl. Elements of any type are
+// copied as raw bits.
 #include "ops/transpose/options.hpp"
 
 namespace dlprim {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// transpose.host: one strided copy by the host's threads; elements of any type as raw bits.
+// transpose.host: one strided copy by the host's threads. Elements of any type are copied as raw
+// bits.
 #include "ops/transpose/options.hpp"
 
 namespace dlprim {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Transpose: dimensions in another order. Its gradient is the inverse permutation.
+// Transpose: permutes dimensions. Its gradient is the inverse permutation.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 #include "ops/transpose/options.hpp"

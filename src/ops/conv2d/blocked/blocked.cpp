@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// conv2d.blocked and conv2d_backward_data.blocked: direct convolution and its data gradient on CPUs
-// over blocked activations and packed weights (kernels/conv2d/blocked.cl). Channels of a group must
-// fill blocks where there are several groups.
+// conv2d.blocked and conv2d_backward_data.blocked: direct convolution and its data gradient on
+// CPUs, with blocked activations and packed weights (kernels/conv2d/blocked.cl). In grouped
+// convolutions, the channels of a group must fill whole blocks.
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "base/text.hpp"
 #include "ops/conv2d/engines.hpp"

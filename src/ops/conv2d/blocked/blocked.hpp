@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What the blocked engines share: convolutions for CPUs through OpenCL over activations in blocks
-// of as many channels as the device's vectors have lanes (Layout::blocked), by single work-items
-// whose accumulators fill the vector registers.
+// What the blocked engines share. They compute convolutions on CPUs through OpenCL. Activations are
+// in blocks of as many channels as the device's vectors have lanes (Layout::blocked). Work-groups
+// have one work-item each, whose accumulators fill the vector registers.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -12,71 +12,72 @@
 
 namespace dlprim::conv2d {
 
-/// Accumulators of a work-item: `blocks` vectors of output channels by `pixels` of a row.
+/// Accumulators of a work-item: `blocks` vectors of output channels for each of `pixels` pixels of
+/// a row.
 struct Tile {
     int blocks;
     int pixels;
 };
 
-/// The tile that wastes least, of those that fit the device's registers.
+/// The tile with the least waste, of those that fit the device's registers.
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w);
 
-/// No, with the reason, unless the device has wide vectors, and all operands are float. What every
-/// engine of this kind asks first.
+/// No, with the reason, unless the device has wide vectors and all operands are float. Every engine
+/// of this kind checks this first.
 Verdict blocked_verdict(const Traits& device, const Problem& problem);
-/// The same for an engine of weights' gradients, which has no epilogue.
+/// The same for an engine of weight gradients, which does not support epilogues.
 Verdict filter_verdict(const Traits& device, const Problem& problem);
-/// No, with the reason, unless Winograd's methods apply: a 3x3 kernel without stride and dilation,
-/// one group, channels that fill a vector.
+/// No, with the reason, unless Winograd's method applies: a 3x3 kernel without stride and dilation,
+/// a single group, and channels that fill a vector.
 Verdict winograd_verdict(const Traits& device, const Geometry& g);
 
-/// `vectors`, or one more where that is even: rows of such a length put a tile's places, one a row,
-/// into different sets of a cache.
+/// `vectors`, or one more if that is even. A tile has one place in each row, and rows of odd length
+/// put these places into different cache sets.
 constexpr std::int64_t odd(std::int64_t vectors) {
     return vectors | 1;
 }
 
-/// A program of kernels/conv2d/<file>, with the epilogue on vectors.
+/// The program of kernels/conv2d/<file>, with the epilogue on vectors.
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
                                       const std::string& options, const Epilogue& epilogue = {});
 
-/// `items` work-items of one lane each.
+/// A range of `items` work-groups with one work-item each.
 NDRange single_items(std::int64_t items);
 
 /// Bytes of a job's packed weights.
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job);
-/// What tells packed weights apart: equal tags, equal bytes.
+/// Identifies a way of packing: equal tags mean equal bytes.
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs);
-/// The call that packs a job's weights for input blocks of `in_lanes` channels and tiles of
-/// `tile_blocks` output blocks, to byte `at` of the packed operand (operand 0 plain, 1 packed).
+/// The call that packs a job's weights to byte `at` of the packed operand (operand 0 is plain, 1 is
+/// packed). Input blocks have `in_lanes` channels, and tiles have `tile_blocks` output blocks.
 void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job, int in_lanes,
                  int tile_blocks, std::uint64_t at);
-/// The calls that pack the weights of `jobs` one behind the other (operand 0 plain, 1 packed).
+/// The calls that pack the weights of `jobs` one after the other (operand 0 is plain, 1 is packed).
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs);
-/// Adds the call of one job: reads operand `x`, packed weights at `weight_bytes` of operand `w`,
-/// writes operand `y`; `bias` -1 for none.
+/// Adds the call of one job. It reads operand `x` and packed weights at byte `weight_bytes` of
+/// operand `w`, and writes operand `y`. A `bias` of -1 means none.
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y);
 
-/// Whether a 1x1 kernel with a stride leaves out most of x. Copying what it reads takes less time
-/// than it costs to read rows with gaps once for each group of output channels, in tiles that waste
-/// the end of each short row.
+/// Whether a 1x1 kernel with a stride skips most of x. Then copying the pixels that it reads is
+/// faster. Otherwise rows with gaps would be read once per group of output channels, in tiles that
+/// waste the end of each short row.
 bool reads_subsample(const Geometry& g);
-/// The convolution over the copy.
+/// The geometry of the convolution on that copy.
 Geometry without_stride(Geometry g);
-/// Bytes of the copy.
+/// Bytes of that copy.
 std::int64_t subsample_bytes(const Traits& device, const Geometry& g);
-/// The call that copies x, operand 0, to byte `at` of operand `to`.
+/// The call that copies x, which is operand 0, to byte `at` of operand `to`.
 void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
                      std::uint64_t at);
 
-/// How the rows of dy are shared out for a filter gradient: chunks of `rows` rows of an image,
-/// `chunks` an image, summed in `splits` parts.
+/// How the rows of dy are divided for a filter gradient: each image has `chunks` chunks of `rows`
+/// rows, and all chunks are divided into `splits` partial sums.
 struct RowSplit {
     std::int64_t rows, chunks, splits;
 };
-/// For `tiles` parts of the weight that are computed apart anyway, whose sums take `sum_bytes`
-/// each, and chunks of about `pixels` pixels.
+/// `tiles` is the number of parts of the weight that are computed separately anyway, and each needs
+/// sums of `sum_bytes`. Chunks have about `pixels` pixels.
 RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
                     std::int64_t pixels, std::int64_t sum_bytes);
 

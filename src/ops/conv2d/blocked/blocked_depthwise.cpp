@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked_depthwise, conv2d_backward_data.blocked_depthwise and
-// conv2d_backward_filter.blocked_depthwise: one filter a channel, on CPUs, channels as vector lanes
-// (kernels/conv2d/blocked_depthwise*.cl).
+// conv2d_backward_filter.blocked_depthwise: convolutions with one filter per channel on CPUs, with
+// channels as vector lanes (kernels/conv2d/blocked_depthwise*.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -25,7 +25,7 @@ double depthwise_seconds(const Traits& device, const Problem& problem) {
     return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.2, 0.5);
 }
 
-// A job of one group in which output channel c reads input channel c.
+// A job with a single group, in which output channel c reads input channel c.
 DenseJob depthwise_job(DenseJob job, const Geometry& g) {
     job.groups = 1;
     job.group_out = g.in;
@@ -113,7 +113,7 @@ class Depthwise : public Engine {
         return static_cast<std::uint64_t>(4 * lanes * job.kernel_h * job.kernel_w);
     }
 
-    /// What kernels/conv2d/blocked_depthwise3.cl computes.
+    /// Whether kernels/conv2d/blocked_depthwise3.cl supports the job.
     static bool is_bordered_3x3(const DenseJob& job) {
         const std::int64_t s = job.stride_w;
         return job.kernel_h == 3 && job.kernel_w == 3 && (s == 1 || s == 2) && job.stride_h == s &&
@@ -127,14 +127,15 @@ class Depthwise : public Engine {
              const DenseJob& job, std::uint64_t weight) const {
         const Traits& device = context.traits();
         const int v = device.vector_width;
-        // Columns [first, last) of y whose kernels lie within x's columns.
+        // Columns [first, last) of y whose filters are completely inside x.
         const std::int64_t reach = (job.kernel_w - 1) * job.dilate_w;
         std::int64_t first =
             std::min(job.out_w, ceil_div(std::max<std::int64_t>(job.pad_w, 0), job.stride_w));
         const std::int64_t room = job.x_w - 1 - reach + job.pad_w;
         std::int64_t last = room < 0 ? 0 : std::min(job.out_w, room / job.stride_w + 1);
         if (job.kernel_w < 1 || last <= first) first = last = 0;
-        // A size of a few, so that few programs are compiled; a tile costs some cycles of its own.
+        // One of a few sizes, so that few programs are compiled. Each tile has a cost of some
+        // cycles.
         std::int64_t pixels = 1;
         double best = std::numeric_limits<double>::infinity();
         for (const std::int64_t size : {1, 2, 3, 5, 6, 9, 13}) {
@@ -144,18 +145,18 @@ class Depthwise : public Engine {
             if (cost < best) best = cost, pixels = size;
         }
         const std::int64_t blocks = ceil_div(job.group_out, v);
-        // Enough work-items for every core, of at least some thousand vectors where there are that
-        // many.
+        // Enough work-items for every core, each with at least some thousand vectors if there are
+        // that many.
         const std::int64_t wanted =
             std::max<std::int64_t>(1, 4096 / std::max<std::int64_t>(job.out_w, 1));
         const std::int64_t planes = job.n * blocks;
         const std::int64_t share = std::max<std::int64_t>(
             1, planes * job.out_h / (16 * std::max(1, device.compute_units)));
         const std::int64_t row_items = ceil_div(job.out_h, std::min({wanted, share, job.out_h}));
-        const std::int64_t rows_per_item = ceil_div(job.out_h, row_items);  // items of one size
+        const std::int64_t rows_per_item = ceil_div(job.out_h, row_items);  // of equal size
         const bool bias = !backward_ && has_bias(problem);
         const bool bordered_3x3 = is_bordered_3x3(job);
-        // Lines that come from memory are asked for two pages ahead.
+        // Lines that come from memory are prefetched two pages ahead.
         constexpr int ahead = 2048;
         const std::string options = define("V", v) + define("S", job.stride_w) +
                                     (bordered_3x3 ? define("AHEAD", ahead) : define("P", pixels));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // conv2d_backward_filter.blocked and conv2d_backward_filter.blocked_first: gradients of convolution
-// weights on CPUs over blocked dy, and blocked x or, for few channels, plain x
-// (kernels/conv2d/blocked_filter.cl, blocked_first_filter.cl). Sums are taken by parts of the
-// batch, so that they stay exact and every core has work, and added up in order at the end.
+// weights on CPUs, with blocked dy, and blocked x or, for few channels, plain x
+// (kernels/conv2d/blocked_filter.cl, blocked_first_filter.cl). The sum over the batch is divided
+// into partial sums, which keeps it accurate and gives every core work. They are added in order at
+// the end.
 #include "base/text.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -17,7 +18,7 @@ RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
     split.rows = std::clamp<std::int64_t>(pixels / std::max<std::int64_t>(g.ow, 1), 1,
                                           std::max<std::int64_t>(g.oh, 1));
     split.chunks = ceil_div(std::max<std::int64_t>(g.oh, 1), split.rows);
-    // Some four work-items a core; partial sums in at most 64 MiB.
+    // About four work-items per core, with partial sums of at most 64 MiB.
     const std::int64_t wanted =
         ceil_div(4 * std::max(1, device.compute_units), std::max<std::int64_t>(tiles, 1));
     const std::int64_t room = (64 << 20) / std::max<std::int64_t>(sum_bytes * tiles, 1);
@@ -131,10 +132,10 @@ class BlockedFilter : public Engine {
 
   private:
     struct Plan {
-        Geometry g;  // a small image of a 1x1 convolution as one row
+        Geometry g;  // for a 1x1 convolution, a small image as one row
         int out_vectors, in_lanes;
         std::int64_t out_blocks, in_blocks, tile_out, tile_in, out_tiles, in_tiles, tiles,
-            sum_bytes, copy_bytes;  // of a split; of what a 1x1 kernel with a stride reads of x
+            sum_bytes, copy_bytes;  // of a split; of the copy that a 1x1 kernel with a stride reads
         RowSplit split;
     };
 
@@ -247,7 +248,7 @@ class FirstFilter : public Engine {
     struct Plan {
         Geometry g;
         int out_vectors, taps_at_once;
-        std::int64_t out_blocks, row_length, sum_bytes, scratch_bytes;  // bytes: of one split
+        std::int64_t out_blocks, row_length, sum_bytes, scratch_bytes;  // bytes are per split
         RowSplit split;
     };
 

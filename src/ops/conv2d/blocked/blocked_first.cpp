@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// conv2d.blocked_first: convolution of a plain input of few channels into a blocked output, on
-// CPUs: a network's first layer (kernels/conv2d/blocked_first.cl).
+// conv2d.blocked_first: convolutions on CPUs from a plain input of few channels to a blocked
+// output, such as a network's first layer (kernels/conv2d/blocked_first.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -12,7 +12,7 @@ namespace dlprim::conv2d {
 
 namespace {
 
-// How an image's rows are shared out, and what they need.
+// How the rows of an image are divided among work-items, and the sizes that follow.
 struct Plan {
     Tile tile;
     std::int64_t out_blocks, slabs, rows, row_items, items, row_length;
@@ -27,7 +27,7 @@ Plan plan_of(const Traits& device, const Geometry& g) {
     plan.row_items =
         std::max<std::int64_t>(1, plan.rows / (16 * std::max(1, device.compute_units)));
     plan.items = ceil_div(plan.rows, plan.row_items);
-    plan.row_items = ceil_div(plan.rows, plan.items);  // items of one size
+    plan.row_items = ceil_div(plan.rows, plan.items);  // equal work for all items
     plan.row_length = (g.ow - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     return plan;
 }

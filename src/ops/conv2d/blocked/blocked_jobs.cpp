@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The launches of a dense job on a CPU: tile, work split, arguments.
+// The launches of a dense job on a CPU: tile, division of work, arguments.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -21,20 +21,20 @@ std::int64_t blocks_of(const Traits& device, std::int64_t channels) {
     return ceil_div(channels, device.vector_width);
 }
 
-// How tiles are dealt out to work-items, and whether all slabs of one item's tiles come before the
-// next item's (slab_inner) or all items of one slab before the next slab.
+// How tiles are assigned to work-items, and the order of items. With slab_inner all slabs of one
+// item's tiles come before the next item's; otherwise all items of one slab come before the next
+// slab.
 struct Sharing {
     std::int64_t tiles_per_item;
     bool slab_inner;
 };
 
-// Work-items enough for every core to end together, in the order that reads least from beyond a
-// core's second-level cache, of which x or the weights may fill half.
+// Chooses enough work-items that all cores finish together, in the order that reads the least from
+// beyond a core's L2 cache. x or the weights may use half of that cache.
 Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
                   std::int64_t slabs, std::int64_t slab_bytes) {
     constexpr std::int64_t cache = 512 * 1024;
-    // Fewer where each item reads weights that are gone from the cache when the next one wants
-    // them.
+    // Fewer items if each reads weights that have left the cache before the next item needs them.
     const std::int64_t wanted =
         (slab_bytes > cache / 2 ? 2 : 8) * std::max(1, device.compute_units);
     const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
@@ -52,7 +52,7 @@ Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, s
         x_bytes +
         weight_bytes *
             (weight_bytes <= cache ? 1 : static_cast<double>(ceil_div(tiles, inner_tiles)));
-    // Items of one size, lest one core gets the whole ones and another the remainders.
+    // Items of equal size, so that no core gets only the remainders.
     const auto even = [&](std::int64_t most) { return ceil_div(tiles, ceil_div(tiles, most)); };
     return inner <= outer ? Sharing{even(inner_tiles), true} : Sharing{even(share), false};
 }
@@ -64,20 +64,21 @@ Tile job_tile(const Traits& device, const DenseJob& job) {
 }  // namespace
 
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
-    // Registers hold blocks*pixels accumulators, a weight vector a block and a splat, which AVX-512
-    // can take from memory.
+    // Registers hold blocks * pixels accumulators, one weight vector per block, and a broadcast
+    // value, which AVX-512 can take from memory.
     const int registers = device.vector_registers;
     Tile best{1, 1};
     double best_cost = std::numeric_limits<double>::infinity();
-    // Few sizes, so that few programs are compiled.
+    // Only a few sizes, so that few programs are compiled.
     const std::int64_t width = std::max<std::int64_t>(out_w, 1);
     for (const int blocks : {1, 2, 3, 4})
         for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
-            if (blocks == 3 && registers >= 32) continue;  // gains where three fill the registers
+            if (blocks == 3 && registers >= 32) continue;  // only if three fill the registers
             if (pixels > width || blocks * pixels > 28 ||
                 blocks * (pixels + 1) + 1 > registers + (registers >= 32 && pixels < 8))
                 continue;
-            // Cycles a lane: two multiply-adds each, two loads each, and four deep in latency.
+            // Cycles per lane: two multiply-adds per cycle, two loads per cycle, and at least four
+            // of latency.
             const double lane =
                 std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
             const double cost =
@@ -211,8 +212,8 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     const auto [tiles_per_item, slab_inner] =
         share_out(device, job, tile, tiles, slabs, block_bytes * in_blocks);
     const std::int64_t items = ceil_div(tiles, tiles_per_item);
-    // Weights of a chunk and the pixels of an item share the second-level cache. And the error of a
-    // sum grows with its length: of 4608 terms added in one go it is four times that of 256.
+    // The weights of a chunk and the pixels of an item share the L2 cache. Also the error of a sum
+    // grows with its length: for 4608 terms in one sum it is four times that for 256.
     const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
     const std::int64_t cached =
         (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
@@ -220,8 +221,9 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         std::clamp<std::int64_t>(std::min(cached, 256 / (v * taps)), 1, in_blocks);
     const std::int64_t chunk = ceil_div(in_blocks, ceil_div(in_blocks, most));
 
-    // Lines of the next chunk's weights that a tile asks for at each kernel position, so that all
-    // are there after the last tile. Few weights stay in the second-level cache without that.
+    // The number of cache lines of the next chunk's weights that a tile prefetches at each kernel
+    // position, so that all are loaded after the last tile. A small number of weights stays in the
+    // L2 cache anyway.
     const std::int64_t position_lines = ceil_div(v * v * tile.blocks, 16);
     const bool far = block_bytes * in_blocks * slabs >= 256 * 1024;
     const std::int64_t ahead_lines = far ? ceil_div(position_lines, tiles_per_item) : 0;

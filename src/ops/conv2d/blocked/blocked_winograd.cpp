@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolutions of stride 1
-// and their data gradients on CPUs by Winograd's F(4x4, 3x3), F(6x6, 3x3), which multiplies less,
-// or F(4x2, 3x3), which rounds less (kernels/conv2d/blocked_winograd.cl).
+// and their data gradients on CPUs by Winograd's F(4x4, 3x3), by F(6x6, 3x3), which needs fewer
+// multiplications, or by F(4x2, 3x3), which has smaller rounding errors
+// (kernels/conv2d/blocked_winograd.cl).
 //
-// F(6x6) errs by more than float's products may (docs/engines/winograd.md), so it is for inference
-// of precision tf32 alone. The size of a tile decides how weights are packed: where there is a
-// choice of two, each is a layout of the engine's.
+// The errors of F(6x6) are larger than fp32 allows (docs/engines/winograd.md), so it is used only
+// for inference of precision tf32. The tile size determines how weights are packed. Where there are
+// two sizes, each is a layout of the engine.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
@@ -18,7 +19,7 @@ namespace dlprim::conv2d {
 
 namespace {
 
-// Pixels of a tile.
+// Output pixels of a tile.
 struct Size {
     std::int64_t rows, columns;
 
@@ -29,10 +30,10 @@ struct Size {
 
 constexpr std::string_view tag = "conv2d.blocked_winograd:";
 
-// How a problem is cut up: see the kernel.
+// How a problem is divided; see the kernel.
 struct Plan {
     Size size;
-    Tile tile;  // blocks of output channels by tiles of pixels in registers
+    Tile tile;  // register tile: blocks of output channels x tiles of pixels
     std::int64_t in_blocks, out_blocks, slabs;
     std::int64_t tile_rows, tile_columns, tiles;
     std::int64_t group_tiles, splits, tasks, items;
@@ -40,8 +41,8 @@ struct Plan {
     double seconds;
 };
 
-// Seconds of a plan, its tile and groups set, and the rest of its numbers. The constants were
-// fitted on a CPU with AVX-512, on the scale of the direct engine's estimate.
+// Computes the remaining numbers of a plan whose tile and groups are set, and its seconds. The
+// constants were fitted on a CPU with AVX-512, relative to the estimate of the direct engine.
 void settle(const Traits& device, Plan& plan) {
     const int v = device.vector_width;
     const auto [blocks, pixels] = plan.tile;
@@ -50,14 +51,14 @@ void settle(const Traits& device, Plan& plan) {
     plan.tasks = ceil_div(plan.tiles, plan.group_tiles) * plan.splits;
     plan.v_row = odd(plan.in_blocks * plan.group_tiles) * v;
     plan.m_row = odd(blocks * plan.group_tiles) * v;
-    // Several a core, so that cores end together, as long as that takes little memory.
+    // Several items per core, so that cores finish together, as long as they need little memory.
     const std::int64_t part = 4 * plan.size.points() * (plan.v_row + plan.m_row);
     plan.items = std::min(plan.tasks, cores * std::clamp<std::int64_t>((4 << 20) / part, 1, 4));
 
     const double flops = std::max(1.0, device.gflops) * 1e9 * 0.75 / static_cast<double>(cores);
     const double bytes = std::max(1.0, device.gbytes_per_s) * 1e9 / static_cast<double>(cores);
     const std::int64_t slabs = ceil_div(plan.slabs, plan.splits), points = plan.size.points();
-    // As in choose_tile(): cycles of an input lane, of 4 * v flops each.
+    // As in choose_tile(): cycles per input lane, of 4 * v flops each.
     const double lane = std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
     const auto lanes =
         static_cast<double>(points * plan.in_blocks * v * slabs * (plan.group_tiles / pixels));
@@ -67,14 +68,14 @@ void settle(const Traits& device, Plan& plan) {
     const auto v_bytes = static_cast<double>(4 * points * plan.v_row);
     const auto m_bytes = static_cast<double>(4 * points * plan.m_row);
     const auto slabs_here = static_cast<double>(slabs);
-    // A tile's points lie far apart: writing and reading 64 of them takes longer, each, than 36,
-    // and so do weights from memory.
+    // The points of a tile are far apart in memory. With 64 points, each costs more to write and
+    // read than with 36, and so do weights from memory.
     const bool many = points > 36;
     const double point = many ? 58 : 42;
     double task =
         lane * lanes * 4 * v / flops + transforms * point * static_cast<double>(points) * v / flops;
-    // What does not stay in the second-level cache, which is small on processors without AVX-512,
-    // comes from the third, or from memory.
+    // Data that do not fit into the L2 cache, which is small on processors without AVX-512, come
+    // from the L3 cache or from memory.
     const double cache = v >= 16 ? 1 << 20 : 1 << 19;
     const double third_rate = v >= 16 ? 5 : 2.6;
     constexpr double third = 4 << 20, beyond = 16 << 20;
@@ -88,7 +89,7 @@ void settle(const Traits& device, Plan& plan) {
     plan.seconds = task * static_cast<double>(ceil_div(plan.tasks, cores));
 }
 
-// The plan that the model finds fastest.
+// The fastest plan according to the model.
 Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
     const int v = device.vector_width;
     Plan plan{};
@@ -109,7 +110,7 @@ Plan plan_of(const Traits& device, const DenseJob& job, Size size) {
             for (const std::int64_t panels : {1, 2, 3, 4, 6, 8, 10, 12, 16}) {
                 const std::int64_t groups = ceil_div(plan.tiles, panels * pixels);
                 plan.tile = {blocks, pixels};
-                // Groups of one size.
+                // Groups of equal size.
                 plan.group_tiles = ceil_div(ceil_div(plan.tiles, groups), pixels) * pixels;
                 for (const std::int64_t splits : {1, 2, 4, 8, 16}) {
                     if (splits > ceil_div(plan.out_blocks, blocks)) continue;
@@ -259,8 +260,8 @@ class BlockedWinograd : public Engine {
         return define("ROWS", size.rows) + define("COLUMNS", size.columns) +
                define("SPAN_H", size.span_h()) + define("SPAN_W", size.span_w());
     }
-    // The sizes of tile to choose from. Batch norms amplify what forward layers round: in training
-    // a net as deep as inception_v3 would leave its bounds with the larger tiles.
+    // The tile sizes to choose from. Batch norms amplify the rounding errors of forward layers:
+    // with the larger tiles, training a net as deep as inception_v3 would exceed its error bounds.
     std::vector<Size> sizes_of(const Problem& problem) const {
         if (backward_) return {{4, 4}};
         if (problem.phase == Phase::training) return {{4, 2}};
@@ -268,7 +269,7 @@ class BlockedWinograd : public Engine {
         return {{4, 4}, {6, 6}};
     }
 
-    // The one that the problem's layout says.
+    // The tile size that the problem's layout implies.
     Size size_of(const Problem& problem) const {
         const std::vector<Size> sizes = sizes_of(problem);
         const std::string& name = problem.inputs[1].layout.tag;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // conv2d_backward_filter.blocked_winograd: gradients of the weights of 3x3 convolutions of stride 1
-// on CPUs, over blocked activations, by the transpose of Winograd's F(4x4, 3x3) (Lavin and Gray,
+// on CPUs with blocked activations, by the transpose of Winograd's F(4x4, 3x3) (Lavin and Gray,
 // "Fast Algorithms for Convolutional Neural Networks", 2016;
 // kernels/conv2d/blocked_winograd_filter.cl).
 #include "base/text.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t tile_pixels = 4, points = 36;
 
-// How a problem is cut up: see the kernel.
+// How a problem is divided; see the kernel.
 struct Plan {
     Geometry g;
     int out_vectors, in_lanes;
@@ -26,16 +26,16 @@ struct Plan {
     std::int64_t u_row, v_row, m_row;  // floats
     double seconds;
 
-    // Floats of a work-item's part of the workspace.
+    // Floats of the workspace per work-item.
     std::int64_t item_floats(int v) const { return points * (u_row + v_row + m_row + v); }
 };
 
-// Floats that all work-items may have: 64 MiB, on many cores 2 MiB each.
+// Floats of the workspace for all work-items: 64 MiB, or with many cores 2 MiB per core.
 std::int64_t room(const Traits& device) {
     return std::max<std::int64_t>(16 << 20, std::int64_t{device.compute_units} << 19);
 }
 
-// Seconds of a plan whose parts and splits are set, and the rest of its numbers.
+// Computes the remaining numbers of a plan whose parts and splits are set, and its seconds.
 void settle(const Traits& device, Plan& p) {
     const int v = device.vector_width;
     const std::int64_t cores = std::max(1, device.compute_units);
@@ -46,8 +46,8 @@ void settle(const Traits& device, Plan& p) {
     p.tasks = p.out_tiles * p.in_tiles * p.splits;
     p.items = p.splits > 1 ? p.tasks : std::min(p.tasks, cores);
     p.m_row = odd(p.tile_out * p.tile_in * v) * v;
-    // Groups of one size, of at most so many tiles that a panel of each operand stays in the
-    // first-level cache, and that there is room for all items.
+    // Groups of equal size. A group has so few tiles that a panel of each operand stays in the L1
+    // cache and that the workspace suffices for all items.
     const std::int64_t here = ceil_div(p.tiles, p.splits);
     std::int64_t most = v >= 16 ? 192 : 160;
     for (;; most /= 2) {
@@ -64,13 +64,13 @@ void settle(const Traits& device, Plan& p) {
     const auto tiles = static_cast<double>(here), runs = static_cast<double>(ceil_div(here, most));
     double task = tiles * points * 2 * lanes / (0.75 * flops);
     task += tiles * blocks * points * v * 20 / flops;             // transformations
-    task += runs * points * lanes * 8 / (2.6 * bytes);            // m, through the last cache
+    task += runs * points * lanes * 8 / (2.6 * bytes);            // m, through the last-level cache
     task += tiles * blocks * points * v * 8 / (2.6 * bytes);      // u and v
-    task += points * lanes * static_cast<double>(8 + 4) / bytes;  // to weights
+    task += points * lanes * static_cast<double>(8 + 4) / bytes;  // the weights
     p.seconds = task * static_cast<double>(ceil_div(p.tasks, cores));
 }
 
-// The plan that the model finds fastest.
+// The fastest plan according to the model.
 Plan plan_of(const Traits& device, const Problem& problem) {
     Plan p{};
     p.g = Geometry::of(problem);
@@ -174,7 +174,7 @@ class BlockedWinogradFilter : public Engine {
     }
 
   private:
-    // What both kernels take.
+    // Binds the arguments that both kernels have.
     static void bind(KernelCall& call, const Plan& p) {
         call.tensor("dw", 2).tensor("scratch", 3);
         const std::pair<const char*, std::int64_t> scalars[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.host, conv2d_backward_data.host, conv2d_backward_filter.host: convolutions on the host as
-// matrix products whose panels are packed straight from the images (host_patches.hpp), or as direct
-// loops where a group has one input channel.
+// matrix products whose panels are packed directly from the images (host_patches.hpp), or as direct
+// loops if a group has one input channel.
 #include "base/text.hpp"
 #include "engine/host_gemm.hpp"
 #include "ops/conv2d/engines.hpp"

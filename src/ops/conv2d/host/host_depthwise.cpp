@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolution on the host: every tap is a multiply-add of a row of one plane with a row
-// of another, over the columns where both exist.
+// Depthwise convolution on the host: each tap multiplies a row of one plane by a factor and adds it
+// to a row of another, over the columns that both have.
 #include "ops/conv2d/host/host_depthwise.hpp"
 
 #include <algorithm>
@@ -11,18 +11,18 @@ namespace {
 
 using std::int64_t;
 
-// The row loops are compiled once for each kind of processor and chosen at their first use.
-// GCC's target_clones would choose while the library is loaded, before a sanitizer's runtime is
-// ready for calls.
+// The row loops are compiled once per kind of processor and chosen at their first use. GCC's
+// target_clones would choose while the library is loaded, when a sanitizer's runtime is not
+// initialised yet.
 struct RowLoops {
     // to[i * to_step] += f * from[i * from_step].
     void (*add_row)(float* to, int64_t to_step, const float* from, int64_t from_step, float f,
                     int64_t count);
-    // Sum of a[i * a_step] * b[i], in sixteen running sums.
+    // The sum of a[i * a_step] * b[i], as sixteen partial sums.
     float (*row_dot)(const float* a, int64_t a_step, const float* b, int64_t count);
 };
 
-// A macro and not a template: a function is vectorised for the target that it carries itself.
+// A macro and not a template, because a function is vectorised for its own target attribute.
 #define DLPRIM_ROW_LOOPS(NAME, TARGET)                                                          \
     struct NAME {                                                                               \
         TARGET static void add_row(float* to, int64_t to_step, const float* from,               \
@@ -67,7 +67,7 @@ const RowLoops& row_loops() {
     return found;
 }
 
-// Output positions along one dimension whose tap lies in the image.
+// Output positions along one dimension for which the tap is inside the image.
 struct Span {
     int64_t begin, end;
 };
@@ -78,8 +78,8 @@ Span valid(int64_t tap, int64_t stride, int64_t size, int64_t outputs) {
     return {b, std::clamp(end, b, outputs)};
 }
 
-// Calls visit(kernel element, output row, input row, columns) for every tap and output row that
-// meet.
+// Calls visit(kernel element, output row, input row, columns) for every combination of a tap and an
+// output row that overlaps the input.
 template <typename Visit>
 void for_each_row(const Geometry& g, const Visit& visit) {
     for (int64_t ky = 0; ky < g.kh; ++ky) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Direct loops for convolutions whose groups have one input channel (depthwise, with or without a
-// channel multiplier), plane by plane, threaded over planes.
+// channel multiplier). Each plane is computed separately, and threads share the planes.
 #pragma once
 
 #include "engine/epilogue.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packing of image patches, and storing of result tiles into planes.
+// Packs image patches, and stores result tiles to planes.
 #include "ops/conv2d/host/host_patches.hpp"
 
 #include "engine/host_gemm_kernels.hpp"
@@ -14,14 +14,14 @@ namespace {
 
 using std::int64_t;
 
-// Grid positions of one image and row that follow each other.
+// Consecutive grid positions of one image and row.
 struct Run {
     int64_t image, y, x;
     int at, length;
 };
 
-// Cuts [first, first + count) of the flattened (image, y, x) grid into runs of at most `limit`, and
-// calls visit on each.
+// Divides [first, first + count) of the flattened (image, y, x) grid into runs of at most `limit`,
+// and calls visit for each.
 template <typename Visit>
 void for_each_run(const Gather& g, int64_t first, int64_t count, int64_t limit,
                   const Visit& visit) {
@@ -40,7 +40,8 @@ void for_each_run(const Gather& g, int64_t first, int64_t count, int64_t limit,
     }
 }
 
-// Positions of a run that read inside a row of `size` elements from `start` on, `step` apart.
+// The positions of a run whose source is inside a row of `size` elements. The first source is at
+// `start`, and consecutive ones are `step` apart.
 struct Inside {
     int begin, end;
 };
@@ -51,7 +52,8 @@ Inside inside(int64_t start, int64_t step, int64_t size, int length) {
     return {b, static_cast<int>(std::clamp<int64_t>(end, b, length))};
 }
 
-// Copies `length` elements `step` apart; a full panel's width is worth a copy of fixed size.
+// Copies `length` elements that are `step` apart. A full panel's width uses a copy of fixed size,
+// which is faster.
 inline void copy_run(float* to, const float* from, int64_t step, int length) {
     if (step == 1) {
         if (length == host_gemm_max_columns)
@@ -76,7 +78,7 @@ Gather forward_gather(const Geometry& g) {
     for (int64_t ky = 0; ky < g.kh; ++ky)
         for (int64_t kx = 0; kx < g.kw; ++kx)
             gather.taps.push_back({ky * g.dh - g.pt, kx * g.dw - g.pl, ky * g.kw + kx});
-    if (g.pointwise()) {  // a plane is as good as one long row
+    if (g.pointwise()) {  // a plane can be treated as one long row
         gather.w = gather.grid_w = gather.plane_w = g.h * g.w;
         gather.h = gather.grid_h = gather.plane_h = 1;
     }
@@ -217,7 +219,8 @@ void TransposedPatchSource::pack(int64_t batch, int64_t first, int count, int wi
                                  int64_t k_first, int64_t depth, float* to) const {
     const auto tap_count = static_cast<int64_t>(g_.taps.size());
     const int64_t plane = g_.h * g_.w, image_size = plane * g_.channels * g_.groups;
-    // One tap at distance 0, step 1: columns are channels, and K runs along their planes.
+    // With a single tap at distance 0 and step 1, columns are channels and K runs along their
+    // planes.
     const bool straight = tap_count == 1 && g_.step_x == 1 && g_.step_y == 1 && g_.taps[0].x == 0 &&
                           g_.taps[0].y == 0 && g_.grid_w <= g_.w && g_.grid_h <= g_.h;
     for_each_run(g_, k_first, depth, 64, [&](const Run& run) {

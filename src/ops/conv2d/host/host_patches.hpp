@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Convolution as matrix products on the host: where host_gemm's panels come from and where its
-// tiles go.
+// Convolution as matrix products on the host: sources of host_gemm's panels and sinks for its
+// tiles.
 //
-// Forward and backward-data are both "gathers": a grid of result positions, each the sum over
-// channels and taps of source elements at fixed distances. Backward-data with a stride falls into
-// stride_h x stride_w phases, grids of result positions that the same taps reach, so that no zero
-// is multiplied.
+// Forward and backward-data are both "gathers": a grid of result positions, where each result is
+// the sum over channels and taps of source elements at fixed distances. Backward-data with a stride
+// is divided into stride_h x stride_w phases. A phase is the grid of result positions that use the
+// same taps, so that no zeros are multiplied.
 #pragma once
 
 #include "engine/epilogue.hpp"
@@ -16,22 +16,22 @@
 
 namespace dlprim::conv2d {
 
-/// A kernel position: where its source element lies from the grid position times the step, and
-/// which element of the kernel (ky * kw + kx) multiplies it.
+/// A kernel position. y and x are the distance of its source element from the grid position times
+/// the step. index is the element of the kernel (ky * kw + kx).
 struct Tap {
     std::int64_t y, x, index;
 };
 
-/// One gather: a convolution, or one phase of backward-data.
+/// A gather: a convolution, or one phase of backward-data.
 struct Gather {
     std::vector<Tap> taps;
     std::int64_t images, groups;
     std::int64_t channels, h, w;      ///< source: channels of one group, sizes of a plane
     std::int64_t results;             ///< result channels of one group
     std::int64_t grid_h, grid_w;      ///< result positions of this gather
-    std::int64_t step_y, step_x;      ///< in the source from a grid position to the next
+    std::int64_t step_y, step_x;      ///< distance in the source between grid positions
     std::int64_t plane_h, plane_w;    ///< sizes of a result plane
-    std::int64_t spread_y, spread_x;  ///< in the result plane from a grid position to the next
+    std::int64_t spread_y, spread_x;  ///< distance in the result plane between grid positions
     std::int64_t origin_y, origin_x;  ///< result position of grid position (0, 0)
 
     std::int64_t columns() const { return images * grid_h * grid_w; }
@@ -41,7 +41,8 @@ struct Gather {
 Gather forward_gather(const Geometry& g);
 std::vector<Gather> backward_data_gathers(const Geometry& g);
 
-/// Columns are grid positions of all images, K is (channel, tap); the product's batch is the group.
+/// Image patches. Columns are grid positions of all images, K is (channel, tap), and the batch is
+/// the group.
 class PatchSource : public GemmSource {
   public:
     PatchSource(const Gather& gather, const float* data) : g_(gather), data_(data) {}
@@ -53,7 +54,7 @@ class PatchSource : public GemmSource {
     const float* data_;
 };
 
-/// Backward-data's weight: rows are input channels, K is (output channel, tap).
+/// The weight of backward-data. Rows are input channels, and K is (output channel, tap).
 class TransposedWeightSource : public GemmSource {
   public:
     TransposedWeightSource(const Gather& gather, std::int64_t kernel_area, const float* weight)
@@ -82,7 +83,7 @@ class PlaneSink : public GemmSink {
     const HostEpilogue& epilogue_;
 };
 
-/// Backward-filter's first operand: rows are output channels, K is (image, position).
+/// The first operand of backward-filter. Rows are output channels, and K is (image, position).
 class OutputGradientSource : public GemmSource {
   public:
     OutputGradientSource(const Geometry& g, const float* dy) : g_(g), dy_(dy) {}
@@ -94,7 +95,8 @@ class OutputGradientSource : public GemmSource {
     const float* dy_;
 };
 
-/// Backward-filter's second operand: columns are (input channel, tap), K is (image, position).
+/// The second operand of backward-filter. Columns are (input channel, tap), and K is (image,
+/// position).
 class TransposedPatchSource : public GemmSource {
   public:
     TransposedPatchSource(const Gather& gather, const float* x) : g_(gather), x_(x) {}

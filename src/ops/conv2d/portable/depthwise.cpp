@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // conv2d.depthwise, conv2d_backward_data.depthwise and conv2d_backward_filter.depthwise: direct
-// convolution on GPUs over plain images where groups have few channels (kernels/conv2d/depthwise.cl
+// convolution on GPUs with plain images, for groups of few channels (kernels/conv2d/depthwise.cl
 // and depthwise_filter.cl).
 //
-// What bounds them is instructions an output: so sizes are constants of the kernels, work-items
-// make blocks of several rows, and rows of pixels come in vectors.
+// The number of instructions per output limits their speed. So sizes are constants of the kernels,
+// each work-item computes a block of several rows, and rows of pixels are loaded as vectors.
 //
-// Tuning: "outputs" and "rows", the sizes of a work-item's block.
+// Tuning: "outputs" and "rows", the columns and rows of a work-item's block.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
@@ -23,27 +23,29 @@ constexpr const char* source_path = "conv2d/depthwise.cl";
 constexpr const char* filter_path = "conv2d/depthwise_filter.cl";
 constexpr const char* block_path = "conv2d/depthwise_block.clh";
 constexpr std::int64_t most_channels = 8, most_taps = 49, most_step = 8;
-constexpr std::int64_t most_span = 64;  ///< pixels of a row that a work-item keeps in registers
-constexpr std::int64_t most_products = 1024;  ///< that are written out for a block
+constexpr std::int64_t most_span = 64;  ///< pixels of a row that fit into a work-item's registers
+constexpr std::int64_t most_products = 1024;  ///< the most unrolled products of a block
 constexpr int least_group = 16;
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) {
     return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
-/// Rows or columns of a convolution as kernels/conv2d/depthwise_block.clh describes them.
+/// The rows or the columns of a convolution, as kernels/conv2d/depthwise_block.clh describes them.
 struct Axis {
     std::int64_t kernel, stride, up, dilate, pad;
     std::int64_t x, y;  ///< sizes of the images
 
-    /// The first one of x that a block at 0 meets, and how many a block of `size` does.
+    /// The first position of x that a block at 0 reads, and the number of positions of a block of
+    /// `size`.
     std::int64_t low() const { return -floor_div(pad, up); }
     std::int64_t span(std::int64_t size) const {
         return floor_div((size - 1) * stride + (kernel - 1) * dilate - pad, up) - low() + 1;
     }
-    /// A tuning's size of a block as one that the kernels take.
+    /// The block size of a tuning, rounded up to one that the kernels support.
     std::int64_t block(std::int64_t size) const { return ceil_div(size, up) * up; }
-    /// What blocks of `size` compute for nothing, and the pixels of others that they read.
+    /// The relative cost of blocks of `size`: results outside the image, and pixels that neighbours
+    /// read too.
     double excess(std::int64_t size) const {
         const double share = static_cast<double>(ceil_div(y, size) * size) / static_cast<double>(y);
         const double own = static_cast<double>(size * stride) / static_cast<double>(up);
@@ -52,10 +54,11 @@ struct Axis {
     }
 };
 
-/// The convolution that an engine computes: the problem's, or its data gradient as one over dy.
+/// The convolution that an engine computes: the problem's, or its data gradient as a convolution of
+/// dy.
 struct Work {
     Axis rows, columns;
-    std::int64_t n, groups, sum, make;  ///< images; channels of x and y a group
+    std::int64_t n, groups, sum, make;  ///< images; input and output channels per group
     std::int64_t weight_group, weight_sum, weight_make;
     bool reversed;
 
@@ -94,7 +97,7 @@ struct Work {
     }
 };
 
-/// Rows and columns of a work-item's block.
+/// The rows and columns of a work-item's block.
 struct Block {
     std::int64_t rows, outputs;
     Block(const Work& work, const Tuning& tuning)
@@ -112,7 +115,7 @@ TuneSpace block_space(const Work& work, std::vector<std::int64_t> outputs) {
     return {{"rows", sizes(work.rows, {1, 2, 4, 7, 8})}, {"outputs", sizes(work.columns, outputs)}};
 }
 
-/// Vectors as wide as the image's rows allow, and as many rows as leave `least` blocks.
+/// Vectors as wide as the image's rows allow, and as many rows as leave at least `least` blocks.
 Tuning default_block(const Work& work, std::int64_t least) {
     const std::int64_t w = work.columns.y;
     std::int64_t outputs = work.columns.block(w % 4 == 0 ? 4 : w % 2 == 0 || w > 16 ? 2 : 1);
@@ -127,7 +130,7 @@ Tuning default_block(const Work& work, std::int64_t least) {
     return {{"outputs", outputs}, {"rows", rows}};
 }
 
-/// The widest vectors of 4, 2 or 1 that divide both.
+/// The widest vector of 4, 2 or 1 elements that divides both.
 std::int64_t vector_width(std::int64_t a, std::int64_t b) {
     return a % 4 == 0 && b % 4 == 0 ? 4 : a % 2 == 0 && b % 2 == 0 ? 2 : 1;
 }
@@ -136,7 +139,7 @@ std::string define_signed(std::string_view name, std::int64_t value) {
     return cat(" -D", name, "=(", value, ")");
 }
 
-/// The defines of depthwise_block.clh.
+/// The defines that depthwise_block.clh needs.
 std::string block_defines(const Work& work, const Block& block) {
     const Axis &h = work.rows, &w = work.columns;
     const std::int64_t vector = vector_width(w.x, block.outputs * w.stride / w.up);
@@ -174,7 +177,7 @@ Verdict depthwise_verdict(const Traits& device, const Problem& problem, const Wo
     return Verdict::yes();
 }
 
-// Seconds when arithmetic runs at a share of the peak that such work reaches.
+// Seconds if arithmetic runs at the share of the peak that such kernels reach.
 double direct_seconds(const Traits& device, const Problem& problem, int calls) {
     return roofline_seconds(device, problem, Geometry::of(problem).flops(),
                             device.wide_vectors ? 0.015 : 0.12, device.wide_vectors ? 0.2 : 0.5) +
@@ -204,7 +207,7 @@ class Depthwise : public Engine {
         return block_space(work_of(problem), {1, 2, 4, 8});
     }
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // Blocks that keep the device busy: 16 warps a compute unit.
+        // At least as many blocks as keep the device busy: 16 warps per compute unit.
         return default_block(work_of(problem), std::int64_t{512} * device.compute_units);
     }
 
@@ -312,7 +315,7 @@ class DepthwiseFilter : public Engine {
     struct Parts {
         std::int64_t count, lines;
     };
-    // The largest whose sums fit the local memory.
+    // The largest work-group whose sums fit into local memory.
     static std::int64_t group_size(const Traits& device, const Geometry& g) {
         std::int64_t threads = 128;
         while (static_cast<std::uint64_t>(threads) > device.max_work_group ||
@@ -323,9 +326,9 @@ class DepthwiseFilter : public Engine {
     static std::uint64_t local_bytes(const Geometry& g, std::int64_t threads) {
         return static_cast<std::uint64_t>(4 * g.kh * g.kw * (threads + 9));
     }
-    // One launch where filters alone give every compute unit two work-groups. Else enough
-    // work-groups to fill the device, each with at least 16 thousand pixels, and no more than 256
-    // thousand (the precision of a work-item's sum).
+    // One part if the filters alone give every compute unit two work-groups. Otherwise enough parts
+    // to fill the device. Each has at least 16 thousand pixels, and at most 256 thousand, which
+    // limits the rounding error of a work-item's sum.
     static Parts parts(const Traits& device, const Problem& problem, const Tuning& tuning) {
         const Geometry g = Geometry::of(problem);
         const std::int64_t rows = Block(Work::forward(g), tuning).rows;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.depthwise_last, conv2d_backward_data.depthwise_last and
-// conv2d_backward_filter.depthwise_last: depthwise convolutions and their gradients over images of
-// float, half or bfloat16 whose channels lie last (kernels/conv2d/depthwise_last.cl,
+// conv2d_backward_filter.depthwise_last: depthwise convolutions and their gradients for
+// channels_last images of float, half or bfloat16 (kernels/conv2d/depthwise_last.cl,
 // depthwise_last_filter.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
@@ -41,7 +41,7 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
 }
 
 double last_seconds(const Traits& device, const Problem& problem, int calls) {
-    // On CPUs other layouts do better; among plain floats, too, conversions are not worth it.
+    // On CPUs other layouts are faster. With float images, conversions to this layout do not pay.
     const bool narrow = half_kind(problem.inputs[0].dtype) != 0;
     return roofline_seconds(device, problem, Geometry::of(problem).flops(),
                             device.wide_vectors ? 0.01 : 0.12,
@@ -130,7 +130,7 @@ class DepthwiseLast : public Engine {
         call.scalar("count", count);
         const std::pair<const char*, std::int64_t> sizes[] = {
             {"has_bias", bias},
-            // No tap may reach the phase along either side.
+            // A phase may have no tap in one of the dimensions.
             {"taps_h", is_empty(job) ? 0 : job.kernel_h},
             {"channels", job.groups},
             {"x_h", job.x_h},
@@ -200,7 +200,7 @@ class DepthwiseLastFilter : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // Work-groups for eight on every compute unit, of at least a thousand pixels.
+        // Enough parts for eight work-groups per compute unit, of at least a thousand pixels each.
         const Geometry g = Geometry::of(problem);
         const std::int64_t groups = ceil_div(g.in / 4, quads_of(g));
         const std::int64_t wanted = ceil_div(8 * std::max(device.compute_units, 1), groups);
@@ -246,17 +246,17 @@ class DepthwiseLastFilter : public Engine {
     }
 
   private:
-    /// Columns of x that `outputs` neighbours of a row of dy meet.
+    /// The number of columns of x that `outputs` neighbours in a row of dy read.
     static std::int64_t span(const Geometry& g, std::int64_t outputs) {
         return (outputs - 1) * g.sw + (g.kw - 1) * g.dw + 1;
     }
-    /// Four channels each, beside each other in a work-group.
+    /// The number of quads of channels that a work-group has side by side.
     static std::int64_t quads_of(const Geometry& g) {
         std::int64_t quads = 1;
         while (quads < 16 && quads < g.in / 4) quads *= 2;
         return quads;
     }
-    /// How many, and rows of dy in each.
+    /// The number of parts, and the rows of dy in each.
     static std::pair<std::int64_t, std::int64_t> parts_of(const Geometry& g, const Tuning& tuning) {
         const std::int64_t lines = g.n * g.oh;
         const std::int64_t each = std::max<std::int64_t>(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // conv2d.reference, conv2d_backward_data.reference, conv2d_backward_filter.reference: the engines
-// that apply to every float problem on every OpenCL device (kernels/conv2d/reference.cl).
+// that support every problem of float, half and bfloat16 images on every OpenCL device
+// (kernels/conv2d/reference.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -41,7 +42,7 @@ class Reference : public Engine {
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const double flops = Geometry::of(problem).flops();
-        // Each work-item sums the products of one element of the result.
+        // Each work-item computes the sum of one element of the result.
         const double elements = static_cast<double>(problem.outputs[0].shape.numel());
         return std::max(
             roofline_seconds(device, problem, flops, device.wide_vectors ? 0.01 : 0.02, 0.1),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // conv2d.winograd and conv2d_backward_data.winograd: 3x3 convolutions of stride 1 and their data
-// gradients on GPUs over plain images, by Winograd's F(2x2, 3x3) and F(4x4, 3x3): tiles of the
-// image to their positions (kernels/conv2d/winograd_input.cl), a matrix product for each position
-// (winograd.cl), products to pixels (winograd_output.cl).
+// gradients on GPUs with plain images, by Winograd's F(2x2, 3x3) and F(4x4, 3x3). Tiles of the
+// image are transformed to positions (kernels/conv2d/winograd_input.cl), each position is a matrix
+// product (winograd.cl), and the products are transformed to pixels (winograd_output.cl).
 //
-// The size of a tile decides how weights are packed, so each is a layout of the engine's, F(4x4)
-// the first. Where the workspace for all tiles would be large, they are taken in slices. Tuning:
-// the work-group's tile of the product; "slices".
+// The tile size determines how weights are packed, so each size is a layout of the engine, with
+// F(4x4) first. If the workspace for all tiles would be large, the tiles are processed in slices.
+// Tuning: the work-group's tile of the product, and "slices".
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
@@ -26,34 +26,35 @@ constexpr const char* output_path = "conv2d/winograd_output.cl";
 constexpr const char* pack_path = "conv2d/winograd_pack.cl";
 constexpr const char* transform_path = "common/winograd.clh";
 
-// The model: what the transformations, and the product where reading and writing bounds it, reach
-// of the bandwidth; the product's rate otherwise is that of its tile (gemm_seconds).
+// The model: the share of the bandwidth that the transformations reach, and that the product
+// reaches where memory limits it. Otherwise the product has the rate of its tile (gemm_seconds).
 constexpr double transform_bandwidth = 0.6;
 constexpr double product_bandwidth = 0.6;
-// Bytes of workspace that slices are cut for, if the device gives as much at once.
+// The workspace in bytes at which slices are cut, if the device can allocate as much.
 constexpr double workspace_limit = 256 << 20;
-// Steps of gemm_depth channels that are summed by themselves: half of the error of a sum over 512
-// channels in one go, for reading and writing the sums once more every 128 channels.
+// Long sums are divided into runs of this many steps of gemm_depth channels. Compared with a single
+// sum over 512 channels, this halves the error. The price is to read and write the sums once more
+// per 128 channels.
 constexpr std::int64_t longest_run = 16;
 
 constexpr std::array<int, 2> sizes{4, 2};
 constexpr const char* tag = "conv2d.winograd:";
 
-// A problem cut up for tiles of `size` x `size` pixels.
+// A problem divided into tiles of `size` x `size` pixels.
 struct Plan {
     DenseJob job;
     std::int64_t size, positions;
     std::int64_t tile_rows, tile_columns, tiles;
     std::int64_t slices, columns;  // tiles of a slice, a multiple of four
-    std::int64_t steps, w_row;     // of gemm_depth input channels; output channels, rounded up
+    std::int64_t steps, w_row;  // steps of gemm_depth input channels; output channels, rounded up
 
     std::int64_t channels_in() const { return job.groups * job.group_in; }
     std::int64_t channels_out() const { return job.groups * job.group_out; }
     std::int64_t batches() const { return positions * job.groups; }
-    /// Elements of one position's packed weights.
+    /// Elements of the packed weights of one position.
     std::int64_t weights() const { return job.groups * steps * gemm_depth * w_row; }
     std::int64_t packed_bytes() const { return 4 * positions * weights(); }
-    /// Bytes of a tile in the workspace, before and behind the product.
+    /// Bytes of a tile in the workspace before and after the product.
     std::int64_t tile_in() const { return 4 * positions * channels_in(); }
     std::int64_t tile_out() const { return 4 * positions * channels_out(); }
     std::int64_t runs() const { return ceil_div(steps, longest_run); }
@@ -65,7 +66,7 @@ std::int64_t most_tiles(const Traits& device, const Plan& plan) {
     return static_cast<std::int64_t>(bytes) / (plan.tile_in() + plan.tile_out()) / 4 * 4;
 }
 
-// In so many slices, or as many as are needed.
+// Divided into `slices` slices, or more if the workspace requires it.
 Plan plan_of(const Traits& device, const Problem& problem, std::int64_t size,
              std::int64_t slices = 1) {
     Plan plan{};
@@ -89,7 +90,7 @@ bool fits(const Traits& device, const Plan& plan) {
            static_cast<std::uint64_t>(plan.packed_bytes()) <= device.max_alloc_bytes;
 }
 
-// The size of tile that the problem's layout says.
+// The tile size that the problem's layout implies.
 std::int64_t tile_size(const Problem& problem) {
     const std::string& name = problem.inputs[1].layout.tag;
     const std::size_t at = std::string_view(tag).size();
@@ -167,7 +168,7 @@ class Winograd : public Engine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Plan plan = plan_of(device, problem, tile_size(problem));
-        constexpr std::int64_t whole = std::int64_t(1) << 40;  // of K: no sums in parts
+        constexpr std::int64_t whole = std::int64_t(1) << 40;  // of K: no split-K
         Tuning tuning = choose_gemm(device, gemm_tiles(device), plan.product(), whole, whole, 0, 0);
         tuning.erase("splits");
         tuning["slices"] = plan.slices;
@@ -177,7 +178,7 @@ class Winograd : public Engine {
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
         const Plan plan = plan_of(device, problem, tile_size(problem));
         TuneSpace space{{"slices", {plan.slices}}};
-        for (const std::int64_t times : {2, 4})  // less workspace, perhaps within a cache
+        for (const std::int64_t times : {2, 4})  // less workspace, which may fit into a cache
             if (plan.columns >= 4 * times) space["slices"].push_back(plan.slices * times);
         for (const TileShape& tile : gemm_tiles(device)) space.tiles.push_back(tile.named());
         return space;
@@ -242,13 +243,13 @@ class Winograd : public Engine {
             call.scalar(parameter, static_cast<std::int32_t>(value));
     }
 
-    /// Pixels of a row that are written together: rows must hold whole ones.
+    /// The pixels of a row that are written together. Rows must consist of whole vectors.
     static std::int64_t vector_of(const Plan& plan, const Problem& problem) {
         if (plan.size == 4 && plan.job.y_w % 4 == 0) return 4;
         return problem.outputs[0].dtype == DType::f32 && plan.job.y_w % 2 == 0 ? 2 : 1;
     }
 
-    // The workspace holds `columns` tiles before the product, then as many behind it.
+    // The workspace holds `columns` tiles before the product, followed by as many after it.
     static int workspace(const Problem& problem) {
         return static_cast<int>(problem.inputs.size()) + 1;
     }
