@@ -12,7 +12,7 @@ ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats",
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
-    "dtype": "base", "error": "base", "log": "base", "namespace": "base", "precision": "base",
+    "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "precision": "base",
     "shape": "base", "version": "base",
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
     "ops": "exec", "schedule": "train", "solver_options": "train",

@@ -12,9 +12,14 @@
 //
 // Waiting: on an OpenCL device calls enqueue work and return. On the host the work is done when a
 // call returns.
+//
+// Errors: opening a device throws Error(not_found) for a name that means none, Error(io) where its
+// driver lacks a folder to write to, Error(invalid_argument) for an environment variable that makes
+// no sense, and Error(device) with what OpenCL reports.
 #pragma once
 
 #include <dlprim/error.hpp>
+#include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 
 #include <cstdint>
@@ -49,39 +54,41 @@ struct DeviceInfo {
 std::string_view name_of(DeviceKind kind);
 
 /// Facts about a device that decide which engines apply. The environment variable DLPRIM_TRAITS
-/// lowers some of them, to try a smaller device on a larger one, for example
-/// DLPRIM_TRAITS="max_work_group=64,local_kib=16,max_alloc_mib=64,vector_width=8",
-/// "wgmma=0,mma=0", "matrix_bf16=0" or "subgroup_size=8".
+/// lowers some of them, to try a smaller device on a larger one (docs/environment.md).
 struct Traits {
-    bool host = false;  ///< the host itself, no OpenCL
-    bool wide_vectors =
-        false;  ///< a CPU: one work-item with wide vectors beats a work-group with barriers
-    int vector_width = 1;  ///< native float lanes (16 on AVX-512, 8 on AVX2, 4 on NEON; 1 on GPUs)
-    int vector_registers = 16;  ///< vector registers a kernel may count on (CPUs)
+    bool host = false;  ///< the host itself, without OpenCL
+    /// A CPU: one work-item with wide vectors is faster than a work-group with barriers.
+    bool wide_vectors = false;
+    int vector_width = 1;  ///< native float lanes: 16 on AVX-512, 8 on AVX2, 4 on NEON, 1 on GPUs
+    int vector_registers = 16;  ///< of a CPU: vector registers that a kernel may count on
     int compute_units = 1;
-    bool own_cores = false;  ///< a CPU whose threads are bound to a core each
-    std::uint64_t max_work_group = 1;
-    std::uint64_t local_bytes = 0;
-    std::uint64_t max_alloc_bytes = 0;
+    bool own_cores = false;  ///< a CPU whose OpenCL threads are bound to a core each
+
+    std::uint64_t max_work_group = 1;   ///< work-items of a work-group
+    std::uint64_t local_bytes = 0;      ///< local memory of a work-group
+    std::uint64_t max_alloc_bytes = 0;  ///< of one allocation
     std::uint64_t global_bytes = 0;
-    std::uint64_t cache_bytes = 0;         ///< last-level cache, 0 when unknown
-    std::uint64_t base_align_bytes = 128;  ///< alignment that offsets inside a slab keep
-    bool fp64 = false;
-    bool fp16 = false;      ///< half arithmetic
-    int subgroup_size = 0;  ///< lanes of the sub-groups that kernels may ask for, which then share
-                            ///< values and read in blocks without local memory; 0: none
-    bool wgmma = false;  ///< NVIDIA's warpgroup matrix instructions run here (tried when the device
-                         ///< is opened)
-    bool mma = false;    ///< NVIDIA's matrix instructions of a warp run here, and none of a
-                         ///< warpgroup (tried likewise)
-    std::uint64_t mma_local_bytes = 0;  ///< what a work-group of such kernels may have of local
-                                        ///< memory, which drivers understate (tried likewise)
-    bool matrix_fp16 = false;           ///< wgmma's or mma's instructions on halves run here
-    bool matrix_bf16 = false;           ///< those on bfloat16 do (each type is tried by itself)
-    bool unified_memory = false;        ///< host and device share memory
-    double gflops = 0;                  ///< estimated fp32 peak in 10^9 a second, for cost models
-    double gbytes_per_s = 0;            ///< estimated memory bandwidth in 10^9 a second
-    double launch_us = 5;               ///< estimated cost of one kernel launch
+    std::uint64_t cache_bytes = 0;         ///< last-level cache; 0: unknown
+    std::uint64_t base_align_bytes = 128;  ///< alignment of tensors that share an allocation
+    bool unified_memory = false;           ///< host and device share memory
+
+    bool fp64 = false;  ///< double arithmetic
+    bool fp16 = false;  ///< half arithmetic
+    /// Lanes of the sub-groups that kernels may ask for, which exchange values and read in blocks
+    /// without local memory. 0: none.
+    int subgroup_size = 0;
+    // NVIDIA's matrix instructions. Each of these is found by a trial when the device is opened.
+    bool wgmma = false;  ///< those of a warpgroup run here
+    bool mma = false;    ///< those of a warp do, and none of a warpgroup
+    /// Local memory that a work-group with mma may use; drivers report less than that.
+    std::uint64_t mma_local_bytes = 0;
+    bool matrix_fp16 = false;  ///< they multiply halves
+    bool matrix_bf16 = false;  ///< they multiply bfloat16
+
+    // Estimates, for cost models.
+    double gflops = 0;        ///< fp32 peak, in 10^9 operations per second
+    double gbytes_per_s = 0;  ///< memory bandwidth, in 10^9 bytes per second
+    double launch_us = 5;     ///< cost of one kernel launch, in microseconds
 };
 
 /// Counts since the context was opened. The difference of two readings is what happened between.
@@ -94,8 +101,6 @@ struct Counters {
     std::uint64_t allocated_bytes = 0;  ///< bytes of live device buffers
     std::uint64_t flushes = 0;          ///< times that enqueued work was handed to the device
 };
-
-class ContextImpl;
 
 class Context {
   public:
@@ -122,13 +127,17 @@ class Context {
     /// Waits until all work enqueued on the context is done.
     void finish() const;
 
+    /// Whether both are handles on one opened device.
     bool operator==(const Context& other) const { return impl_ == other.impl_; }
-    /// The library's own view of the context.
-    ContextImpl& impl() const { return *impl_; }
+    /// A key for maps and hashes: equal for equal contexts, and different for contexts that are
+    /// open at the same time. It is not for reading, and does not keep the device open.
+    const void* identity() const noexcept { return impl_.get(); }
 
   private:
-    friend class ContextImpl;
+    friend class internal::Access;
     explicit Context(std::shared_ptr<ContextImpl> impl) : impl_(std::move(impl)) {}
+    ContextImpl& impl() const { return *impl_; }
+
     std::shared_ptr<ContextImpl> impl_;
 };
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
@@ -98,9 +99,6 @@ struct NodeReport {
     double bound_ms = 0;             ///< the least time by the device's roofline
     std::int64_t params = 0;         ///< elements of the parameters of its operators
 };
-
-class NetImpl;
-class Solver;
 
 class Net {
   public:
@@ -230,12 +228,10 @@ class Net {
     /// Slow: operators that share a launch are planned and run one by one, which takes memory.
     std::string first_nan();
 
-    /// For the library. Throws Error(invalid_argument) where this Net was moved from.
-    NetImpl& impl() const;
-
   private:
-    friend class Solver;
+    friend class internal::Access;
     explicit Net(std::shared_ptr<NetImpl> impl);
+    NetImpl& impl() const;
     std::shared_ptr<NetImpl> impl_;  ///< shared with the Solver; null when moved from
 };
 

@@ -6,6 +6,7 @@
 // PyTorch's.
 #pragma once
 
+#include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/solver_options.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor: a strided view on device memory: buffer, byte offset, shape, strides and dtype.
+// Tensor: a strided view on device memory: byte offset, shape, strides and dtype.
 //
 // Ownership: copies and views of a Tensor share its memory, which is freed with the last of them. A
 // Tensor knows nothing of gradients. A default-made Tensor is empty: it has no memory and no
@@ -7,9 +7,10 @@
 //
 // Layout: row-major unless strides() say otherwise. The result of an eager call (dlprim/ops.hpp)
 // may internally still be in its engine's layout, for example with channels in blocks of 16. It is
-// converted to row-major when somebody reaches the memory: buffer() and the copies allocate memory
-// from the context's pool and enqueue one conversion, once for all tensors that share it, without a
-// wait.
+// converted to row-major when the program reaches the memory, by a copy, host_data() or
+// opencl::memory(): the first of these allocates memory from the context's pool, which can throw
+// Error(out_of_memory), and enqueues one conversion, once for all tensors that share the memory.
+// The conversion itself does not wait.
 //
 // Threads: different Tensor objects may be used by different threads at the same time, also where
 // they share memory or a context; dlprim/context.hpp says what else may run then. The library does
@@ -21,6 +22,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/dtype.hpp>
+#include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/shape.hpp>
 
@@ -31,9 +33,6 @@
 
 namespace dlprim {
 
-class Buffer;
-class Deferred;
-
 class Tensor {
   public:
     Tensor() = default;
@@ -43,11 +42,6 @@ class Tensor {
     /// New memory holding a copy of `values` (shape.numel() of them), converted to `dtype`.
     Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
            DType dtype = DType::f32);
-    /// A view on existing memory. For the library and its language bindings.
-    Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset, Shape shape,
-           DType dtype);
-    /// Contents in an engine's own layout. For the library (src/runtime/deferred.hpp).
-    explicit Tensor(std::shared_ptr<Deferred> deferred);
 
     /// Wraps a cl_mem of the context's own cl_context without a copy, and retains it. Throws
     /// Error(invalid_argument) where it is null, too small or of another cl_context.
@@ -67,11 +61,9 @@ class Tensor {
     std::uint64_t byte_offset() const noexcept { return byte_offset_; }
     std::uint64_t bytes() const noexcept;  ///< number of elements times the size of one
     bool contiguous() const noexcept;      ///< whether elements lie row-major without gaps
-    /// The memory, in row-major layout. May enqueue a conversion (see Layout above), which can
-    /// throw Error(out_of_memory).
-    const std::shared_ptr<Buffer>& buffer() const { return deferred_ ? plain() : buffer_; }
-    /// Contents in an engine's own layout, or nullptr. For the library.
-    const std::shared_ptr<Deferred>& deferred() const noexcept { return deferred_; }
+    /// Whether both are views on the same memory, which then may overlap. Memory that a program has
+    /// wrapped twice counts as two. Empty tensors share nothing.
+    bool shares_memory(const Tensor& other) const noexcept;
 
     // Views, which share this tensor's memory. A negative dimension counts from the end. All throw
     // Error(invalid_argument) for what does not fit the shape.
@@ -92,7 +84,8 @@ class Tensor {
     /// strided views and take this instead. The copy goes through the host, and the call waits.
     Tensor to_contiguous() const;
 
-    // Copies between host and device. They wait until they are done. The host side is row-major.
+    // Copies between host and device. They wait until they are done. The host side is row-major and
+    // holds exactly this tensor's elements: another size throws Error(invalid_argument).
     void copy_from_host(const void* data, std::uint64_t bytes);
     void copy_to_host(void* data, std::uint64_t bytes) const;
     /// On the host context, the address of the first element, for reading and writing elements in
@@ -107,6 +100,11 @@ class Tensor {
     void fill(double value);
 
   private:
+    friend class internal::Access;
+    Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset, Shape shape,
+           DType dtype);
+    explicit Tensor(std::shared_ptr<Deferred> deferred);
+    const std::shared_ptr<Buffer>& buffer() const { return deferred_ ? plain() : buffer_; }
     const std::shared_ptr<Buffer>& plain() const;
     /// buffer() for who writes all of this tensor: contents that it covers need no conversion.
     const std::shared_ptr<Buffer>& overwritten() const;

@@ -384,7 +384,7 @@ bool copy_on_device(Tensor& to, const Tensor& from) {
     if (!(to.context() == from.context()) || to.shape() != from.shape() || !to.contiguous())
         return false;
     const ContextLock lock(to.context());
-    if (to.buffer() == from.buffer()) return false;  // they may overlap
+    if (to.shares_memory(from)) return false;  // they may overlap
     write_to(to, to.dtype() == from.dtype() ? dense(from) : converted(from, to.dtype()));
     return true;
 }

@@ -181,7 +181,8 @@ devices that there are.)")
         .def(
             "__eq__", [](const Context& self, const Context& other) { return self == other; },
             nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))
-        .def("__hash__", [](const Context& self) { return std::hash<const void*>()(&self.impl()); })
+        .def("__hash__",
+             [](const Context& self) { return std::hash<const void*>()(self.identity()); })
         .def("__copy__", [](const Context& self) { return self; })
         .def(
             "__deepcopy__", [](const Context& self, nb::handle) { return self; }, nb::arg("memo"))

@@ -28,8 +28,8 @@ struct Record {
 
 struct Records {
     std::mutex mutex;
-    /// By context. Entries stay: a record is small, and contexts are few.
-    std::map<const ContextImpl*, std::unique_ptr<Record>> contexts;
+    /// By identity. Entries stay: a record is small, and contexts are few.
+    std::map<const void*, std::unique_ptr<Record>> contexts;
     std::atomic<unsigned> forks{0};  ///< that lie behind this process
     bool opencl_asked = false;
     unsigned opencl_forks = 0;  ///< that lay behind the process which asked OpenCL first
@@ -53,7 +53,7 @@ Records& records() {
 std::recursive_mutex& mutex_of(const Context& context) {
     Records& all = records();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    auto& record = all.contexts[&context.impl()];
+    auto& record = all.contexts[context.identity()];
     if (!record) record = std::make_unique<Record>();
     if (record->forks != all.forks)
         throw Error(ErrorKind::device, "device " + context.info().str() +
@@ -84,7 +84,7 @@ void leave_context_lock(const Context& context) {
 void register_context(const Context& context) {
     Records& all = records();
     const std::lock_guard<std::mutex> lock(all.mutex);
-    auto& record = all.contexts[&context.impl()];
+    auto& record = all.contexts[context.identity()];
     // One that the parent left at this address may be locked.
     if (!record || record->forks != all.forks) record = std::make_unique<Record>();
     record->forks = all.forks;

@@ -6,6 +6,7 @@
 #include "base/env.hpp"
 #include "formats/json_net.hpp"
 #include "graph/operator.hpp"
+#include "runtime/access.hpp"
 
 #include <set>
 
@@ -89,7 +90,7 @@ NetworkDescription describe_file(const std::string& path, const NetOptions& opti
 }
 
 NetworkDescription describe(const Net& net) {
-    return describe_graph(net.impl().base_graph());
+    return describe_graph(Access::impl(net).base_graph());
 }
 
 }  // namespace dlprim

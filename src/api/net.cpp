@@ -231,11 +231,11 @@ void Net::prepare() {
 }
 void Net::forward() {
     impl().forward();
-    context().impl().queue().flush();
+    Access::impl(context()).queue().flush();
 }
 void Net::backward() {
     impl().backward();
-    context().impl().queue().flush();
+    Access::impl(context()).queue().flush();
 }
 void Net::reshape(std::int64_t batch) {
     require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");

@@ -232,7 +232,8 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
             tensor = Tensor(context_, spec.shape, spec.dtype);
             // A run without inputs is a mistake, but no reason to index by chance bits.
             const unsigned char zero = 0;
-            context_.impl().queue().fill({tensor.buffer().get(), 0}, tensor.bytes(), &zero, 1);
+            Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0}, tensor.bytes(),
+                                                &zero, 1);
         }
         built->executor->bind(static_cast<int>(i), tensor);
     }
@@ -246,8 +247,8 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
         const Place& place = made.places[i];
         const auto block = store_.find("gradients");
         if (place.kind == Place::Kind::block && block != store_.end())
-            built->gradients[value.name] =
-                Tensor(context_, block->second, place.offset, value.spec.shape, value.spec.dtype);
+            built->gradients[value.name] = Access::tensor(context_, block->second, place.offset,
+                                                          value.spec.shape, value.spec.dtype);
     }
     built->executor->set_integer("@seed", options_.seed);
     return built;
@@ -336,7 +337,8 @@ void NetImpl::feed(const std::string& input, const void* data) {
     std::unique_ptr<InputFeed>& feed = plan.feeds[input];
     if (!feed) {
         const Tensor& tensor = plan.inputs.at(input);
-        feed = context_.impl().make_feed(tensor.buffer(), tensor.byte_offset(), tensor.bytes());
+        feed = Access::impl(context_).make_feed(Access::buffer(tensor), tensor.byte_offset(),
+                                                tensor.bytes());
     }
     feed->write(data);
 }
@@ -452,7 +454,8 @@ void NetImpl::set_seed(std::uint64_t seed) {
 
 void NetImpl::initialize(std::string_view method) {
     check_initialization(method);
-    auto values = std::make_shared<InitialValues>(method, options_.seed, context_.impl().pool());
+    auto values =
+        std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool());
     if (current_ != nullptr) return fill_from(std::move(values), false);
     // A solver that is attached before the first run would have all planned twice.
     source_ = std::move(values);

@@ -72,8 +72,8 @@ Solver::Solver(Net& net, const SolverOptions& options) : impl_(std::make_unique<
     check(options);
     impl_->options = options;
     impl_->rate = options.learning_rate;
-    net.impl().attach_solver(options);
-    net_ = net.impl_;
+    Access::impl(net).attach_solver(options);
+    net_ = Access::shared_impl(net);
     if (std::optional<Tensor> scale = scale_of(*net_))
         scale->copy_from(std::vector<float>{static_cast<float>(options.loss_scale)});
 }
@@ -122,7 +122,7 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     net.forward();
     if (proceed && !proceed()) {
         net.built().executor->restore_states(slot);  // running statistics
-        net.context().impl().queue().flush();
+        Access::impl(net.context()).queue().flush();
         return false;
     }
     if (guarded) impl_->before[impl_->guarded++ % impl_->before.size()] = before;
@@ -133,7 +133,7 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
         impl_->batches = 0;
         ++impl_->updates;
     }
-    net.context().impl().queue().flush();
+    Access::impl(net.context()).queue().flush();
     return true;
 }
 
@@ -153,7 +153,7 @@ void Solver::call_off(int back) {
     impl_->batches = before.batches;
     net.step_count = before.random_step + 1;
     executor.set_integer("@step", before.random_step);
-    net.context().impl().queue().flush();
+    Access::impl(net.context()).queue().flush();
     impl_->guarded = 0;  // the other record is of a step that counts no longer
 }
 
@@ -234,7 +234,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
                  "', this solver wants ", tensor.shape().str());
         states.emplace_back(name, tensor);
     }
-    Net(net_).load_weights(path);
+    Access::handle<Net>(net_).load_weights(path);
     std::vector<std::byte> data;
     for (auto& [name, tensor] : states) {
         data.resize(tensor.bytes());

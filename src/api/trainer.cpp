@@ -55,9 +55,10 @@ Roles roles_of(Net& net) {
 class LateOutput {
   public:
     explicit LateOutput(const Tensor& tensor)
-        : tensor_(tensor), readback_(tensor.context().impl().make_readback(tensor.bytes())) {}
+        : tensor_(tensor),
+          readback_(Access::impl(tensor.context()).make_readback(tensor.bytes())) {}
     /// Enqueues a read of what it holds when all work enqueued so far is done.
-    void read() { readback_->read({tensor_.buffer().get(), tensor_.byte_offset()}); }
+    void read() { readback_->read({Access::buffer(tensor_).get(), tensor_.byte_offset()}); }
     /// The oldest read's values, waited for.
     std::vector<float> take() {
         std::vector<float> values(static_cast<std::size_t>(tensor_.shape().numel()));
@@ -166,7 +167,7 @@ class Trainer {
     void tell_notes() {
         if (!call_.note) return;
         for (const std::string& note : net_->notes()) call_.note(note);
-        const Precision precision = net_->impl().options().precision;
+        const Precision precision = Access::impl(*net_).options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)
             call_.note(cat("'", call_.resume, "' goes on in ", name_of(precision),
                            ", in which it was trained, though the configuration says ",

@@ -10,7 +10,7 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
     std::shared_ptr<ParamSource> missing;
     if (missing_ok)
         missing = std::make_shared<InitialValues>("default", impl().options().seed,
-                                                  context().impl().pool());
+                                                  Access::impl(context()).pool());
     auto file = std::make_shared<WeightsFile>(path, std::move(missing));
     // Everything is checked before anything is written: a bad file changes nothing.
     for (const auto& [name, param] : impl().params()) file->check(param.value);
@@ -42,7 +42,7 @@ void Net::write_params(std::map<std::string, HostTensor> values, bool missing_ok
     std::shared_ptr<ParamSource> missing;
     if (missing_ok)
         missing = std::make_shared<InitialValues>("default", impl().options().seed,
-                                                  context().impl().pool());
+                                                  Access::impl(context()).pool());
     auto source =
         std::make_shared<HostValues>(std::move(values), std::move(missing), impl().lets_go());
     for (const auto& [name, param] : impl().params()) source->check(param.value);

@@ -40,7 +40,7 @@ ContextCache& cache_of(const Context& context) {
     const auto make = []() -> std::unique_ptr<ContextImpl::Attachment> {
         return std::make_unique<ContextCache>();
     };
-    return static_cast<ContextCache&>(context.impl().attachment(make));
+    return static_cast<ContextCache&>(Access::impl(context).attachment(make));
 }
 
 /// Keys are bytes: what has no fixed size stands behind its size.
@@ -106,7 +106,7 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
         key.resize(problem);
     }
     std::shared_ptr<EagerEntry> made =
-        make_eager_entry(context.impl().inner(), call, operands, cache.store);
+        make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
     if (made->executor->plan().setup.empty()) return cache.entries.insert(key, made);
     cache.entries.insert(key, nullptr);
     add_params(key, call, operands);
@@ -140,7 +140,7 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     graph.outputs.emplace_back(id, "result");
     PlanOptions options;
     options.input_layouts[id] = from.layout();
-    const Context context = from.context().impl().inner();
+    const Context context = Access::impl(from.context()).inner();
     return std::make_shared<Executor>(context, make_plan(context, std::move(graph), options), store,
                                       true);
 }
@@ -163,7 +163,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
             executor->run(Part::forward);
-            from.context().impl().queue().flush();
+            Access::impl(from.context()).queue().flush();
             executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
@@ -202,13 +202,13 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
             fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ",
                  tensor.shape().str(),
                  "; Tensor::to_contiguous() copies it into a tensor of its own");
-        if (const Deferred* deferred = tensor.deferred().get();
+        if (const Deferred* deferred = Access::deferred(tensor).get();
             deferred && as_it_lies && is_whole(tensor, *deferred))
             if (std::shared_ptr<Buffer> contents = deferred->contents()) {
                 operands.push_back({std::move(contents), 0, &deferred->layout()});
                 return;
             }
-        operands.push_back({tensor.buffer(), tensor.byte_offset(), nullptr});
+        operands.push_back({Access::buffer(tensor), tensor.byte_offset(), nullptr});
     };
     for (const Tensor& tensor : call.inputs) add(tensor, true);
     for (const Tensor& tensor : call.params) add(tensor, false);
@@ -233,10 +233,11 @@ Tensor make_result(const Context& context, const EagerEntry::Result& result) {
     const Shape& shape = result.spec.shape;
     const DType dtype = result.spec.dtype;
     std::shared_ptr<Buffer> memory =
-        context.impl().allocate_cached(storage_bytes(shape, dtype, result.layout));
-    if (result.layout.is_plain()) return Tensor(context, std::move(memory), 0, shape, dtype);
-    return Tensor(std::make_shared<Deferred>(context, std::move(memory), result.layout, shape,
-                                             dtype, convert_result));
+        Access::impl(context).allocate_cached(storage_bytes(shape, dtype, result.layout));
+    if (result.layout.is_plain())
+        return Access::tensor(context, std::move(memory), 0, shape, dtype);
+    return Access::tensor(std::make_shared<Deferred>(context, std::move(memory), result.layout,
+                                                     shape, dtype, convert_result));
 }
 
 /// Memory of a call's results, by index: `out` tensors where there are any, else new ones.
@@ -248,9 +249,9 @@ std::vector<EagerOperand> results_of(const Context& context, const EagerCall& ca
         Tensor& result = results[index];
         const bool given = index < call.how.out.size() && call.how.out[index].defined();
         result = given ? call.how.out[index] : make_result(context, entry.results[index]);
-        Deferred* const deferred = result.deferred().get();
+        Deferred* const deferred = Access::deferred(result).get();
         if (given && deferred && is_whole(result, *deferred)) deferred->overwrite();
-        places[index] = {!given && deferred ? deferred->contents() : result.buffer(),
+        places[index] = {!given && deferred ? deferred->contents() : Access::buffer(result),
                          result.byte_offset(), nullptr};
     }
     return places;
@@ -285,7 +286,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     executor.check_params();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);
-    context.impl().queue().flush();
+    Access::impl(context).queue().flush();
     executor.release_bindings();
     return results;
 }

@@ -25,7 +25,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
       plan_(std::move(plan)),
       bound_(plan_->externals.size()),
       scalars_(scalar_bytes) {
-    ContextImpl& device = context_.impl();
+    ContextImpl& device = Access::impl(context_);
     for (std::uint64_t bytes : plan_->slabs) {
         if (!share_scratch) {
             slabs_.push_back(device.allocate(bytes));
@@ -70,7 +70,8 @@ void Executor::make_chains() {
         std::vector<const Step*> linked;
         for (std::size_t i = first; i < last; ++i) linked.push_back(&plan_->steps[i]);
         try {
-            chains_.push_back({first, last, std::make_unique<Chain>(context_.impl(), linked)});
+            chains_.push_back(
+                {first, last, std::make_unique<Chain>(Access::impl(context_), linked)});
         } catch (const Error& error) {
             log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }
@@ -112,10 +113,10 @@ void Executor::keep_states(std::size_t slot) {
     for (const auto& [place, bytes] : states_) total += (bytes + 255) / 256 * 256;
     if (total == 0) return;
     std::shared_ptr<Buffer>& kept = kept_.at(slot);
-    if (!kept) kept = context_.impl().allocate_cached(total);
+    if (!kept) kept = Access::impl(context_).allocate_cached(total);
     std::uint64_t at = 0;
     for (const auto& [place, bytes] : states_) {
-        context_.impl().queue().copy(resolve(place), {kept.get(), at}, bytes);
+        Access::impl(context_).queue().copy(resolve(place), {kept.get(), at}, bytes);
         at += (bytes + 255) / 256 * 256;
     }
 }
@@ -125,7 +126,7 @@ void Executor::restore_states(std::size_t slot) {
     if (!kept) return;
     std::uint64_t at = 0;
     for (const auto& [place, bytes] : states_) {
-        context_.impl().queue().copy({kept.get(), at}, resolve(place), bytes);
+        Access::impl(context_).queue().copy({kept.get(), at}, resolve(place), bytes);
         at += (bytes + 255) / 256 * 256;
     }
 }
@@ -192,7 +193,8 @@ void Executor::prepare_run() {
     if (scalars_dirty_ && scalar_block_ >= 0) {
         // A fill takes its pattern at the call, so that no host memory has to outlive it.
         const Buffer* block = blocks_[static_cast<std::size_t>(scalar_block_)].get();
-        context_.impl().queue().fill({block, 0}, scalar_bytes, scalars_.data(), scalar_bytes);
+        Access::impl(context_).queue().fill({block, 0}, scalar_bytes, scalars_.data(),
+                                            scalar_bytes);
     }
     scalars_dirty_ = false;
     if (setup_done_) return;
@@ -246,7 +248,7 @@ void Executor::run_setup() {
             let_go = true;
         }
         // So that its memory is free before the next one's is asked for.
-        if (let_go) context_.impl().queue().finish();
+        if (let_go) Access::impl(context_).queue().finish();
     }
     if (supply_ != nullptr) supply_->done();
 }
@@ -286,7 +288,7 @@ void Executor::check_params() {
 void Executor::enqueue(const Step& step, Bound& bound) {
     for (const auto& [operand, external] : bound.externals)
         bound.operands[operand] = resolve(step.operands[operand]);
-    step.launch->enqueue(context_.impl().queue(), bound.operands);
+    step.launch->enqueue(Access::impl(context_).queue(), bound.operands);
 }
 
 void Executor::run(Part part) {
@@ -332,7 +334,7 @@ void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ",
                                         step.engine->name(), ": ", error.what()));
     if (part <= Part::backward) restore_states();
-    if (!disable(context_.impl(), step.disable_key, error.what())) throw named;
+    if (!disable(Access::impl(context_), step.disable_key, error.what())) throw named;
     throw EngineFailure(named, part, part == Part::backward);
 }
 
@@ -359,7 +361,7 @@ std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
     const auto save = [&](const BufferRef& place, std::uint64_t bytes) {
         if (bytes == 0) return;
         std::vector<std::byte> held(bytes);
-        context_.impl().queue().read(place, held.data(), bytes, true);
+        Access::impl(context_).queue().read(place, held.data(), bytes, true);
         saved.push_back({place, std::move(held)});
     };
     // A forward without assignments, which is inference's, writes to no block but its own.
@@ -379,7 +381,7 @@ std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
 
 void Executor::write_back(const std::vector<Saved>& saved) {
     for (const auto& [place, bytes] : saved)
-        context_.impl().queue().write(place, bytes.data(), bytes.size(), true);
+        Access::impl(context_).queue().write(place, bytes.data(), bytes.size(), true);
     scalars_dirty_ = true;  // those that were set since are in their host copy alone again
 }
 
@@ -389,7 +391,7 @@ void Executor::enqueue_labelled(Part part, const Progress& progress) {
         if (plan_->steps[i].part != part) continue;
         running_ = nullptr;
         if (progress) progress("profiling " + plan_->steps[i].name, static_cast<int>(i), steps);
-        context_.impl().queue().set_label(static_cast<int>(i));
+        Access::impl(context_).queue().set_label(static_cast<int>(i));
         running_ = &plan_->steps[i];
         enqueue(plan_->steps[i], step_bound_[i]);
     }
@@ -409,7 +411,7 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progr
             }
         }
     };
-    Queue& queue = context_.impl().queue();
+    Queue& queue = Access::impl(context_).queue();
     const Profiling ends{queue};
     running_ = nullptr;
     try {
@@ -440,7 +442,7 @@ void Executor::run_stepwise(Part part, const std::function<bool(const Step&)>& v
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         if (plan_->steps[i].part != part) continue;
         enqueue(plan_->steps[i], step_bound_[i]);
-        context_.impl().queue().finish();
+        Access::impl(context_).queue().finish();
         if (!visit(plan_->steps[i])) return;
     }
 }
@@ -450,12 +452,12 @@ Tensor Executor::tensor(ValueId value) const {
     const auto index = static_cast<std::size_t>(place.index);
     const TensorSpec& spec = plan_->graph.spec(value);
     if (place.kind == Place::Kind::block)
-        return Tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
+        return Access::tensor(context_, blocks_[index], place.offset, spec.shape, spec.dtype);
     return {};
 }
 
 void Executor::read(const Place& place, void* data, std::uint64_t bytes) const {
-    context_.impl().queue().read(resolve(place), data, bytes, true);
+    Access::impl(context_).queue().read(resolve(place), data, bytes, true);
 }
 
 }  // namespace dlprim

@@ -5,6 +5,7 @@
 
 #include "exec/chain.hpp"
 #include "plan/plan.hpp"
+#include "runtime/access.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -61,7 +62,7 @@ class Executor {
 
     /// Binds the external of that index. Must be done for all of them before run(); cheap.
     void bind(int external, const Tensor& tensor) {
-        bind(external, tensor.buffer(), tensor.byte_offset());
+        bind(external, Access::buffer(tensor), tensor.byte_offset());
     }
     /// The same of memory whose contents lie in the external's layout.
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);

@@ -11,6 +11,7 @@
 #include "plan/memory.hpp"
 #include "plan/schedule.hpp"
 #include "plan/tune.hpp"
+#include "runtime/access.hpp"
 #include "runtime/program_builds.hpp"
 
 #include <dlprim/log.hpp>
@@ -311,9 +312,9 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options) {
     for (;;) {
         try {
-            return try_plan(context.impl(), graph, options);
+            return try_plan(Access::impl(context), graph, options);
         } catch (const EngineFailed& failed) {
-            if (!disable(context.impl(), failed.key, failed.what())) throw;
+            if (!disable(Access::impl(context), failed.key, failed.what())) throw;
         }
     }
 }

@@ -3,6 +3,7 @@
 // One implementation for the host (host_context.cpp), one for OpenCL (opencl_context.cpp).
 #pragma once
 
+#include "runtime/access.hpp"
 #include "runtime/buffer.hpp"
 #include "runtime/host_pool.hpp"
 #include "runtime/program.hpp"
@@ -45,12 +46,12 @@ class ContextImpl {
     /// memory of this context and inner() handles, which do not count as users.
     Attachment& attachment(std::unique_ptr<Attachment> (*make)());
     /// A handle that does not keep the attachment: for what lies in it.
-    Context inner() { return Context(self()); }
+    Context inner() { return Access::handle<Context>(self()); }
     /// What a user's Context holds: `impl`, whose attachment goes with its last copy.
     static std::shared_ptr<ContextImpl> for_users(std::shared_ptr<ContextImpl> impl);
     /// The same as a Context.
     static Context context_of(std::shared_ptr<ContextImpl> impl) {
-        return Context(for_users(std::move(impl)));
+        return Access::handle<Context>(for_users(std::move(impl)));
     }
     /// The owner of this object.
     virtual std::shared_ptr<ContextImpl> self() = 0;

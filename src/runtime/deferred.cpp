@@ -39,7 +39,7 @@ const std::shared_ptr<Buffer>& Deferred::settle(bool keep) {
     if (is_plain_.load(std::memory_order_acquire)) return plain_;
     const std::lock_guard lock(mutex_);
     if (is_plain_.load(std::memory_order_relaxed)) return plain_;
-    std::shared_ptr<Buffer> made = context_.impl().allocate_cached(plain_bytes());
+    std::shared_ptr<Buffer> made = Access::impl(context_).allocate_cached(plain_bytes());
     if (keep) convert_(*this, contents_, made);
     plain_ = std::move(made);
     contents_.reset();

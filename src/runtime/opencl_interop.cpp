@@ -15,7 +15,7 @@ namespace dlprim::opencl {
 namespace {
 
 ContextImpl& opencl_impl(const Context& context, std::string_view call) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     if (impl.is_host())
         fail(ErrorKind::unsupported, "opencl::", call,
              "() wants a context of an OpenCL device, and this one is of the host");
@@ -67,7 +67,7 @@ Handles handles(const Context& context) {
 
 Memory memory(const Tensor& tensor) {
     opencl_impl(tensor.context(), "memory");
-    Buffer& buffer = *tensor.buffer();
+    Buffer& buffer = *Access::buffer(tensor);
     buffer.set_foreign();
     return {static_cast<cl_mem>(buffer.handle()), tensor.byte_offset()};
 }

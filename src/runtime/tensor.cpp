@@ -72,7 +72,7 @@ void check_pointer(const void* data, const Shape& shape) {
 
 Tensor::Tensor(const Context& context, const Shape& shape, DType dtype)
     : context_(context),
-      buffer_(context.impl().allocate(byte_size(shape, dtype))),
+      buffer_(Access::impl(context).allocate(byte_size(shape, dtype))),
       shape_(shape),
       strides_(shape.strides()),
       dtype_(dtype) {}
@@ -115,6 +115,10 @@ const Context& Tensor::context() const {
     return *context_;
 }
 
+bool Tensor::shares_memory(const Tensor& other) const noexcept {
+    return defined() && buffer_ == other.buffer_ && deferred_ == other.deferred_;
+}
+
 const std::shared_ptr<Buffer>& Tensor::plain() const {
     return deferred_->plain();
 }
@@ -127,20 +131,20 @@ const std::shared_ptr<Buffer>& Tensor::overwritten() const {
 
 Tensor Tensor::wrap_opencl(const Context& context, void* cl_mem_handle, std::uint64_t byte_offset,
                            const Shape& shape, DType dtype) {
-    require(!context.impl().is_host(),
+    require(!Access::impl(context).is_host(),
             "a cl_mem can only be wrapped for an OpenCL device, not for the host");
     return Tensor(context,
-                  context.impl().wrap(cl_mem_handle, byte_offset + byte_size(shape, dtype)),
+                  Access::impl(context).wrap(cl_mem_handle, byte_offset + byte_size(shape, dtype)),
                   byte_offset, shape, dtype);
 }
 
 Tensor Tensor::wrap_host(const Context& context, void* data, const Shape& shape, DType dtype,
                          std::shared_ptr<void> owner) {
-    require(context.impl().is_host(),
+    require(Access::impl(context).is_host(),
             "host memory can only be wrapped for the host, not for device ", context.info().str());
     require(data != nullptr || shape.empty(), "host memory to wrap as a tensor of shape ",
             shape.str(), " must not be null");
-    std::shared_ptr<Buffer> buffer = context.impl().wrap(data, byte_size(shape, dtype));
+    std::shared_ptr<Buffer> buffer = Access::impl(context).wrap(data, byte_size(shape, dtype));
     if (owner != nullptr) {
         Buffer* const wrapped = buffer.get();
         buffer = {wrapped, [kept = std::move(buffer), owner = std::move(owner)](Buffer*) {}};
@@ -238,7 +242,7 @@ void Tensor::copy_from_host(const void* data, std::uint64_t size) {
             size);
     if (size == 0) return;
     check_pointer(data, shape_);
-    Queue& queue = context_->impl().queue();
+    Queue& queue = Access::impl(*context_).queue();
     const BufferRef place{overwritten().get(), byte_offset_};
     if (contiguous()) {
         queue.write(place, data, size, true);
@@ -261,7 +265,7 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
             size);
     if (size == 0) return;
     check_pointer(data, shape_);
-    Queue& queue = context_->impl().queue();
+    Queue& queue = Access::impl(*context_).queue();
     const BufferRef place{buffer().get(), byte_offset_};
     if (contiguous()) {
         queue.read(place, data, size, true);
@@ -279,7 +283,7 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
 
 void* Tensor::host_data() const {
     require(defined(), "an undefined tensor holds no elements");
-    if (!context_->impl().is_host())
+    if (!Access::impl(*context_).is_host())
         fail(ErrorKind::unsupported, "memory of device ", context_->info().str(),
              " has no address on the host; copy_to_host() copies it");
     Buffer& memory = *buffer();
@@ -323,8 +327,8 @@ void Tensor::fill(double value) {
     const std::size_t element = size_of(dtype_);
     convert(&value, DType::f64, pattern, dtype_, 1);
     if (contiguous()) {
-        context_->impl().queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern,
-                                      element);
+        Access::impl(*context_).queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern,
+                                             element);
         return;
     }
     std::vector<std::byte> values(bytes());

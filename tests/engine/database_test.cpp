@@ -4,6 +4,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/tuning.hpp>
@@ -142,15 +143,17 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     update_database(path, {by_other(context.info().driver, context.info().name, "another source"),
                            by_other(context.info().driver, "another device", source_hash(engine)),
                            hint, fresh, stale});
-    CHECK(lookup_tunings(context.impl(), problem).empty());
-    CHECK(lookup_tunings(context.impl(), partly).empty());
-    REQUIRE(lookup_tunings(context.impl(), hinted).size() == 1);
-    CHECK(lookup_tunings(context.impl(), hinted)[0].hint);
-    CHECK(lookup_tunings(context.impl(), hinted, [](const TuningRow&) { return false; }).empty());
+    CHECK(lookup_tunings(Access::impl(context), problem).empty());
+    CHECK(lookup_tunings(Access::impl(context), partly).empty());
+    REQUIRE(lookup_tunings(Access::impl(context), hinted).size() == 1);
+    CHECK(lookup_tunings(Access::impl(context), hinted)[0].hint);
+    CHECK(lookup_tunings(Access::impl(context), hinted, [](const TuningRow&) {
+              return false;
+          }).empty());
 
-    store_tunings(context.impl(), hinted,
+    store_tunings(Access::impl(context), hinted,
                   {{std::string(engine.name()), "nchw", {{"rows", 8}}, 0.5, false}});
-    const std::vector<TuningRow> found = lookup_tunings(context.impl(), hinted);
+    const std::vector<TuningRow> found = lookup_tunings(Access::impl(context), hinted);
     REQUIRE(found.size() == 1);
     CHECK_FALSE(found[0].hint);
     CHECK(found[0].tuning == Tuning{{"rows", 8}});
@@ -159,14 +162,14 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     const auto of_four_rows = [](const TuningRow& one) {
         return one.tuning == Tuning{{"rows", 4}};
     };
-    REQUIRE(lookup_tunings(context.impl(), hinted, of_four_rows).size() == 1);
-    CHECK(lookup_tunings(context.impl(), hinted, of_four_rows)[0].hint);
+    REQUIRE(lookup_tunings(Access::impl(context), hinted, of_four_rows).size() == 1);
+    CHECK(lookup_tunings(Access::impl(context), hinted, of_four_rows)[0].hint);
 
     // Each layout of an engine has its own row.
-    store_tunings(context.impl(), hinted,
+    store_tunings(Access::impl(context), hinted,
                   {{std::string(engine.name()), "nchw", {}, 0.5, false},
                    {std::string(engine.name()), "nhwc", {}, 0.25, false}});
-    const std::vector<TuningRow> both = lookup_tunings(context.impl(), hinted);
+    const std::vector<TuningRow> both = lookup_tunings(Access::impl(context), hinted);
     REQUIRE(both.size() == 2);
     CHECK(both[0].layout == "nhwc");
     CHECK(both[1].layout == "nchw");

@@ -5,6 +5,7 @@
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "pointwise_programs.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/turns.hpp"
@@ -185,7 +186,7 @@ void check(const Context& context, const PointwiseCase& test, unsigned seed) {
                                << ", layout " << shown << ", vector " << vector);
                 for (const PointwiseInput& in : test.inputs)
                     UNSCOPED_INFO("shape " << in.shape.str() << " " << name_of(in.dtype));
-                auto launch = engine->build(context.impl(), laid, tuning);
+                auto launch = engine->build(Access::impl(context), laid, tuning);
                 std::vector<Tensor> tensors;
                 for (std::size_t i = 0; i < laid.inputs.size(); ++i)
                     tensors.push_back(upload(context,
@@ -206,8 +207,8 @@ void check(const Context& context, const PointwiseCase& test, unsigned seed) {
                                          DType::u8);
                 std::vector<BufferRef> operands;
                 for (const Tensor& t : tensors)
-                    operands.push_back({t.buffer().get(), t.byte_offset()});
-                launch->enqueue(context.impl().queue(), operands);
+                    operands.push_back({Access::buffer(t).get(), t.byte_offset()});
+                launch->enqueue(Access::impl(context).queue(), operands);
                 for (std::size_t k = 0; k < laid.outputs.size(); ++k) {
                     const Operand& out = laid.outputs[k];
                     const auto got = arranged(download(tensors[laid.inputs.size() + k]), out.shape,
@@ -247,7 +248,7 @@ std::string kernel_text(const Context& context, const std::string& code, int inp
     const BuildsLater later;
     std::string text;
     for (const Engine* engine : EngineRegistry::instance().of("Pointwise", false)) {
-        const auto launch = engine->build(context.impl(), problem, tuning);
+        const auto launch = engine->build(Access::impl(context), problem, tuning);
         for (const KernelCall& call : launch->calls()) text += call.source().source;
     }
     return text;

@@ -6,6 +6,7 @@
 #include "graph/operator.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
+#include "runtime/access.hpp"
 
 #include <cmath>
 #include <limits>
@@ -114,7 +115,7 @@ TEST_CASE("16 bits are stored between nodes, and nowhere else", "[narrow]") {
     ON_EVERY_DEVICE(device) {
         Net net = make(device, precision), plain = make(device, Precision::fp32);
         Solver solver(net, sgd()), other(plain, sgd());
-        const Graph& graph = net.impl().built().executor->plan().graph;
+        const Graph& graph = Access::impl(net).built().executor->plan().graph;
         int narrow = 0;
         for (const Value& value : graph.values) {
             if (!is_narrow(value.spec.dtype)) continue;
@@ -148,7 +149,7 @@ TEST_CASE("what a batch norm takes its shift from is no reason to store its inpu
             options.engines.emplace_back(type,
                                          EngineRegistry::instance().of(type, false).back()->name());
         Net net = make_net(device, network(), options);
-        const Graph& graph = net.impl().built().executor->plan().graph;
+        const Graph& graph = Access::impl(net).built().executor->plan().graph;
         for (const Node& node : graph.nodes)
             if (!node.removed && node.name != "last" && node.op->type() == "Convolution2D")
                 CHECK(graph.spec(node.outputs[0]).dtype == DType::f16);
@@ -160,7 +161,7 @@ TEST_CASE("an operator of fp32 reads and makes float in a net of fp16", "[narrow
         if (!stores_narrow(device.traits())) continue;
         Net net = make(device, Precision::fp16, network(R"(, "precision": "fp32")"));
         net.prepare();
-        const Graph& graph = net.impl().built().executor->plan().graph;
+        const Graph& graph = Access::impl(net).built().executor->plan().graph;
         int own = 0, narrow = 0;
         for (const Node& node : graph.nodes) {
             const bool middle = node.name.starts_with("middle");
@@ -337,7 +338,7 @@ TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
         return all;
     };
     const auto of = [](Net& net, const char* name) {
-        const Graph& graph = net.impl().built().executor->plan().graph;
+        const Graph& graph = Access::impl(net).built().executor->plan().graph;
         return graph.spec(graph.find(name)).dtype;
     };
     struct Mix {

@@ -3,6 +3,7 @@
 // goes on as if nobody had looked.
 #include "api/net_impl.hpp"
 #include "net/support.hpp"
+#include "runtime/access.hpp"
 
 #include <limits>
 #include <memory>
@@ -14,7 +15,7 @@ namespace {
 
 /// What outlasts a run: blocks as they lie in memory, and gradients.
 std::map<std::string, Bytes> everything(Net& net) {
-    const Executor& executor = *net.impl().built().executor;
+    const Executor& executor = *Access::impl(net).built().executor;
     const Plan& plan = executor.plan();
     std::map<std::string, Bytes> all;
     for (std::size_t i = 0; i < plan.blocks.size(); ++i) {

@@ -3,6 +3,7 @@
 // Results have the bits that one thread computes. ThreadSanitizer runs these tests, too
 // (scripts/sanitize.sh --thread).
 #include "net/training_set.hpp"
+#include "runtime/access.hpp"
 
 #include <exception>
 #include <functional>
@@ -199,10 +200,10 @@ TEST_CASE("tensors that threads share are made plain once", "[threads]") {
                 const Tensor mine = shared, part = mine.slice(0, 0, 1);
                 if (i % 2 == 0) {
                     read[i] = bits(mine);
-                    memory[i] = part.buffer().get();
+                    memory[i] = Access::buffer(part).get();
                 } else {
                     read[i] = bits(ops::relu(mine));
-                    memory[i] = mine.buffer().get();
+                    memory[i] = Access::buffer(mine).get();
                 }
             });
             for (unsigned i = 0; i < threads; ++i)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A kernel built, bound by name and run, and host work, on every device of the machine.
 #include "engine/launch.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/tensor.hpp>
@@ -33,16 +34,16 @@ TEST_CASE("a kernel runs on operands with offsets") {
         range.global[0] = 4;
         range.local[0] = 1;
         KernelLaunch launch;
-        launch.add(KernelCall(context.impl().build({"axpy", axpy, ""}), "axpy", range)
+        launch.add(KernelCall(Access::impl(context).build({"axpy", axpy, ""}), "axpy", range)
                        .scalar("n", 4)
                        .scalar("a", 2.0f)
                        .tensor("x", 0)
                        .tensor("y", 1));
         const Tensor part = x.slice(0, 2, 6);
-        const BufferRef operands[] = {{part.buffer().get(), part.byte_offset()},
-                                      {y.buffer().get(), 0}};
+        const BufferRef operands[] = {{Access::buffer(part).get(), part.byte_offset()},
+                                      {Access::buffer(y).get(), 0}};
         const Counters before = context.counters();
-        launch.enqueue(context.impl().queue(), operands);
+        launch.enqueue(Access::impl(context).queue(), operands);
         CHECK(y.to_floats() == std::vector<float>{14, 26, 38, 50});
         CHECK(context.counters().launches == before.launches + 1);
         CHECK(context.counters().waits == before.waits + 1);
@@ -58,8 +59,8 @@ TEST_CASE("host work runs in order") {
             for (std::int64_t i = begin; i < end; ++i) data[i] += static_cast<float>(i);
         });
     });
-    const BufferRef operands[] = {{x.buffer().get(), 0}};
-    launch.enqueue(context.impl().queue(), operands);
+    const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
+    launch.enqueue(Access::impl(context).queue(), operands);
     const std::vector<float> values = x.to_floats();
     for (int i = 0; i < 1000; ++i)
         REQUIRE(values[static_cast<std::size_t>(i)] == 2.0f + static_cast<float>(i));

@@ -4,6 +4,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "engine/launch.hpp"
+#include "runtime/access.hpp"
 #include "runtime/build_again.hpp"
 #include "runtime/cache_folder.hpp"
 #include "runtime/pocl_cache.hpp"
@@ -76,8 +77,8 @@ float run_adds(const Context& context, const std::shared_ptr<Program>& program) 
     range.global[0] = 8;
     KernelLaunch launch;
     launch.add(KernelCall(program, "adds", range).tensor("x", 0));
-    const BufferRef operands[] = {{x.buffer().get(), 0}};
-    launch.enqueue(context.impl().queue(), operands);
+    const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
+    launch.enqueue(Access::impl(context).queue(), operands);
     return x.to_floats()[7];
 }
 
@@ -154,9 +155,9 @@ TEST_CASE("programs of a device are compiled on many threads with cold caches") 
             PendingPrograms pending;
             {
                 const NotedBuilds noted;
-                for (int i = 0; i < 12; ++i) made.push_back(context.impl().build(adds(i)));
-                context.impl().build({"bad", "kernel void bad() { nonsense(); }", ""});
-                CHECK(context.impl().build(adds(0)) == made[0]);
+                for (int i = 0; i < 12; ++i) made.push_back(Access::impl(context).build(adds(i)));
+                Access::impl(context).build({"bad", "kernel void bad() { nonsense(); }", ""});
+                CHECK(Access::impl(context).build(adds(0)) == made[0]);
                 pending = noted.programs();
             }
             REQUIRE(pending.size() == 14);
@@ -242,7 +243,7 @@ TEST_CASE("processes take turns with a program on PoCL") {
         }
         std::atomic<bool> done{false};
         std::thread builder([&] {
-            run_adds(context, context.impl().build(adds(12345)));
+            run_adds(context, Access::impl(context).build(adds(12345)));
             done = true;
         });
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
@@ -257,7 +258,7 @@ TEST_CASE("processes take turns with a program on PoCL") {
 TEST_CASE("one of six processes", "[.six]") {
     const Context context(env("DLPRIM_TEST_ID").value());
     for (int i = 0; i < 6; ++i)
-        CHECK(run_adds(context, context.impl().build(adds(i))) == static_cast<float>(3 + i));
+        CHECK(run_adds(context, Access::impl(context).build(adds(i))) == static_cast<float>(3 + i));
 }
 
 // Half of such rounds used to fail on PoCL, whose cache they fill at once.

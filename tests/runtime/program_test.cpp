@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "engine/launch.hpp"
+#include "runtime/access.hpp"
 #include "runtime/cache_folder.hpp"
 #include "runtime/kernel_parameters.hpp"
 #include "support/catch.hpp"
@@ -27,11 +28,11 @@ float run_scale(const Context& context, const std::string& options) {
     NDRange range;
     range.global[0] = 8;
     KernelLaunch launch;
-    launch.add(KernelCall(context.impl().build({"scale", scale, options}), "scale", range)
+    launch.add(KernelCall(Access::impl(context).build({"scale", scale, options}), "scale", range)
                    .tensor("x", 0)
                    .scalar("factor", 2.0f));
-    const BufferRef operands[] = {{x.buffer().get(), 0}};
-    launch.enqueue(context.impl().queue(), operands);
+    const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
+    launch.enqueue(Access::impl(context).queue(), operands);
     return x.to_floats()[7];
 }
 
@@ -90,7 +91,7 @@ TEST_CASE("types of parameters and names that a text declares are read from it")
 TEST_CASE("wrong names and kinds of arguments are told") {
     if (!has_opencl()) return;
     const Context context("opencl");
-    const auto program = context.impl().build({"scale", scale, "-DADD=0"});
+    const auto program = Access::impl(context).build({"scale", scale, "-DADD=0"});
     const auto message = [](const auto& action) -> std::string {
         try {
             action();
@@ -119,7 +120,7 @@ TEST_CASE("a program that does not build leaves its log in a file") {
     const Context context("opencl");
     for (int round = 0; round < 2; ++round) {
         try {
-            context.impl().build(
+            Access::impl(context).build(
                 {"bad.cl", "kernel void f(global float* x) { x[0] = nonsense; }", ""});
             FAIL("nonsense compiled");
         } catch (const Error& error) {
@@ -140,7 +141,7 @@ TEST_CASE("a program that is built later is compiled when it is needed, and once
     const CacheFolder folder;
     const Context context("opencl");
     const auto build = [&](const char* source) {
-        return context.impl().build({"scale", source, "-DADD=1"});
+        return Access::impl(context).build({"scale", source, "-DADD=1"});
     };
     const auto build_later = [&](const char* source) {
         const BuildsLater later;
@@ -153,9 +154,9 @@ TEST_CASE("a program that is built later is compiled when it is needed, and once
     launch.add(call.tensor("x", 0).scalar("factor", 5.0f).scalar("factor", 2.0f));
     CHECK(context.counters().compiles == 0);
     const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
-    const BufferRef operands[] = {{x.buffer().get(), 0}};
+    const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
     for (const float expected : {9.0f, 27.0f}) {
-        launch.enqueue(context.impl().queue(), operands);
+        launch.enqueue(Access::impl(context).queue(), operands);
         CHECK(x.to_floats()[7] == expected);
         CHECK(context.counters().compiles == 1);
     }
@@ -238,7 +239,7 @@ TEST_CASE("several processes share the cache") {
 TEST_CASE("profiles name each launch by its label") {
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);
-        Queue& queue = context.impl().queue();
+        Queue& queue = Access::impl(context).queue();
         queue.set_profiling(true);
         for (int label : {5, 7}) {
             queue.set_label(label);

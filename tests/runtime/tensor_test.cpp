@@ -89,7 +89,8 @@ TEST_CASE("host memory is reached by its address, and kept by its owner") {
     CHECK(static_cast<float*>(x.slice(0, 1, 2).host_data())[1] == 4);
     static_cast<float*>(x.host_data())[0] = 8;
     CHECK(x.to_floats()[0] == 8);
-    CHECK(x.buffer()->foreign());  // others may have written to it: nothing derived from it counts
+    // Others may have written to it: nothing derived from it counts.
+    CHECK(Access::buffer(x)->foreign());
 
     auto memory = std::make_shared<std::vector<float>>(ramp(4));
     const std::weak_ptr<std::vector<float>> alive = memory;
@@ -109,6 +110,25 @@ TEST_CASE("host memory is reached by its address, and kept by its owner") {
     CHECK_THROWS_AS(Tensor().host_data(), Error);
 }
 
+TEST_CASE("tensors tell whether they share memory") {
+    const Context context("cpu");
+    const Tensor x(context, {2, 3}, ramp(6)), same_values(context, {2, 3}, ramp(6));
+    CHECK(x.shares_memory(x.slice(0, 1, 2)));
+    CHECK(x.slice(0, 0, 1).shares_memory(x.slice(0, 1, 2)));  // which do not overlap
+    CHECK(!x.shares_memory(same_values));
+    CHECK(!x.shares_memory(Tensor()));
+    CHECK(!Tensor().shares_memory(Tensor()));
+}
+
+TEST_CASE("contexts are told apart by their identity") {
+    const Context context("cpu"), copy = context, other("cpu");
+    CHECK(copy == context);
+    CHECK(copy.identity() == context.identity());
+    CHECK(Tensor(context, {1}).context().identity() == context.identity());
+    CHECK(!(other == context));
+    CHECK(other.identity() != context.identity());
+}
+
 TEST_CASE("foreign memory is wrapped without a copy") {
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);
@@ -120,12 +140,15 @@ TEST_CASE("foreign memory is wrapped without a copy") {
             CHECK_THROWS_AS(Tensor::wrap_opencl(context, memory.data(), 0, {6}), Error);
         } else {
             const Tensor owner(context, {6}, ramp(6));
-            const Tensor x = Tensor::wrap_opencl(context, owner.buffer()->handle(), 8, {2, 2});
+            const Tensor x =
+                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 8, {2, 2});
             CHECK(x.to_floats() == std::vector<float>{2, 3, 4, 5});
-            CHECK_THROWS_AS(Tensor::wrap_opencl(context, owner.buffer()->handle(), 1u << 20, {6}),
-                            Error);
+            CHECK_THROWS_AS(
+                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 1u << 20, {6}),
+                Error);
             const Context other(info.id);
-            CHECK_THROWS_AS(Tensor::wrap_opencl(other, owner.buffer()->handle(), 0, {6}), Error);
+            CHECK_THROWS_AS(Tensor::wrap_opencl(other, Access::buffer(owner)->handle(), 0, {6}),
+                            Error);
         }
     }
 }
@@ -133,7 +156,7 @@ TEST_CASE("foreign memory is wrapped without a copy") {
 TEST_CASE("memory is counted, pooled and limited") {
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);
-        ContextImpl& impl = context.impl();
+        ContextImpl& impl = Access::impl(context);
         {
             const Tensor x(context, {1000});
             CHECK(context.counters().allocated_bytes == 4000);
@@ -159,12 +182,12 @@ TEST_CASE("memory is counted, pooled and limited") {
 TEST_CASE("queues fill and copy") {
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);
-        Queue& queue = context.impl().queue();
+        Queue& queue = Access::impl(context).queue();
         const Tensor x(context, {64});
         const float pattern[4] = {1, 2, 3, 4};
-        queue.fill({x.buffer().get(), 0}, 256, pattern, 16);
-        queue.copy({x.buffer().get(), 4}, {x.buffer().get(), 128}, 12);
-        queue.copy({x.buffer().get(), 4}, {x.buffer().get(), 128}, 0);
+        queue.fill({Access::buffer(x).get(), 0}, 256, pattern, 16);
+        queue.copy({Access::buffer(x).get(), 4}, {Access::buffer(x).get(), 128}, 12);
+        queue.copy({Access::buffer(x).get(), 4}, {Access::buffer(x).get(), 128}, 0);
         const std::vector<float> values = x.to_floats();
         CHECK(values[31] == 4);
         CHECK(values[32] == 2);

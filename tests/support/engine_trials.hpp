@@ -4,6 +4,7 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "runtime/access.hpp"
 
 #include <dlprim/tensor.hpp>
 
@@ -13,7 +14,7 @@ namespace dlprim::testing {
 
 /// The tensor's memory, as launches take it. The tensor keeps it.
 inline BufferRef ref(const Tensor& tensor) {
-    return {tensor.buffer().get(), tensor.byte_offset()};
+    return {Access::buffer(tensor).get(), tensor.byte_offset()};
 }
 
 /// Of the L2 norm: float sums; or the rounding of a matrix or weights, and of what is added and

@@ -3,6 +3,7 @@
 // the oracle's results beside theirs.
 #include "engine_check.hpp"
 
+#include "runtime/access.hpp"
 #include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/engine_trials.hpp"
@@ -72,7 +73,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
     const Shape stored = physical_shape(shape, to_layout);
     const Tensor all(context, Shape{stored.numel() + front}, from.dtype());
     const Tensor to = all.slice(0, front, front + stored.numel());
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
     const BufferRef pair[] = {ref(from), ref(to)};
     engine->build(impl, problem, {})->enqueue(impl.queue(), pair);
@@ -87,7 +88,7 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     if (operand.layout.kind != Layout::Kind::packed)
         return reordered(context, plain, operand.shape, Layout::plain(), operand.layout, front);
     const Tensor packed(context, Shape{static_cast<std::int64_t>(operand.layout.bytes / 4)});
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     const BufferRef pair[] = {ref(plain), ref(packed)};
     engine.build_packing(impl, problem, tuning, static_cast<int>(index))
         ->enqueue(impl.queue(), pair);
@@ -123,7 +124,7 @@ testing::Turns& turns() {
 
 void check(const Context& context, Problem problem, const std::vector<Tensor>& inputs,
            const std::vector<double>& wanted, bool all_tunings, std::string_view only) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     const auto engines = EngineRegistry::instance().of(problem.op, impl.is_host());
     REQUIRE(!engines.empty());
     for (const Engine* engine : engines) {

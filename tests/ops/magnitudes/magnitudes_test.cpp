@@ -16,6 +16,7 @@
 #include "graph/operator.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/engine_trials.hpp"
@@ -185,7 +186,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
     problem.inputs.push_back({shape, DType::f32, from_layout, false});
     problem.outputs.push_back({shape, DType::f32, to_layout, false});
     const Tensor to(context, physical_shape(shape, to_layout), DType::f32);
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
     const BufferRef pair[] = {ref(from), ref(to)};
     engine->build(impl, problem, {})->enqueue(impl.queue(), pair);
@@ -195,7 +196,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
 /// The result by one engine with one of its layouts, plain.
 std::vector<float> run(const Context& context, const Engine& engine, Problem problem,
                        const LayoutChoice& choice, const std::vector<Tensor>& inputs) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     for (std::size_t i = 0; i < inputs.size(); ++i) problem.inputs[i].layout = choice.inputs[i];
     problem.outputs[0].layout = choice.outputs[0];
     const Tuning tuning = engine.default_tuning(impl.traits(), problem);
@@ -355,7 +356,7 @@ void check(const Product& p, const Case& c) {
                       std::vector<float>(array.data.begin(), array.data.end()));
     };
     for (const Context& context : testing::test_devices()) {
-        ContextImpl& impl = context.impl();
+        ContextImpl& impl = Access::impl(context);
         const std::vector<Tensor> inputs{upload(context, a), upload(context, b)};
         // What plain multiply-adds reach, at each grain.
         double plain[4] = {};

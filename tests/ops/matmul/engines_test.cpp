@@ -5,6 +5,7 @@
 #include "engine/activations.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
+#include "runtime/access.hpp"
 #include "support/cases.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -93,7 +94,7 @@ testing::Turns turns;
 void check_engine(const Context& context, const Engine& engine, Problem problem,
                   const std::vector<Tensor>& inputs, const std::vector<double>& wanted,
                   const Tuning* given = nullptr) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     for (const LayoutChoice& choice : engine.layouts(impl.traits(), problem)) {
         for (std::size_t i = 0; i < choice.inputs.size(); ++i)
             problem.inputs[i].layout = choice.inputs[i];
@@ -137,7 +138,7 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
 // `of_unit`: of the others, the reference alone.
 void check(const Context& context, const Example& e, bool all_tunings = false,
            bool constant_tunings = false, bool of_unit = false) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     std::vector<Tensor> inputs;
     for (const HostArray& input : e.inputs) inputs.push_back(upload(context, input));
     for (const bool constant : {false, true}) {

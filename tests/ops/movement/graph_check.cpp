@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/passes/passes.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 #include "support/turns.hpp"
@@ -122,7 +123,7 @@ testing::Turns turns;
 /// must agree.
 std::vector<Contents> run(const Context& context, const Graph& graph, const Node& node,
                           const std::vector<Contents>& values) {
-    ContextImpl& impl = context.impl();
+    ContextImpl& impl = Access::impl(context);
     Problem problem;
     problem.op = std::string(node.op->type());
     problem.attrs = node.attrs;

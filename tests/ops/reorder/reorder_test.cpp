@@ -3,6 +3,7 @@
 // must come out zero.
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
+#include "runtime/access.hpp"
 #include "support/catch.hpp"
 
 #include <cstring>
@@ -69,10 +70,10 @@ TEST_CASE("every pair of layouts") {
             for (const Layout& to : layouts) {
                 if (from == to) continue;
                 for (const Shape& shape : shapes)
-                    check<std::uint32_t>(context.impl(), shape, DType::f32, from, to);
+                    check<std::uint32_t>(Access::impl(context), shape, DType::f32, from, to);
             }
-        check<std::uint64_t>(context.impl(), shapes[1], DType::i64, layouts[0], layouts[3]);
-        check<std::uint16_t>(context.impl(), shapes[1], DType::f16, layouts[0], layouts[1]);
-        check<std::uint8_t>(context.impl(), shapes[1], DType::u8, layouts[2], layouts[0]);
+        check<std::uint64_t>(Access::impl(context), shapes[1], DType::i64, layouts[0], layouts[3]);
+        check<std::uint16_t>(Access::impl(context), shapes[1], DType::f16, layouts[0], layouts[1]);
+        check<std::uint8_t>(Access::impl(context), shapes[1], DType::u8, layouts[2], layouts[0]);
     }
 }
