@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: MIT
-// y = x in another type; a work-item an element. No local memory.
-// FROM, TO: the element types as stored (float, ushort for half and bfloat16, double, char, uchar, ...).
-// LOAD(p, i): element i as a FROM_VALUE (float for all 16-bit floats). STORE(v, p, i): its conversion.
+// cast.convert: y = x in another type.
+//
+// Define       meaning                                                        example (half to float)
+// FROM, TO     types of the elements in memory; ushort for half and bfloat16   ushort, float
+// FROM_VALUE   type in which an element of x is read                           float
+// LOAD(p, i)   element i of p as a FROM_VALUE                                  vload_half
+// STORE(v, p, i)  converts v and stores it as element i of p                   p[i] = v
+// NEEDS_FP64   1 if one of the types is double                                 0
+//
+// Work-item: one element. Local memory: none.
 #if NEEDS_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
-// Round to nearest, ties to even; NaN stays NaN.
+// Rounds to nearest, ties to even. NaN stays NaN.
 static inline ushort to_bfloat16(float v) {
     const uint bits = as_uint(v);
     if (isnan(v)) return (ushort)((bits >> 16) | 0x40u);

@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: MIT
-// Direct convolution for CPUs over blocked activations [N, C/V, H, W, V]: one work-item, wide vectors.
+// conv2d.blocked and conv2d_backward_data.blocked: direct convolution on CPUs of blocked activations [N, C/V, H, W, V].
 //
-// A tile of O blocks of V output channels by P pixels of one row stays in O*P registers:
+//            P pixels of a row
+//          +----+----+- -+----+
+// O vectors|    |    |   |    |     acc[o][p] += w[o] * splat(x[p][lane])
+// of V     +----+----+- -+----+         over input blocks, kernel rows, kernel columns and lanes
+// channels |    |    |   |    |     O * P accumulators, each in a register
+//          +----+----+- -+----+
 //
-//     acc[o][p] += w[o] * splat(x[p][lane])      over input blocks, kernel rows, kernel columns, lanes
+// Define   meaning                                                           example
+// V        lanes of a vector = channels of a block: 4, 8 or 16               16
+// O, P     blocks of output channels and pixels of the tile                  2, 14
+// S        columns of x from one pixel to the next                           1
+// DIRECT   1 for a 1x1 kernel without stride and padding; the image is one row   0
+// XS       vectors of the private array (unused with DIRECT)                 29
+// and the epilogue (src/engine/epilogue.hpp). Weights: see blocked_pack.cl.
 //
-// The piece of an input row that a tile needs is read where it lies, or, where it reaches beyond the image, copied to a
-// private array with zeros at its ends. DIRECT (1x1, stride 1, no padding; the image is one row) has no such ends. A
-// work-item makes `tiles_per_item` consecutive tiles of one group of O blocks, `chunk` input blocks at a time so that
-// their weights stay in the second-level cache, where the next chunk's are asked for meanwhile: small images read weights
-// seldom, and waiting for them takes longer than the products. Between chunks the partial sums lie in y. A chunk is summed by
-// itself, since the rounding error of a sum grows with its length. Tiles at the end of a row overlap their neighbour and
-// store only what is theirs.
+// Work-item: `tiles_per_item` consecutive tiles of one group of O blocks. Tiles at the end of a row overlap their neighbour
+// and store only their own pixels. A tile reads its piece of an input row in place. If the piece extends beyond the image, it
+// is copied to a private array with zeros at the ends.
 //
-// Serves the gradient of the data as well: dy in place of x, weights flipped, and for stride s each
-// phase (row % s, column % s) of dx as a convolution of its own, written every y_row_step rows and y_column_step columns.
+// A work-item processes `chunk` input blocks at a time, so that their weights stay in the L2 cache, and prefetches the weights
+// of the next chunk. Small images use each weight only a few times, and without prefetching the loads would take longer than
+// the products. Between chunks the partial sums are stored in y. Each chunk is summed separately, because the rounding error
+// of a sum grows with its length.
 //
-// Inputs: V, P, O; S (columns of x from one pixel to the next), DIRECT, XS (vectors of
-// the private array), and the epilogue (src/engine/epilogue.hpp).
-// Local memory: none. Weights: see blocked_pack.cl.
+// The gradient of the data uses the same kernel: dy is read instead of x, and weights are flipped. With stride s each phase
+// (row % s, column % s) of dx is a separate convolution, which is written every y_row_step rows and y_column_step columns.
+//
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p;
@@ -45,7 +55,7 @@
 #define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
 
 #define LANE_STEP 4
-// One kernel position: V lanes of the input block at xp times V*O*V weights at wp.
+// One kernel position: multiplies V lanes of the input block at xp by V*O*V weights at wp.
 #define POSITION \
     for (int line = 0; line < ahead_lines && ahead < ahead_end; line++) { \
         PREFETCH_FAR(ahead); \

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolution for CPUs over blocked activations [N, C/V, H, W, V]: channels are lanes, one
-// work-item, P pixels of a row in registers:
+// conv2d.blocked_depthwise and conv2d_backward_data.blocked_depthwise: depthwise convolution on CPUs of blocked activations
+// [N, C/V, H, W, V], where channels are lanes.
 //
-//     acc[p] += w * x[p * S + kw]        over kernel rows and columns
+//     acc[p] += w * x[p * S + kw]        for P pixels of a row in registers, over kernel rows and columns
 //
-// for columns inner0 to inner1 (none, or P at least), whose kernels reach no border of the image; others are made one by
-// one.
-// A work-item makes `rows_per_item` rows of one block of one image. Serves the gradient of the data as blocked.cl
-// does: weights flipped, a phase of the stride a launch, written every y_row_step rows and y_column_step columns. Weights:
-// [block, kernel row, kernel column, V].
-// Inputs: V, P; S (stride of columns), and the epilogue (src/engine/epilogue.hpp). Local memory: none.
+// Define   meaning                                          example
+// V        lanes of a vector = channels of a block          16
+// P        pixels of the tile                               13
+// S        stride of columns                                1
+// and the epilogue (src/engine/epilogue.hpp). Weights: [block, kernel row, kernel column, V].
+//
+// The columns from inner0 to inner1, of which there are none or at least P, have kernels that stay inside the image. Other
+// columns are computed one by one. The gradient of the data is computed as in blocked.cl: weights are flipped, and each phase
+// of the stride is a launch, which writes every y_row_step rows and y_column_step columns.
+//
+// Work-item: `rows_per_item` rows of one block of one image. Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 #define START_P(p, _) VEC acc_##p = start;

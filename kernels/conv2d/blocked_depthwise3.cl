@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Depthwise convolution 3x3 with a border of one pixel, of stride 1 or 2, for CPUs over blocked activations
-// [N, C/V, H, W, V]: channels are lanes, one work-item, all nine weights in registers.
+// conv2d.blocked_depthwise for 3x3 kernels with padding 1 and stride 1 or 2, on CPUs, of blocked activations
+// [N, C/V, H, W, V]. Channels are lanes, and all nine weights stay in registers.
 //
-// Column by column of a row, three vectors of x are read, and what they give to the columns of y that reach them is added
-// up: three of stride 1; of stride 2 one, and two for every second column. So a vector of x is read once a row of y, the
-// image's left and right borders are columns like others, and the sums of a column do not wait for each other. A row of x
-// above or below the image is zeros; rows that have neither are made without asking.
-// Lines of x are asked for AHEAD floats before their turn: processors themselves look ahead within a page of 4 KiB only.
-// A work-item makes `rows_per_item` rows of one block of one image. Weights: [block, 3, 3, V].
-// Inputs: V, S (stride), AHEAD, and the epilogue (src/engine/epilogue.hpp). Local memory: none.
+//     x:   | column - 1 | column | column + 1 |      three vectors (rows) per column are read once per row of y
+//                 \         |         /
+//     y:             sums of the columns that they reach: three with stride 1;
+//                    with stride 2 one, or two for every second column
+//
+// Define   meaning                                          example
+// V        lanes of a vector = channels of a block          16
+// S        stride, 1 or 2                                   1
+// AHEAD    floats by which x is prefetched                  2048
+// and the epilogue (src/engine/epilogue.hpp). Weights: [block, 3, 3, V].
+//
+// The loop runs over the columns of x and adds each to the sums that it contributes to. So each vector of x is read once per
+// row of y, the left and right borders of the image need no special code, and consecutive sums do not depend on each other.
+// Rows of x above or below the image count as zeros; rows of y that need none are computed without checks. x is prefetched,
+// because processors prefetch by themselves only within a page of 4 KiB.
+//
+// Work-item: `rows_per_item` rows of one block of one image. Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 #define FINISH(column, sum) { const ulong at = row_at + (ulong)((column) * V); VEC v = sum; EPILOGUE(v, at); AT(y + at) = v; }
 #define ADD(to, k) fma(x2, w##2##k, fma(x1, w##1##k, fma(x0, w##0##k, to)))
 #define SUM(k) fma(x2, w##2##k, fma(x1, w##1##k, x0 * w##0##k))
-// A column of three rows, xp the upper one: all within the image, or not.
+// A column of three rows, of which xp is the upper one. INNER: all are inside the image. BORDER: they need not be.
 #define INNER(column) \
     const VEC x0 = READ(xp + (column) * V), x1 = READ(xp + row_step + (column) * V), x2 = READ(xp + 2 * row_step + (column) * V);
 #define BORDER(column) \

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Gradient of depthwise weights for CPUs over blocked x and dy [N, C/V, H, W, V]: channels are lanes, one
-// work-item. For one kernel row, K kernel columns stay in registers, twice, for even and odd pixels:
+// conv2d_backward_filter.blocked_depthwise: the gradient of depthwise weights on CPUs with blocked x and dy
+// [N, C/V, H, W, V], where channels are lanes.
 //
-//     acc[u][k] += dy[pixel] * x[pixel * stride + k * dilate]
+//     acc[u][k] += dy[pixel] * x[pixel * stride + k * dilate]      for K columns of one kernel row;
+//                                                                  u is 0 for even pixels and 1 for odd ones
 //
-// over the pixels of a few rows; those sums are then added to the work-item's part of `sums`:
-// [split, block, kernel row, K, V]. A work-item takes one block and its split of the row chunks.
-// depthwise_filter_sum adds the splits up and writes plain weights.
-// Inputs: V, K (columns of the kernel). Local memory: none.
+// Define   meaning                                          example
+// V        lanes of a vector = channels of a block          16
+// K        columns of the kernel                            3
+//
+// Work-item: one block of channels and one split of the chunks, where a chunk is a few rows of an image. The sums over a chunk
+// are added to the work-item's part of `sums`, [split, block, kernel row, K, V]. Then depthwise_filter_sum adds the splits
+// and writes plain weights.
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 #define ZERO_K(k, u) VEC acc_##u##_##k = (VEC)(0.0f);
@@ -29,9 +34,9 @@ void depthwise_filter(global const float* x, ulong x_offset, global const float*
     dy += dy_offset;
     sums += sums_offset + (ulong)id * kernel_h * (K * V);
     for (int k = 0; k < kernel_h * K; k++) AT(sums + k * V) = (VEC)(0.0f);
-    // Columns whose K inputs all lie inside the image.
+    // Columns whose K inputs are all inside the image.
     const int in0 = min((max(pad_w, 0) + stride_w - 1) / stride_w, out_w);
-    const int beyond = x_w + pad_w - (K - 1) * dilate_w;  // col * stride_w must stay below
+    const int beyond = x_w + pad_w - (K - 1) * dilate_w;  // col * stride_w must be smaller
     const int in1 = max(in0, min(out_w, beyond > 0 ? (beyond + stride_w - 1) / stride_w : 0));
     const int all = batch * chunks;
     const int first = (int)((long)all * split / splits), last = (int)((long)all * (split + 1) / splits);
@@ -63,7 +68,7 @@ void depthwise_filter(global const float* x, ulong x_offset, global const float*
     }
 }
 
-// dw[channel][tap] = the sum over splits. A work-item makes one block.
+// dw[channel][tap] = the sum over splits. Work-item: one block.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void depthwise_filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset,
                           int splits, int channels, int blocks, int taps)

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Gradient of convolution weights for CPUs over blocked x and dy [N, C/V, H, W, V]: one work-item, wide
-// vectors.
+// conv2d_backward_filter.blocked: the gradient of convolution weights on CPUs with blocked x and dy [N, C/V, H, W, V].
 //
-//     acc[o][i] += dy[o][pixel] * splat(x[i][pixel shifted by the tap])     o < O blocks, i < I lanes
+//            I input channels
+//          +---+- -+---+
+// O vectors|   |   |   |     acc[o][i] += dy[o][pixel] * splat(x[i][pixel shifted by the tap])
+// of V     +---+- -+---+        over the pixels of a few rows
+// channels |   |   |   |     O * I accumulators, each in a register
+//          +---+- -+---+
 //
-// in O*I registers over the pixels of a few rows; sums of each few rows are then added to the work-item's
-// part of `sums`, so that no long sum is taken in one go:
-//   [split, group, output block, input block, kernel row, kernel column, V in lanes, V out lanes].
-// A work-item owns `tile_out` x `tile_in` blocks of one group and every `splits`-th part of the row
-// chunks (a chunk: `chunk_rows` rows of one image). filter_sum adds the splits up and writes plain weights.
-// Inputs: V, O, I (a divisor of V). Local memory: none.
+// Define   meaning                                                         example
+// V        lanes of a vector = channels of a block                         16
+// O, I     blocks of output channels and input channels of the tile;
+//          I divides V                                                     2, 8
+//
+// Work-item: `tile_out` x `tile_in` blocks of one group and every `splits`-th part of the row chunks, where a chunk is
+// `chunk_rows` rows of one image. The sums over a few rows are added to the work-item's part of `sums`, so that no single sum
+// is long:
+//   [split, group, output block, input block, kernel row, kernel column, V in lanes, V out lanes]
+// Then filter_sum adds the splits and writes plain weights.
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #include "conv2d/blocked_filter_tile.clh"
 
@@ -44,12 +53,12 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
         const int n = part / chunks, r0 = part % chunks * chunk_rows, r1 = min(r0 + chunk_rows, out_h);
         global const float* x_image = x + ((ulong)n * groups + group) * in_blocks * x_plane;
         global const float* dy_image = dy + ((ulong)n * groups + group) * out_blocks * dy_plane;
-        // Blocks of dy outermost: theirs are read again and again from the first-level cache.
+        // Blocks of dy are in the outer loop, because they are then read repeatedly from the L1 cache.
         for (int b = b0; b < b1; b += O) {
             const ulong dy_next = b + O <= b1 ? dy_plane : 0;
             for (int c = c0; c < c1; c++)
                 for (int tap = 0; tap < taps; tap++) {
-                    // Rows and columns of dy whose x at this tap lies inside the image.
+                    // Rows and columns of dy for which x at this tap is inside the image.
                     const int h = tap / kernel_w * dilate_h - pad_h, w = tap % kernel_w * dilate_w - pad_w;
                     const int row0 = max(r0, h < 0 ? (-h + stride_h - 1) / stride_h : 0);
                     const int row1 = h >= x_h ? row0 : min(r1, (x_h - 1 - h) / stride_h + 1);
@@ -73,7 +82,7 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
     }
 }
 
-// dw[group][out][in][tap] = the sum over splits. A work-item makes one output block and one input block.
+// dw[group][out][in][tap] = the sum over splits. Work-item: one output block and one input block.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
                 int groups, int out_blocks, int in_blocks, int group_out, int group_in, int taps)

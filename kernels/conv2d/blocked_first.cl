@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Convolution of a plain NCHW input of few channels (a network's first layer) into a blocked output
-// [N, C/V, H, W, V], for CPUs: one work-item, wide vectors.
+// conv2d.blocked_first: convolution on CPUs of a plain NCHW input of few channels (a network's first layer) to a blocked
+// output [N, C/V, H, W, V].
 //
-// A tile of O blocks of V output channels by P pixels of a row stays in O*P registers:
+//            P pixels of a row
+//          +----+----+- -+----+
+// O vectors|    |    |   |    |     acc[o][p] += w[o] * x[p * STRIDE + kw]
+// of V     +----+----+- -+----+         over channels, kernel rows and kernel columns
+// channels |    |    |   |    |
+//          +----+----+- -+----+     O * P accumulators, each in a register
 //
-//     acc[o][p] += w[o] * x[p * STRIDE + kw]      over channels, kernel rows, kernel columns
+// Define   meaning                                          example
+// V        lanes of a vector = output channels of a block   16
+// O, P     blocks of output channels and pixels of a tile   2, 14
+// STRIDE   stride of columns                                2
+// and the epilogue (src/engine/epilogue.hpp). Weights: [slab, channel, kh, kw, O*V], as blocked_pack.cl packs them with one
+// input lane per block.
 //
-// A work-item makes one output row of one image, all output channels: it first copies the input rows it
-// needs, padded, into its part of `scratch` ([channels * kernel rows, row_length]). Weights as
-// blocked_pack.cl makes them with one input lane a block (V = 1 there): [slab, channel, kh, kw, O*V].
-// Inputs: V, P, O, STRIDE, and the epilogue. Local memory: none.
+// Work-item: `row_items` output rows with all output channels. For each row it first copies the input rows that it needs, with
+// padding, to its part of `scratch` ([channels * kernel rows, row_length]).
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p = bias_##o;

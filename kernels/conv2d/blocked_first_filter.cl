@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Gradient of convolution weights where x is plain NCHW of few channels and dy is blocked [N, C/V, H, W, V]
-// (a network's first layer), for CPUs: one work-item, wide vectors.
+// conv2d_backward_filter.blocked_first: the gradient of weights on CPUs for a plain NCHW x of few channels (a network's first
+// layer) and a blocked dy [N, C/V, H, W, V].
 //
-//     acc[o][t] += dy[o][pixel] * splat(x[pixel shifted by tap t])      o < O blocks, t < T taps
+//            T taps
+//          +---+- -+---+
+// O vectors|   |   |   |     acc[o][t] += dy[o][pixel] * splat(x[pixel shifted by tap t])     over one output row
+// of V     +---+- -+---+     a tap is a channel and a kernel position
+// channels |   |   |   |     O * T accumulators, each in a register
+//          +---+- -+---+
 //
-// in O*T registers along one output row; a tap is a channel and a kernel position. A work-item takes the
-// rows of its split: it copies the padded input rows that a row needs into its part of `scratch`
-// ([channels * kernel rows, row_length]) and adds each row's sums to its part of `sums`:
-//   [split, slab of O output blocks, tap, O*V].
-// first_filter_sum adds the splits up and writes plain weights. Inputs: V, O, T. Local memory: none.
+// Define   meaning                                          example
+// V        lanes of a vector = output channels of a block   16
+// O, T     blocks of output channels and taps of a tile     2, 14
+//
+// Work-item: the rows of one split. For each row it copies the input rows that it needs, with padding, to its part of
+// `scratch` ([channels * kernel rows, row_length]). It adds the sums over the row to its part of `sums`,
+// [split, slab of O output blocks, tap, O*V]. Then first_filter_sum adds the splits and writes plain weights.
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #include "conv2d/blocked_filter_tile.clh"
 
@@ -71,7 +79,7 @@ void first_filter(global const float* x, ulong x_offset, global const float* dy,
     }
 }
 
-// dw[out][tap] = the sum over splits. A work-item makes one output block.
+// dw[out][tap] = the sum over splits. Work-item: one output block.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void first_filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
                       int out, int taps)

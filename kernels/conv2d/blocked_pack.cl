@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: MIT
-// Packs plain convolution weights for blocked.cl: [slab, in block, kernel row, kernel column, in lane V, O, out lane
-// V], where a slab is O blocks of V output channels of one group. Lanes beyond a group's channels are zero.
-// blocked_first.cl has input blocks of one channel.
+// Packs plain convolution weights for blocked.cl and blocked_first.cl:
 //
-// The source of output channel `o`, input channel `i` (within group g) and kernel position (h, w) is
+//     [slab, in block, kernel row, kernel column, in lane, O, out lane]
+//
+// A slab is O blocks of V output channels of one group. Lanes beyond a group's channels are zero.
+//
+// Define      meaning                                                     example
+// IN_LANES    input channels of a block: V, or 1 for blocked_first.cl     16
+// OUT_LANES   output channels of a slab: O*V                              32
+//
+// The source of output channel `o` and input channel `i` of group g at kernel position (h, w) is
 //   g*stride_group + o*stride_out + i*stride_in + (h0 + h*h_step)*kernel_w_full + w0 + w*w_step
-// so that one kernel serves the convolution, its data gradient (channels swapped, taps flipped) and the
-// phases of a strided one. A work-item packs one (slab, in block). Inputs: IN_LANES (V or 1),
-// OUT_LANES (O*V). Local memory: none.
+// so that one kernel serves the convolution, its data gradient (channels swapped, taps flipped) and the phases of a strided
+// data gradient.
+//
+// Work-item: one (slab, in block). Work-group: one work-item. Local memory: none.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void pack(global const float* w, ulong w_offset, global float* packed, ulong packed_offset,
           int group_slabs, int in_blocks, int group_out, int group_in, int stride_group, int stride_out,

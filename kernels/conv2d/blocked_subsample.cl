@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Every stride_h-th row and stride_w-th column of blocked images [planes, H, W, V], as images of their own: what a 1x1
-// kernel with a stride reads, laid out for one without. A work-item makes `rows_per_item` rows.
-// Input: V. Local memory: none.
+// Copies every stride_h-th row and stride_w-th column of blocked images [planes, H, W, V] to smaller images. So a 1x1
+// convolution with a stride becomes one without.
+//
+// Define   meaning                                          example
+// V        lanes of a vector = channels of a block          16
+//
+// Work-item: `rows_per_item` rows. Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
-// 3x3 convolution of stride 1 for CPUs over blocked activations [N, C/V, H, W, V], by Winograd's F(ROWS x COLUMNS, 3x3)
-// (common/winograd.clh): one work-item, wide vectors.
+// conv2d.blocked_winograd and conv2d_backward_data.blocked_winograd: 3x3 convolution of stride 1 on CPUs of blocked
+// activations [N, C/V, H, W, V], by Winograd's F(ROWS x COLUMNS, 3x3) (common/winograd.clh).
 //
-// Output is made in tiles of ROWS x COLUMNS pixels from SPAN_H x SPAN_W of input. A work-item takes tasks one by one; a task
-// is a group of `group_tiles` tiles and a range of slabs (a slab: O blocks of V output channels). In its part of `scratch`,
-// which is to stay in the second-level cache, it holds
+//     tile of x                                     tile of y
+//     SPAN_H x SPAN_W pixels -> as many points  ->  ROWS x COLUMNS pixels
 //
-//     v [point][panel][in block][P][V]  the tiles transformed, P a panel, made once a group
-//     m [point][O][tile][V]             one slab's products, for each of the SPAN_H * SPAN_W points: O blocks of output
-//                                       channels by P tiles in registers, as blocked.cl has pixels
+// Define           meaning                                               example
+// V                lanes of a vector = channels of a block               16
+// O, P             blocks of output channels and tiles in registers      2, 14
+// ROWS, COLUMNS    pixels of a tile: 2, 4 or 6                           4, 4
+// SPAN_H, SPAN_W   ROWS + 2, COLUMNS + 2                                 6, 6
+// and the epilogue (src/engine/epilogue.hpp). Weights: see blocked_winograd_pack.cl.
 //
-// and transforms m into pixels of y. Rows of v and m end in one vector too many where it makes their length odd, so that
-// the places of a tile do not share a set of the cache.
+// Work-item: several tasks, one after the other. A task is a group of `group_tiles` tiles and a range of slabs, where a slab
+// is O blocks of V output channels. The work-item's part of `scratch`, which should stay in the L2 cache, contains
 //
-// Serves the gradient of the data as well: dy in place of x, weights flipped.
+//     v [point][panel][in block][P][V]  the transformed tiles, P per panel; computed once per group
+//     m [point][O][tile][V]             the products of one slab for each of the SPAN_H * SPAN_W points. They are computed
+//                                       with O blocks of output channels by P tiles in registers, like pixels in blocked.cl
 //
-// Inputs: V, P, O; ROWS, COLUMNS (2, 4 or 6), SPAN_H = ROWS + 2, SPAN_W = COLUMNS + 2; the epilogue (src/engine/epilogue.hpp).
-// Local memory: none. Weights: see blocked_winograd_pack.cl.
+// Then m is transformed to pixels of y. Rows of v and m have an odd number of vectors, so that the places of a tile are in
+// different cache sets.
+//
+// The gradient of the data uses the same kernel: dy is read instead of x, and weights are flipped.
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #define VALUE VEC
 #include "common/winograd.clh"
@@ -35,11 +42,11 @@
 #define ADD_O(o, p) acc_##o##_##p += READ(to + ((ulong)(o) * group_tiles + p) * V);
 #define ADD_P(p, _) REPEAT_B(O, ADD_O, p)
 #define LANE_STEP 4
-// Blocks of input channels that are summed by themselves: the error of a sum grows with its length, and here it would be
-// most of the error, twice what the transformations bring.
+// Blocks of input channels that are summed separately. The error of a sum grows with its length. A single sum over all
+// blocks would be the largest error here, twice that of the transformations.
 #define RUN (64 / V)
 
-// Products: columns to t[row][point column], then rows of t to pixels.
+// Products: columns are transformed to t[row][point column], then rows of t to pixels.
 #define PRODUCT(i, c) d[i] = READ(m_from + (ulong)((i) * SPAN_W + (c)) * m_row);
 #define OUT_COLUMN(c, _) { VEC d[SPAN_H]; REPEAT_B(SPAN_H, PRODUCT, c) WINOGRAD_OUTPUT(ROWS, d, 0, 1) REPEAT_B(ROWS, KEEP, c) }
 #define PIXEL(j, i) pixels[(i) * COLUMNS + (j)] = f[j];
@@ -78,7 +85,7 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                     VEC t[POINTS];
                     int stride = x_w * V;
                     if (h0 < 0 || w0 < 0 || h0 + SPAN_H > x_h || w0 + SPAN_W > x_w) {
-                        // A tile at an edge, with zeros about it, goes to m, where nothing is wanted any more.
+                        // A tile at an edge is copied, with zeros around it, to m, whose contents are no longer needed.
                         copy_tile(image, h0, w0, x_h, x_w, SPAN_H, SPAN_W, m);
                         from = m;
                         stride = SPAN_W * V;
@@ -88,7 +95,7 @@ void winograd(global const float* x, ulong x_offset, global const float* w, ulon
                 }
         }
         const int panels = (count + P - 1) / P;
-        const ulong next = (ulong)in_blocks * (V * O * V);  // from one point's weights to the next's
+        const ulong next = (ulong)in_blocks * (V * O * V);  // from one point's weights to the next point's
         for (int slab = slab0; slab < slab1; slab++) {
             for (int point = 0; point < POINTS; point++) {
                 global const float* const weights = w + ((ulong)slab * POINTS + point) * next;

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Gradient of the weights of 3x3 convolutions of stride 1, for CPUs over blocked x and dy [N, C/V, H, W, V], by the
-// transpose of Winograd's F(4x4, 3x3) (common/winograd.clh): one work-item, wide vectors.
+// conv2d_backward_filter.blocked_winograd: the gradient of the weights of 3x3 convolutions of stride 1 on CPUs with blocked x
+// and dy [N, C/V, H, W, V], by the transpose of Winograd's F(4x4, 3x3) (common/winograd.clh).
 //
-// A tile is 4x4 pixels of dy and the 6x6 of x that they were made from. A work-item takes tasks one by one; a task is a
-// part of the weights, `tile_out` x `tile_in` blocks, and every `splits`-th part of the tiles. By groups of `group_tiles`
-// tiles it makes, in its part of `scratch`,
+//     tile of dy: 4x4 pixels  ->  6x6 points  --+
+//                                               +-->  products, summed over tiles  ->  3x3 taps
+//     tile of x:  6x6 pixels  ->  6x6 points  --+
 //
-//     u [point][out block][tile][V]      the tiles of dy transformed
-//     v [point][in block][tile][V]       the tiles of x transformed
-//     m [point][out block][in lane][V]   += u * splat(v) over the group's tiles, for each of the 36 points: O blocks of
-//                                        output channels by I lanes of input channels in registers
+// Define   meaning                                                         example
+// V        lanes of a vector = channels of a block                         16
+// O, I     blocks of output channels and input channels in registers;
+//          I divides V                                                     2, 8
 //
-// and transforms m into weights at last: where there are several splits, winograd_filter_sum does so. Rows of u, v and m
-// are an odd number of vectors long, so that the places of a tile do not share a set of the cache. A group's sums are
-// taken by themselves: the error of a sum grows with its length.
+// Work-item: several tasks, one after the other. A task is a part of the weights, `tile_out` x `tile_in` blocks, and every
+// `splits`-th part of the tiles. For each group of `group_tiles` tiles the work-item computes in its part of `scratch`
 //
-// Inputs: V, O, I (a divisor of V). Local memory: none.
+//     u [point][out block][tile][V]      the transformed tiles of dy
+//     v [point][in block][tile][V]       the transformed tiles of x
+//     m [point][out block][in lane][V]   += u * splat(v) over the group's tiles, for each of the 36 points, with O blocks of
+//                                        output channels by I input channels in registers
+//
+// Finally m is transformed to weights. If there are several splits, winograd_filter_sum does that. Rows of u, v and m have an
+// odd number of vectors, so that the places of a tile are in different cache sets. Each group is summed separately, because
+// the error of a sum grows with its length.
+// Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #define VALUE VEC
 #include "common/winograd.clh"
@@ -28,17 +35,16 @@
 #include "conv2d/blocked_filter_tile.clh"
 #include "conv2d/blocked_winograd_tile.clh"
 
-// Tiles of dy, as those of x: columns to t[point row][column of 4].
+// Tiles of dy, like those of x: columns are transformed to t[point row][column of 4].
 #define DY_COLUMN(c, _) { VEC d[4]; REPEAT_B(4, LOAD, c) WINOGRAD_GRADIENT(4, d, 0, 1) REPEAT_B(6, KEEP, c) }
 #define DY_ROW(i, _) { WINOGRAD_GRADIENT(4, t, (i) * SPAN_W, 1) REPEAT_B(6, WRITE, i) }
 
-// Products.
 #define STORE_O(o, i) if (b + o < outs) AT(to + (o) * m_next + (i) * V) = acc_##o##_##i;
 #define STORE_I(i, _) REPEAT_B(O, STORE_O, i)
 #define ADD_O(o, i) acc_##o##_##i += READ(to + (b + o < outs ? (o) * m_next : 0) + (i) * V);
 #define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
 
-// Sums: columns to t[tap row][column], then rows of t to taps.
+// Sums: columns are transformed to t[tap row][column], then rows of t to taps.
 #define SUM_LOAD(i, c) d[i] = point_sum(from + (ulong)((i) * SPAN_W + (c)) * m_row, split_step, splits);
 #define SUM_COLUMN(c, _) { VEC d[6]; REPEAT_B(6, SUM_LOAD, c) WINOGRAD_TAPS(4, d, 0, 1) REPEAT_B(3, KEEP, c) }
 #define TAP(j, i) taps[(i) * 3 + (j)] = f[j];
@@ -51,7 +57,8 @@ VEC point_sum(global const float* from, ulong split_step, int splits)
     return total;
 }
 
-// dw [out][in][3][3] of one output block and one lane of input channels, `from` its place in the first point's row of m.
+// Writes dw [out][in][3][3] of one output block and one input channel. `from` is its place in the first point's row of
+// m.
 void write_weights(global const float* from, int m_row, ulong split_step, int splits, global float* dw, int outs, int in)
 {
     VEC t[3 * SPAN_W];
@@ -85,7 +92,7 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
         const int b0 = part / in_tiles * tile_out, outs = min(tile_out, out_blocks - b0);
         const int c0 = part % in_tiles * tile_in, ins = min(tile_in, in_blocks - c0);
         const int begin = (int)((long)tiles * split / splits), end = (int)((long)tiles * (split + 1) / splits);
-        const ulong m_next = (ulong)ins * V * V;  // from one output block's sums to the next's
+        const ulong m_next = (ulong)ins * V * V;  // from one output block's sums to the next block's
         for (int tile0 = begin; tile0 < end; tile0 += group_tiles) {
             const int count = min(group_tiles, end - tile0);
             for (int b = 0; b < outs; b++)
@@ -149,8 +156,8 @@ void winograd_filter(global const float* x, ulong x_offset, global const float* 
     }
 }
 
-// Weights from the sums of all splits, which are tasks of one work-item each. A work-item makes one output block and one
-// input block.
+// Computes weights from the sums of all splits; each split is one task of one work-item. Work-item: one output block
+// and one input block.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void winograd_filter_sum(global float* dw, ulong dw_offset, global const float* scratch, ulong scratch_offset, int splits,
                          int tile_out, int tile_in, int in_tiles, int in_blocks, int out, int in, int u_row, int v_row,

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Transforms and packs plain 3x3 weights for blocked_winograd.cl: [slab, point SPAN_H * SPAN_W, in block, in lane V, O, out
-// lane V], where a slab is O blocks of V output channels. Lanes beyond the channels are zero.
+// Transforms and packs plain 3x3 weights for blocked_winograd.cl:
+//
+//     [slab, point SPAN_H * SPAN_W, in block, in lane V, O, out lane V]
+//
+// A slab is O blocks of V output channels. Lanes beyond the channels are zero. The defines V, O, ROWS, COLUMNS, SPAN_H and
+// SPAN_W are those of blocked_winograd.cl.
 //
 // The source of output channel `o`, input channel `i` and kernel position (h, w) is
 //   o*stride_out + i*stride_in + (h0 + h*h_step)*3 + w0 + w*w_step
-// as in blocked_pack.cl, so that one kernel serves the convolution and its data gradient. A work-item packs one
-// (slab, in block). Inputs: V, O, ROWS, COLUMNS, SPAN_H, SPAN_W, as in blocked_winograd.cl. Local memory: none.
+// as in blocked_pack.cl, so that one kernel serves the convolution and its data gradient.
+//
+// Work-item: one (slab, in block). Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #define VALUE VEC
 #include "common/winograd.clh"

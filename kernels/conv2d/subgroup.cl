@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: MIT
-// conv2d.subgroup and conv2d_backward_data.subgroup: what implicit_gemm.cl computes, by sub-groups without local
-// memory (common/subgroup.clh has the tile).
+// conv2d.subgroup and conv2d_backward_data.subgroup: the computation of implicit_gemm.cl by sub-groups without local memory.
+// common/subgroup.clh has the picture of the tile.
 //
-//   rows: output channels of a group;  columns: output pixels of all images, a lane's SG apart;
-//   K and the packed weights, [group][K][w_row]: as implicit_gemm.cl has them, in steps of BK.
+//   rows     output channels of a group
+//   columns  output pixels of all images; those of a lane are SG apart
+//   K        as in implicit_gemm.cl, in steps of BK; weights are packed as [group][K][w_row]
 //
-// Each step of K a lane reads its pixels of one channel and tap, and one of the tile's weights, which are broadcast.
-// Groups of the launch are row tiles, then column tiles, then (group, part of K). A part of several goes to y at
-// part * part_stride. Weights beyond w_row are the last ones again, pixels beyond the images the last one: neither is
-// written.
+// Define               meaning                                               example
+// SG, TM, TN, GROUPS   see common/subgroup.clh                               16, 8, 4, 8
+// BK                   channels per step of K                                16
+// KERNEL_H, KERNEL_W   the kernel's size                                     3, 3
+// FLAT_CHANNELS        0, or the channels of a group if K has no gaps        0
+// CHANNEL_TAIL         1 if channels do not fill blocks of BK                0
+// DIRECT               1 for a 1x1 kernel with step 1, whose pixels are contiguous   0
+// Y_DENSE              1 if y is written without gaps                        1
 //
-// Defines: SG, TM, TN, GROUPS, BK; KERNEL_H, KERNEL_W; FLAT_CHANNELS (0, or the channels of a group); CHANNEL_TAIL:
-//   channels do not fill blocks; DIRECT: 1x1, step 1: a plane's pixels follow each other; Y_DENSE: y is written
-//   without gaps.
+// In each step of K a lane reads its pixels of one channel and tap, and one of the tile's weights, which are broadcast.
+// Work-groups are numbered by row tile, then column tile, then (group, part of K). If K is split, a part is written to y at
+// part * part_stride. Reads beyond w_row return the last weights, and reads beyond the images the last pixel; their results
+// are not written. Local memory: none.
 #include "common/storage.clh"
 #include "common/subgroup.clh"
 
@@ -38,7 +44,7 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
     x += x_offset;
     global const A_T* x_from[TN];
 #if DIRECT
-    // All pixels of the strip beside each other.
+    // Whether all pixels of the strip are contiguous.
     const int strip = n0 + BN <= pixels && n0 / out_plane == (n0 + BN - 1) / out_plane;
 #else
     int top[TN], left[TN];

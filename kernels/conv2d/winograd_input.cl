@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
-// conv2d.winograd, first of three: tiles of the image to their positions.
+// conv2d.winograd, first of three kernels: transforms tiles of the image to their positions.
 //
-// Output is made in tiles of SIZE x SIZE pixels from SPAN x SPAN of input, SPAN = SIZE + 2. A tile has SPAN * SPAN
-// positions, transformed rows by transformed columns:
+//     tile of the image: SPAN x SPAN pixels  ->  SPAN * SPAN positions       (for SIZE x SIZE pixels of output)
 //
-//     v [position][channel][v_row]   a slice of tiles, from tile0 on, beside each other
+//     v [position][channel][v_row]     the tiles of a slice, from tile0 on, are next to each other
 //
-// so that neighbouring work-items, which have neighbouring tiles, write neighbouring floats, and winograd.cl reads
-// rows of them. Tiles are counted along rows of the image, then down, then from image to image. One work-item a tile
-// and channel; no local memory.
+// Define     meaning                                       example
+// SIZE       output pixels of a tile's side: 2 or 4        4
+// A_STORED   type of the image (common/storage.clh)        0
+// SPAN       SIZE + 2, defined here                        6
 //
-// Defines: SIZE (2 or 4); A_STORED: the image's type.
+// Tiles are counted along rows of the image, then down, then from image to image. Neighbouring work-items have neighbouring
+// tiles, so they write neighbouring floats, and winograd.cl reads rows of them.
+// Work-item: one tile of one channel. Local memory: none.
 #define VALUE float
 #include "common/storage.clh"
 #include "common/winograd.clh"

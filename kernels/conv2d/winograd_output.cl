@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
-// conv2d.winograd, third of three: products of the positions (m [position][channel][m_row], winograd.cl) to pixels, with
-// bias and epilogue. Tiles are counted as in winograd_input.cl; one work-item a tile and channel; no local memory.
+// conv2d.winograd, third of three kernels: transforms the products m [position][channel][m_row] of winograd.cl to pixels, with
+// bias and epilogue. Tiles are counted as in winograd_input.cl.
 //
-// Defines: SIZE (2 or 4); VECTOR: pixels of a row that are written together, of which the rows of y hold whole ones: 4,
-// or 2 where y is float, or 1; C_STORED: the type of y; the epilogue (src/engine/epilogue.hpp).
+//     SPAN * SPAN products  ->  SIZE x SIZE pixels of y
+//
+// Define     meaning                                                                 example
+// SIZE       output pixels of a tile's side: 2 or 4                                  4
+// VECTOR     pixels of a row that are written together, which must divide y's rows:
+//            4, or 2 if y is float, or 1                                             4
+// C_STORED   type of y (common/storage.clh)                                          0
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-item: one tile of one channel. Local memory: none.
 #define VALUE float
 #include "common/storage.clh"
 #include "common/winograd.clh"
 
 #define SPAN (SIZE + 2)
 
-// Writes VECTOR pixels from q on to place `e` of y.
+// Writes VECTOR pixels, starting at q, to element `e` of y.
 #if VECTOR == 4
 #define PUT(e, q)                                                        \
     if (aligned)                                                         \
@@ -49,7 +57,8 @@ kernel void winograd_output(global const float* m, ulong m_offset, global const 
     }
     const float more = has_bias ? bias[bias_offset + channel] : 0.0f;
     const ulong at = (((ulong)image * channels + channel) * y_h + top) * y_w + left;
-    // All that the epilogue reads is read before anything is written, which a compiler could not know to be elsewhere.
+    // All operands of the epilogue are read before anything is written, because a compiler must assume that they
+    // overlap.
 #pragma unroll
     for (int i = 0; i < SIZE; ++i) {
         WINOGRAD_OUTPUT(SIZE, p, i * SPAN, 1)

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Weights as winograd.cl reads them: [position][group][depth][row], depth input channels and row output channels, both
-// rounded up, with zeros where there is no such channel. Element (h, w) of the kernel of output channel m and input
-// channel c is weight[g * weight_group + m * weight_out + c * weight_in + (h0 + h * h_step) * 3 + w0 + w * w_step], so
-// that data gradients turn it over. One work-item a (group, c, m), with all its positions; no local memory.
+// Transforms and packs 3x3 weights for winograd.cl: [position][group][depth][row]. depth counts input channels and row output
+// channels. Both are rounded up, and channels that do not exist are zero.
 //
-// Defines: SIZE (2 or 4), as in winograd_input.cl.
+// Define   meaning                                       example
+// SIZE     as in winograd_input.cl: 2 or 4               4
+//
+// Element (h, w) of the kernel of output channel m and input channel c is
+//   weight[g * weight_group + m * weight_out + c * weight_in + (h0 + h * h_step) * 3 + w0 + w * w_step]
+// so that data gradients can reverse it.
+//
+// Work-item: all positions of one (group, c, m). Local memory: none.
 #define VALUE float
 #include "common/winograd.clh"
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// embedding.reference: rows of a table by number, and the gradient of the table.
-// Defines: INDEX (the type of an index). Local memory: none.
+// embedding.reference and embedding_backward.reference: looks up rows of a table by index, and computes the table's gradient.
+//
+// Define   meaning               example
+// INDEX    type of an index      int
+//
+// Local memory: none.
 
-// A work-item copies one element.
+// Work-item: copies one element.
 kernel void embedding_forward(global const INDEX* indices, ulong indices_offset, global const float* weight,
                               ulong weight_offset, global float* y, ulong y_offset, long count, long rows, long dim) {
     const long at = get_global_id(0);
@@ -11,8 +15,9 @@ kernel void embedding_forward(global const INDEX* indices, ulong indices_offset,
     y[y_offset + at] = weight[weight_offset + row * dim + at % dim];
 }
 
-// Gathers: work-item (d, block) owns feature d.. of `block_rows` rows of the table, LANES features apart, and
-// scans all indices for them in order, so that every sum has one order.
+// Gathers the gradient. Work-item (d, block) owns features d, d + lanes, ... of `block_rows` rows of the table, where
+// `lanes` is the number of work-items in dimension 0. It scans all indices in order, so the order of every sum is
+// fixed.
 kernel void embedding_backward(global const INDEX* indices, ulong indices_offset, global const float* dy,
                                ulong dy_offset, global float* dw, ulong dw_offset, long rows, long dim, long count,
                                long block_rows, long padding) {

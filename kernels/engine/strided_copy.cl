@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Copies by sizes and strides of raw elements, up to 8 dimensions, 7 the innermost in y; those not used
-// have size 1. No local memory but in copy_tiles (TILE * (TILE + 1) elements, where WIDE is 0).
+// Copies raw elements between arrays that are described by sizes and strides, in up to 8 dimensions. Dimension 7 is the
+// innermost in y. Unused dimensions have size 1.
 //
-// Defines: T       uchar, ushort, uint or ulong
-//          RANK    dimensions in use (1..8)
-//          INDEX   uint or ulong: counts all elements
-//          VECTOR  elements a step of copy_elements (1 or 4)
-//          WIDE    1 on CPUs: a work-item walks over rows with 16-wide vectors
-//          TILE    edge of a tile in copy_tiles
-//          MODE    padding: 0 constant, 1 reflect, 2 replicate, 3 circular
+// Define   meaning                                                             example
+// T        uchar, ushort, uint or ulong                                        uint
+// RANK     dimensions in use: 1 to 8                                           4
+// INDEX    uint or ulong, for numbers up to that of all elements               uint
+// VECTOR   elements per step of copy_elements: 1 or 4                          4
+// WIDE     1 on CPUs: a work-item loops over rows with vectors of 16           0
+// TILE     side of a tile in copy_tiles                                        32
+// MODE     padding: 0 constant, 1 reflect, 2 replicate, 3 circular             0
+//
+// Local memory: TILE * (TILE + 1) elements in copy_tiles if WIDE is 0, otherwise none.
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 
-// Splits one coordinate off i and moves both positions by it.
+// Takes one coordinate from i and advances both positions by it.
 #define STEP(d)                          \
     {                                    \
         INDEX c = i % (INDEX)s##d;       \
@@ -54,7 +57,7 @@
 #endif
 #define OUTER_STEPS STEP5 STEP4 STEP3 STEP2 STEP1 STEP0
 
-// Any device: a work-item copies VECTOR elements (s7, f7 and t7 then count vectors).
+// Any device. Work-item: VECTOR elements (s7, f7 and t7 then count vectors).
 kernel void copy_elements(global const T* x, ulong x_offset, global T* y, ulong y_offset, ulong count,
                           long s0, long s1, long s2, long s3, long s4, long s5, long s6, long s7,
                           long f0, long f1, long f2, long f3, long f4, long f5, long f6, long f7,
@@ -76,8 +79,8 @@ kernel void copy_elements(global const T* x, ulong x_offset, global T* y, ulong 
 #endif
 }
 
-// CPUs: work-item (p, q) copies piece p (of `piece` elements) of `rows` rows of dimension 7 from row
-// q * rows on.
+// CPUs. Work-item (p, q): piece p (of `piece` elements) of each of `rows` rows of dimension 7, starting with row q *
+// rows.
 kernel void copy_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset, ulong count,
                       long rows, long piece, long s0, long s1, long s2, long s3, long s4, long s5,
                       long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5, long f6,
@@ -107,8 +110,8 @@ kernel void copy_rows(global const T* x, ulong x_offset, global T* y, ulong y_of
     }
 }
 
-// Transposition: x is contiguous along dimension 6, y along dimension 7. A work-group moves a tile of
-// TILE x TILE elements of one (i0 .. i5):
+// Transposition: x is contiguous along dimension 6 and y along dimension 7. A work-group copies a tile of TILE x TILE elements
+// at one position (i0 .. i5):
 //
 //        dimension 7 (y contiguous)
 //      +---------+
@@ -139,8 +142,8 @@ kernel void copy_tiles(global const T* x, ulong x_offset, global T* y, ulong y_o
 #endif
 }
 
-// Where coordinate c of y reads in x, of size n, p elements being in front; inside becomes 0 where the
-// constant stands.
+// The position in x (of size n, with p elements of padding in front) that coordinate c of y reads. Sets inside to 0 if
+// c reads the constant.
 static inline long source_position(long c, long p, long n, int* inside) {
     c -= p;
 #if MODE == 0
@@ -201,8 +204,8 @@ static inline long source_position(long c, long p, long n, int* inside) {
 #define PAD_STEP0
 #endif
 
-// y of sizes s from x of sizes n, p elements in front. WIDE: work-item (q, r) fills piece r (of `piece`
-// elements) of row q of y (`count` rows), otherwise one element (`count` elements).
+// y of sizes s from x of sizes n, with p elements in front. WIDE: work-item (q, r) fills piece r (of `piece` elements)
+// of row q of y (`count` rows). Otherwise a work-item fills one element (of `count`).
 kernel void copy_padded(global const T* x, ulong x_offset, global T* y, ulong y_offset, ulong count,
                         long piece, ulong fill, long s0, long s1, long s2, long s3, long s4, long s5,
                         long s6, long s7, long n0, long n1, long n2, long n3, long n4, long n5, long n6, long n7,
@@ -220,7 +223,7 @@ kernel void copy_padded(global const T* x, ulong x_offset, global T* y, ulong y_
     long k = (long)get_global_id(1) * piece;
     const long stop = min(k + piece, s7);
 #if MODE == 0
-    // Columns [begin, end) have a source; none where the row has none.
+    // Columns [begin, end) have a source. The range is empty if the row has none.
     const long begin = inside ? clamp(p7, k, stop) : stop;
     const long end = inside ? clamp(n7 + p7, begin, stop) : stop;
     const T value = (T)fill;

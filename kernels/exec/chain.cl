@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Many kernel calls as one, for CPUs (src/exec/chain.hpp): a work-item a core, which takes work from all calls in their
-// order until none is left.
+// Runs many kernel calls in one launch, for CPUs (src/exec/chain.hpp). There is one work-item per core. The work-items take
+// work from all calls, in the order of the calls, until none is left.
 //
-// Call after call is cut into tickets, numbered through. A work-item waits until all tickets of earlier calls are done,
-// draws the next number, and runs the kernel, now a function, for the part of the call's work-items that the ticket
-// stands for. Who waits holds no ticket, so that any work-item may leave at any time, and however few of them run at once,
-// all work gets done: one that has waited for long leaves its core to whoever has not got one. What one call writes reaches
-// the next by the atomics and fences around it; OpenCL 1.2 promises that within a work-group only, processors keep it
-// for all.
+//     call 0              call 1        call 2                 DRAWN: the next ticket
+//     | 0 | 1 | 2 | 3 |   | 4 | 5 |     | 6 | 7 | 8 | ...      DONE:  tickets that are finished
 //
-// state: tickets drawn, tickets done and work-items that have left, each on a line of its own, zero before and after.
-// table: ROW ints a call: first ticket, last ticket + 1, work-items, those along the first two dimensions, function,
-// arguments (the number of a buffer; two ints for 64 bits).
-// Inputs, written before and into this text: the functions, ROW, MOST_WAITS, CHAIN_CASES, and the words CHAIN_BUFFERS, CHAIN_LIST.
-// Local memory: none.
+// Each call is divided into tickets, which are numbered through all calls. A work-item waits until all tickets of earlier
+// calls are done. Then it draws the next ticket and runs the kernel, which is a function here, for the ticket's share of the
+// call's work-items. A waiting work-item holds no ticket. So it may leave at any time, and all work is done however few
+// work-items run at once. One that has waited long leaves its core to those that have none.
+//
+// The atomics and fences make the results of one call visible to the next. OpenCL 1.2 guarantees that only within a
+// work-group, but processors guarantee it for all threads.
+//
+// state   tickets drawn, tickets done, and work-items that have left, each in a cache line of its own; zero before and after
+// table   ROW ints per call: first ticket, last ticket + 1, work-items, work-items along the first two dimensions, function,
+//         arguments (the number of a buffer, or two ints for 64 bits)
+//
+// The functions and these words are inserted into the text:
+// Word            meaning                                          example
+// ROW             ints per row of the table                        24
+// MOST_WAITS      polls before a work-item leaves                  4000000
+// CHAIN_CASES     one `case` per function                          case 0: conv_0(i, j, k, ...); break;
+// CHAIN_BUFFERS   parameters for the buffers                       , global uchar* b0, global uchar* b1
+// CHAIN_LIST      their names                                      b0, b1
+//
+// Work-group: one work-item. Local memory: none.
 #define DRAWN 0
 #define DONE 32
 #define LEFT 64
@@ -36,7 +48,7 @@ void chain(global int* state, global const int* table, int call, int end, int wo
         int waits = 0;
         while (NOW(DONE) < row[0] && waits < MOST_WAITS) waits++;
         if (waits == MOST_WAITS) break;
-        if (seen != call) {  // takes over what those who counted up have written
+        if (seen != call) {  // makes the results of finished calls visible here
             atomic_add(state + DONE, 0);
             mem_fence(CLK_GLOBAL_MEM_FENCE);
             seen = call;

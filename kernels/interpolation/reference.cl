@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Interpolation between images [outer, h, w, lanes * V], guided by tables that the host made:
-//   table[0 ..)      low coordinate of each of n outputs of an axis
-//   table[n ..)      high coordinate
-//   table[2n ..)     bits of the float weight of the high coordinate
-//   table[3n ..)     for each of m inputs the first output that reads it, then (m further) one past the last
-// rows of y come first in the table, then, from `columns` on, the columns. No local memory.
+// interpolation.reference and interpolation.backward: images [outer, h, w, lanes * V], resized by tables that the host made.
+// A table has for each axis, rows first and columns from `columns` on:
+//   table[0 ..)      the low coordinate of each of n outputs
+//   table[n ..)      the high coordinate
+//   table[2n ..)     the bits of the high coordinate's weight, a float
+//   table[3n ..)     for each of m inputs the first output that reads it, and m ints further one past the last
 //
-//   ROWS 1 (CPUs): a work-item computes one row of the result; 0: V lanes of one element
+// Define    meaning                                                       example
+// V         lanes per step: 1, 4, 8 or 16                                 4
+// NEAREST   1: only the low coordinate is read                            0
+// ROWS      1 (CPUs): a work-item computes one row of the result;
+//           0: a work-item computes V lanes of one element                0
 //
-// Defines: V        lanes a step: 1, 4, 8 or 16
-//          NEAREST  1: low alone counts
+// Local memory: none.
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
@@ -23,7 +26,8 @@
 #define STORE(v, p) JOIN(vstore, V)(v, 0, p)
 #endif
 
-// Loops over a row, or splits the work-item's number; then column, lane, row (over all images) are set.
+// Loops over a row, or splits the work-item's number. Either way it sets column, lane, and row (counted over all
+// images).
 #if ROWS
 #define ELEMENTS(width)                         \
     const long row = (long)get_global_id(0);    \
@@ -70,7 +74,7 @@ static inline float weight_of(global const int* axis, int n, int o, int i) {
 #endif
 }
 
-// dx [outer, ih, iw, ...] from dy [outer, oh, ow, ...]: each input sums over the outputs that read it.
+// Computes dx [outer, ih, iw, ...] from dy [outer, oh, ow, ...]: each input sums over the outputs that read it.
 kernel void interpolate_backward(global const float* dy, ulong dy_offset, global float* dx,
                                  ulong dx_offset, global const int* table, ulong table_offset,
                                  ulong count, int columns, int ih, int iw, int oh, int ow, int lanes) {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The gradient of reflecting (MODE 1), replicating (MODE 2) or circular (MODE 3) padding: a work-item an
-// element of dx [outer, x0, x1, x2] sums the elements of dy [outer, y0, y1, y2] that read it. No local
-// memory.
+// pad.gather: the gradient of padding. Each element of dx [outer, x0, x1, x2] is the sum of the elements of
+// dy [outer, y0, y1, y2] that read it.
+//
+// Define   meaning                                        example
+// MODE     1 reflect, 2 replicate, 3 circular             1
+//
+// Work-item: one element of dx. Local memory: none.
 
 // Range k (0..2) of the coordinates of dy along one dimension that read coordinate c of dx.
 static inline long2 readers(int k, long c, long before, long nx, long ny) {

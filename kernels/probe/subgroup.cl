@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Whether what common/subgroup.clh asks of sub-groups works on this device: blocks of a value, two and four a lane, and
-// one lane's value for all. Of y[0..4096) the first half is what is read, y[i] = i; behind it each of the 128 work-items
-// writes 16: its lane, its sub-group, its values of the three blocks, which begin at 128 times its sub-group, and the
-// first block's value of lane SG - 1; zeros in what is left.
+// Tests whether the sub-group functions that common/subgroup.clh needs work on this device: block reads of one, two and four
+// values per lane, and the broadcast of one lane's value.
 //
-// Defines: SG.
+//     y[0 .. 2048)      input, y[i] = i
+//     y[2048 .. 4096)   16 results for each of the 128 work-items: its lane, its sub-group, its values of the three blocks
+//                       (which begin at 128 times its sub-group), lane SG - 1's value of the first block, and zeros
+//
+// Define   meaning                     example
+// SG       lanes of a sub-group        16
+//
+// Work-group: 128 work-items. Local memory: none.
 #define TM 1
 #define TN 4
 #define GROUPS (128 / SG)
