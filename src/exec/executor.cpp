@@ -16,7 +16,7 @@
 namespace dlprim {
 
 namespace {
-constexpr std::size_t scalar_bytes = 128;  // what one fill can carry
+constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
 }
 
 Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
@@ -88,7 +88,7 @@ void Executor::find_states() {
         states_.emplace_back(plan_->places[static_cast<std::size_t>(assignment.target)],
                              static_cast<std::uint64_t>(spec.shape.numel()) * size_of(spec.dtype));
     }
-    // Running statistics usually lie side by side: one copy for all.
+    // Running statistics are usually contiguous, so that one copy suffices for all.
     std::sort(states_.begin(), states_.end(), [](const auto& a, const auto& b) {
         return std::tuple(a.first.kind, a.first.index, a.first.offset) <
                std::tuple(b.first.kind, b.first.index, b.first.offset);
@@ -191,7 +191,7 @@ void Executor::take_over(const Executor& other) {
 
 void Executor::prepare_run() {
     if (scalars_dirty_ && scalar_block_ >= 0) {
-        // A fill takes its pattern at the call, so that no host memory has to outlive it.
+        // A fill copies its pattern during the call, so no host memory has to outlive it.
         const Buffer* block = blocks_[static_cast<std::size_t>(scalar_block_)].get();
         Access::impl(context_).queue().fill({block, 0}, scalar_bytes, scalars_.data(),
                                             scalar_bytes);
@@ -214,17 +214,17 @@ void Executor::set_up() {
 }
 
 void Executor::fetch(int external) {
-    running_ = nullptr;  // what fails here is no launch
+    running_ = nullptr;  // a failure here is not the failure of a launch
     bind(external, supply_->fetch(plan_->externals[static_cast<std::size_t>(external)]));
 }
 
 void Executor::run_setup() {
-    std::map<int, std::size_t> last;  // step that reads a fetched external
+    std::map<int, std::size_t> last;  // by fetched external: the last step that reads it
     if (supply_ != nullptr) {
         for (std::size_t i = 0; i < bound_.size(); ++i) {
             const External& external = plan_->externals[i];
             if (external.kind != External::Kind::parameter) continue;
-            // What a setup that failed has left is of no use: parameters may have changed.
+            // Data left by a failed setup are useless, because parameters may have changed.
             if (external.setup_only) bound_[i].buffer.reset();
             if (!external.setup_only && !bound_[i].buffer) fetch(static_cast<int>(i));
         }
@@ -247,7 +247,7 @@ void Executor::run_setup() {
             bound_[static_cast<std::size_t>(external)].buffer.reset();
             let_go = true;
         }
-        // So that its memory is free before the next one's is asked for.
+        // Wait, so that its memory is free before the next parameter is fetched.
         if (let_go) Access::impl(context_).queue().finish();
     }
     if (supply_ != nullptr) supply_->done();
@@ -313,7 +313,7 @@ void Executor::run(Part part) {
 void Executor::run_steps(Part part) {
     prepare_run();
     const auto find_memory = [this](const Place& place) { return resolve(place); };
-    std::size_t next = 0;  // chain
+    std::size_t next = 0;  // the next chain
     for (std::size_t i = 0; i < plan_->steps.size(); ++i) {
         if (plan_->steps[i].part != part) continue;
         if (next < chains_.size() && chains_[next].first == i) {
@@ -364,7 +364,7 @@ std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
         Access::impl(context_).queue().read(place, held.data(), bytes, true);
         saved.push_back({place, std::move(held)});
     };
-    // A forward without assignments, which is inference's, writes to no block but its own.
+    // A forward run without assignments, as in inference, writes to no other executor's block.
     if (whole_step || !plan_->graph.assignments.empty())
         for (std::size_t i = 0; i < blocks_.size(); ++i)
             if (plan_->blocks[i].name != "constants")
@@ -382,7 +382,7 @@ std::vector<Executor::Saved> Executor::save_lasting(bool whole_step) const {
 void Executor::write_back(const std::vector<Saved>& saved) {
     for (const auto& [place, bytes] : saved)
         Access::impl(context_).queue().write(place, bytes.data(), bytes.size(), true);
-    scalars_dirty_ = true;  // those that were set since are in their host copy alone again
+    scalars_dirty_ = true;  // scalars that were set in the meantime are only in the host copy
 }
 
 void Executor::enqueue_labelled(Part part, const Progress& progress) {
@@ -404,10 +404,10 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progr
         ~Profiling() {
             queue.set_label(-1);
             try {
-                queue.take_profile();  // nothing is left of one that failed
+                queue.take_profile();  // discard the profile of a failed run
                 queue.set_profiling(false);
             } catch (const Error&) {
-                // Something has failed before, which is what the caller hears of.
+                // The caller gets the earlier error, which is the cause.
             }
         }
     };
@@ -417,8 +417,9 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progr
     try {
         prepare_run();
         running_ = nullptr;
-        // What batches launch in chains has not been launched step by step, and drivers may compile
-        // at a first launch. Chains are inference's, which may run twice.
+        // Launches that were part of chains have not run separately yet, and drivers may compile at
+        // the first launch. So run all steps once before measuring. Chains are used only in
+        // inference, which may run twice.
         if (!chains_.empty()) enqueue_labelled(part, progress);
         queue.finish();
         queue.set_profiling(true);

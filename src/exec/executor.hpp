@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Executor: replays a plan: memory allocated once, operands resolved once, then nothing but
-// enqueues.
+// Executor: replays a plan. It allocates memory and resolves operands once, and then only enqueues.
 #pragma once
 
 #include "exec/chain.hpp"
@@ -22,97 +21,98 @@ namespace dlprim {
 /// The persistent memory that the plans of one net share, by block name.
 using BlockStore = std::map<std::string, std::shared_ptr<Buffer>>;
 
-/// A launch of an engine that the device refused when a part ran for the first time. The engine is
-/// disabled by then: another plan does without it. States are as they were before the forward run.
+/// The device refused a launch of an engine when a part ran for the first time. The engine is now
+/// disabled, so another plan does not use it. States are as they were before the forward run.
 class EngineFailure : public Error {
   public:
     EngineFailure(const Error& error, Part failed, bool from_forward)
         : Error(error.kind(), error.what()), part(failed), rerun_forward(from_forward) {}
     Part part;
-    bool
-        rerun_forward;  ///< what the part reads is lost with the plan: forward must run again first
+    bool rerun_forward;  ///< the part's inputs are lost with the plan: run forward again first
 };
 
-/// Where an executor finds the parameters that its plan wants bound and nobody has bound.
+/// Provides parameters that the plan expects to be bound and that are not.
 class ParamSupply {
   public:
     virtual ~ParamSupply() = default;
-    /// The parameter's values, plain.
+    /// The values of the parameter, in a plain layout.
     virtual Tensor fetch(const External& parameter) = 0;
-    /// Setup asks for no more.
+    /// Called when setup needs no more parameters.
     virtual void done() = 0;
 };
 
 class Executor {
   public:
-    /// Allocates what the plan needs; blocks that `store` has (of at least the size) are used as
-    /// they are, others are added to it, except "constants", which is the executor's own. Throws
-    /// Error(out_of_memory). `share_scratch`: slabs come from the store, too, shared by executors
-    /// that never run at once (the queue is in order, so that eager calls never do).
+    /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
+    /// others are added to it. The block "constants" is not shared. With `share_scratch`, slabs are
+    /// in the store too, shared by executors that never run at the same time, as eager calls do not
+    /// because their queue is in order. Throws Error(out_of_memory).
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
              bool share_scratch = false);
 
     const Plan& plan() const { return *plan_; }
 
-    /// Parameters that are not bound come from `supply`, which must outlive the executor: those
-    /// that setup alone reads when it reads them first, to be let go when it has read them last.
+    /// Takes parameters that are not bound from `supply`, which must outlive the executor.
+    /// Parameters that only setup reads are fetched before their first use and released after their
+    /// last.
     void fetch_params_from(ParamSupply& supply) { supply_ = &supply; }
-    /// Runs setup where it is due, as the next run() would. Throws EngineFailure.
+    /// Runs setup if it is needed, as the next run() would. Throws EngineFailure.
     void set_up();
 
-    /// Binds the external of that index. Must be done for all of them before run(); cheap.
+    /// Binds the external of this index. All externals must be bound before run(). Cheap.
     void bind(int external, const Tensor& tensor) {
         bind(external, Access::buffer(tensor), tensor.byte_offset());
     }
-    /// The same of memory whose contents lie in the external's layout.
+    /// The same for memory whose contents are in the external's layout.
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
-    /// Lets go of what was bound; enqueued work keeps its memory by the driver's own references.
+    /// Releases the bound memory. Enqueued work keeps it alive by the driver's own references.
     void release_bindings();
 
-    /// A scalar that the next run sees: the seed, the step, the learning rate. Uploaded with the
-    /// next run as part of its commands, without a wait.
+    /// Sets a scalar for the next run: the seed, the step, the learning rate. It is uploaded by the
+    /// commands of that run, without waiting.
     void set_scalar(const std::string& name, double value);
-    /// "@seed" or "@step": every bit counts.
+    /// Sets "@seed" or "@step" exactly, with all 64 bits.
     void set_integer(const std::string& name, std::uint64_t value);
-    /// Scalars, and kept states, as an executor of the same graph has them.
+    /// Copies scalars and kept states from an executor of the same graph.
     void take_over(const Executor& other);
 
-    /// Whether setup (packing, folding) has run for parameters as they are now bound and as they
-    /// stand; eager calls ask it, whose parameters are bound anew each time.
+    /// Checks whether setup (packing, folding) has run for the parameters that are bound now and
+    /// for their current contents. Eager calls need it, since they bind parameters in every call.
     void check_params();
-    /// Parameters have changed: setup is run again before the next run.
+    /// Must be called when parameters have changed: the next run then repeats setup.
     void params_changed() { setup_done_ = false; }
 
-    /// Enqueues the steps of one part, in order; setup and scalars before, where they are due. Does
-    /// not flush: a step is several parts and one flush. Throws EngineFailure.
+    /// Enqueues the steps of one part in order, after setup and scalars if these are needed. Does
+    /// not flush, because a training step consists of several parts and one flush. Throws
+    /// EngineFailure.
     void run(Part part);
-    /// Keeps a copy of what the next forward changes (running statistics), for restore_states().
-    /// Copies of several `slot`s are kept side by side; the first is run()'s, too, while engines
-    /// are new.
+    /// Copies what the next forward run changes (running statistics), for restore_states(). There
+    /// are several slots for copies. run() also uses the first one as long as engines are new.
     static constexpr std::size_t state_slots = 3;
     void keep_states(std::size_t slot = 0);
-    /// Undoes what forward changed since keep_states(); does nothing where it was not called.
+    /// Undoes what forward runs changed since keep_states(). Does nothing if keep_states() was not
+    /// called.
     void restore_states(std::size_t slot = 0);
-    /// When a step ran: of all its launches, from the first's start to the last's end.
+    /// When a step ran: from the start of its first launch to the end of its last.
     struct Timing {
         std::uint64_t start_ns = 0, end_ns = 0;
         std::uint64_t busy_ns = 0;  ///< sum over its launches
     };
     using Progress = std::function<void(std::string_view what, int done, int total)>;
-    /// Runs forward, or with `whole_step` every part, with each launch timed; by index into
-    /// plan().steps. Waits. What outlasts a run (blocks and bound gradients) is copied to
-    /// the host before and written back after, whatever happens in between; scratch is not, so that
-    /// backward must not go on from what a forward before has left. `progress` is called before
-    /// each step; what it throws is thrown here. Throws EngineFailure.
+    /// Runs the forward part, or with `whole_step` every part, and times each launch. The result is
+    /// indexed like plan().steps. Waits. Blocks and bound gradients are copied to the host before
+    /// and written back afterwards, also if something fails. Scratch is not, so backward must not
+    /// continue with results of an earlier forward run. `progress` is called before each step, and
+    /// its exceptions are passed on. Throws EngineFailure.
     std::vector<Timing> profile(bool whole_step, const Progress& progress = {});
-    /// Runs `part` step by step; after each, `visit(step)` is called with its work finished; stops
-    /// when it returns false.
+    /// Runs `part` step by step. After each step is finished, calls `visit(step)`, and stops when
+    /// that returns false.
     void run_stepwise(Part part, const std::function<bool(const Step&)>& visit);
 
-    /// The memory of a value in its plain form; undefined where it has none that is the executor's
-    /// own and stays between runs.
+    /// The memory of a value in its plain form. Undefined if the executor does not own such memory,
+    /// or does not keep it between runs.
     Tensor tensor(ValueId value) const;
-    /// Copies memory of a place to the host; waits. For looking into scratch between steps.
+    /// Copies the memory of a place to the host. Waits. Meant for inspecting scratch between steps.
     void read(const Place& place, void* data, std::uint64_t bytes) const;
 
   private:
@@ -126,7 +126,7 @@ class Executor {
     void run_setup();
     void fetch(int external);
     void run_steps(Part part);
-    /// Memory that outlasts a run and what it held.
+    /// Memory that is kept between runs, with its saved contents.
     struct Saved {
         BufferRef place;
         std::vector<std::byte> bytes;
@@ -156,18 +156,18 @@ class Executor {
     int scalar_block_ = -1;
     bool scalars_dirty_ = true;
     bool setup_done_ = false;
-    /// Memory that forward changes and the next run reads, and where a copy of it is kept.
+    /// Memory that a forward run changes and the next run reads, and where it is copied to.
     std::vector<std::pair<Place, std::uint64_t>> states_;
     std::array<std::shared_ptr<Buffer>, state_slots> kept_;
-    /// Steps [first, last) that run as one launch, in inference.
+    /// Steps [first, last) that run as one launch in inference.
     struct Link {
         std::size_t first, last;
         std::unique_ptr<Chain> chain;
     };
     std::vector<Link> chains_;
-    const Step* running_ = nullptr;  ///< while run() is at it
-    bool states_changed_ = false;    ///< by the accumulate or update part so far
-    bool proven_[4] = {};            ///< by part: has run without failing
+    const Step* running_ = nullptr;  ///< the step that run() is enqueueing
+    bool states_changed_ = false;    ///< whether the accumulate or update part has changed them
+    bool proven_[4] = {};            ///< by part: whether it has run without failing
     bool has_backward_ = false;
     std::vector<std::uint64_t> setup_params_;  ///< buffer ids, versions and offsets
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Bench: measuring candidates of one problem.
+// Bench: measures candidates for one problem.
 #include "plan/bench.hpp"
 
 #include "base/text.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// What the reference engine may take by its estimate.
+/// The longest estimate with which the reference engine is used for expected results.
 constexpr double affordable_seconds = 2;
 
 std::uint64_t bytes_of(const Operand& operand) {
@@ -30,9 +30,10 @@ std::uint64_t bytes_of(const Operand& operand) {
            size_of(operand.dtype);
 }
 
-/// Relative L2 distance. What is not finite must be equal, and counts as infinitely far where it is
-/// not. A root mean square below a hundredth counts as that: inputs are of 1, and what is zero but
-/// for rounding has no size of its own.
+/// Relative distance in the L2 norm. Infinite values and NaN must be equal; otherwise the distance
+/// is infinite. If the root mean square is below 0.01, the distance is relative to 0.01: inputs
+/// have a root mean square of 1, and results that are zero except for rounding have no meaningful
+/// size.
 double distance(const std::vector<double>& found, const std::vector<double>& wanted) {
     double error = 0, size = 0;
     for (std::size_t i = 0; i < found.size(); ++i) {
@@ -57,7 +58,7 @@ Bench::Bench(ContextImpl& context, const Problem& problem) : context_(context), 
             static_cast<std::uint64_t>(operand.shape.numel()) * size_of(operand.dtype);
         std::vector<std::byte> data(bytes);
         if (is_activation_type(operand.dtype)) {
-            // A short period is random enough, and quick to make.
+            // A short period is random enough and fast to make.
             const std::size_t each = size_of(operand.dtype);
             std::vector<float> values(std::min<std::size_t>(bytes / each, 65521));
             for (float& value : values) value = normal(random);
@@ -127,7 +128,8 @@ Bench::Run Bench::prepared(const TuneCandidate& candidate) {
     for (const Operand& output : run.problem.outputs) {
         const std::uint64_t bytes = bytes_of(output);
         add(context_.allocate(bytes));
-        // NaN: what a candidate before it left in this memory is not its own result.
+        // Fill with NaN, so that the results of an earlier candidate in this memory are not
+        // mistaken for this one's.
         const unsigned char ones = 0xff;
         if (bytes > 0) context_.queue().fill(run.operands.back(), bytes, &ones, 1);
     }
@@ -156,7 +158,8 @@ std::vector<std::vector<double>> Bench::results(const Run& run) {
     return all;
 }
 
-/// All of a buffer's numbers, or of many 32 runs, evenly spread, the last at the end.
+/// All numbers of a buffer if they are few, else 32 evenly spaced runs of them, of which the last
+/// is at the end.
 std::vector<double> Bench::sample(const Buffer& buffer, std::uint64_t count, DType dtype) {
     constexpr std::uint64_t runs = 32, run = 8192;
     const std::uint64_t each = size_of(dtype);
@@ -205,8 +208,8 @@ Bench::Memory Bench::laid_out(const TuneCandidate& candidate, const Problem& pro
     return packed;
 }
 
-/// Of an output of that type. What is rounded to 11 or 8 bits on the way, factors or what is
-/// stored, is off by half a unit of these for each.
+/// The tolerance for an output of that type. Factors and stored values that are rounded to 11 or 8
+/// bits each contribute an error of half a unit in the last of these bits.
 double Bench::tolerance(DType output) const {
     if (!is_float(output)) return 0;
     bool eleven = problem_.precision == Precision::tf32 || problem_.precision == Precision::fp16;

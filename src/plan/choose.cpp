@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Engine and layout choice: candidates a node, then coordinate descent over the graph: each node in
-// turn takes the candidate with the lowest sum of its own estimate and the conversions on its
-// edges, given its neighbours' layouts, until nothing changes.
+// Choice of engines and layouts: collects candidates per node, then does coordinate descent over
+// the graph. Nodes are visited in turn. Each takes the candidate with the lowest sum of its
+// estimate and of the conversions on its edges, given the layouts of its neighbours. This is
+// repeated until nothing changes.
 #include "plan/choose.hpp"
 
 #include "base/text.hpp"
@@ -32,7 +33,7 @@ Verdict applies(ContextImpl& context, const Engine& engine, const Problem& probl
     return usable(context, engine, problem);
 }
 
-/// The layouts of that name; nullopt where the engine has none for the problem.
+/// The layouts of this name, or nullopt if the engine has none for the problem.
 std::optional<LayoutChoice> find_layouts(const Engine& engine, const Traits& device,
                                          const Problem& problem, const std::string& name) {
     for (LayoutChoice& choice : engine.layouts(device, problem))
@@ -40,7 +41,8 @@ std::optional<LayoutChoice> find_layouts(const Engine& engine, const Traits& dev
     return std::nullopt;
 }
 
-/// What a row knows; or no, with the reason why it does not count.
+/// Looks up the engine, layouts and tuning of a row. Returns no, with the reason, if the row cannot
+/// be used.
 Verdict know(ContextImpl& context, const Problem& problem, const TuningRow& row,
              KnownTuning& known) {
     known.engine = EngineRegistry::instance().find(row.engine);
@@ -59,9 +61,9 @@ std::string where(const Node& node) {
     return cat("[", node.op->type(), " '", node.name, "'] ");
 }
 
-/// Why no engine runs a node, for a message of one line: what failed, the last first, which is the
-/// reference and should work anywhere; where nothing failed, what the reference has against the
-/// problem; and how many more there are.
+/// The reasons why no engine runs a node, for a message of one line. If engines failed, it lists
+/// the failures, the last engine first, which is the reference and should work everywhere.
+/// Otherwise it gives the reference's reason. Both end with the number of other engines.
 class Refusals {
   public:
     void add(const Engine& engine, const std::string& reason, bool failed) {
@@ -166,10 +168,11 @@ class Chooser {
         }
     }
 
-    /// Names the node that takes longest in a reference engine where such nodes are expected to
-    /// take more than a hundredth of all nodes' time together, unless the user asked for it: those
-    /// engines are for coverage, not for speed. What a launch takes does not count, nor do tenths
-    /// of a millisecond: small nodes are as fast there as anywhere.
+    /// Adds a note if reference engines are expected to take more than a hundredth of the time of
+    /// all nodes. It names the slowest of their nodes. Reference engines exist for coverage, not
+    /// for speed. Nodes for which the user asked for a reference engine do not count. Neither do
+    /// launch times or less than a tenth of a millisecond, since small nodes are as fast in other
+    /// engines.
     void note_references() {
         constexpr double tolerated = 0.01, least_seconds = 1e-4;
         double total = 0, slow = 0, longest = 0;
@@ -180,7 +183,7 @@ class Chooser {
             const Candidate& chosen = candidates_[i][chosen_[i]];
             total += chosen.seconds;
             if (!is_reference(*chosen.engine) || chosen.engine->name() == node.engine) continue;
-            // An operator's only engine is called its reference, too, and need not be slow.
+            // The only engine of an operator also counts as its reference, but need not be slow.
             if (EngineRegistry::instance().of(problems_[i].op, device_.host).size() == 1) continue;
             const double seconds = chosen.seconds - device_.launch_us * 1e-6;
             slow += std::max(seconds, 0.0);
@@ -199,8 +202,7 @@ class Chooser {
                 "), which are slow: no other engine serves it better", why_reference(worst)));
     }
 
-    /// What the last of the engines that do not apply, which is the most general, has against the
-    /// node's problem.
+    /// The reason of the last engine that does not apply, which is the most general one.
     std::string why_reference(std::size_t i) const {
         std::string why;
         for (const Engine* engine : EngineRegistry::instance().of(problems_[i].op, device_.host)) {
@@ -258,7 +260,7 @@ class Chooser {
                  "no engine on this device can run it", refusals.str());
     }
 
-    /// What exceeds the device's memory by itself is not for engines to say.
+    /// Engines do not check the device's memory, so a node that exceeds it alone is reported here.
     void check_size(const Node& node) const {
         std::vector<ValueId> values = node.inputs;
         values.insert(values.end(), node.outputs.begin(), node.outputs.end());
@@ -271,7 +273,7 @@ class Chooser {
         }
     }
 
-    /// By its estimates.
+    /// Adds the engine's layouts as candidates, with their estimates.
     void add_candidates(std::size_t i, const Engine& engine) {
         for (LayoutChoice& choice : engine.layouts(device_, problems_[i])) {
             const Problem laid = with_layouts(problems_[i], choice);
@@ -289,7 +291,8 @@ class Chooser {
         notes_.push_back(std::move(note));
     }
 
-    /// What the edges of node i cost with a candidate, as its neighbours stand.
+    /// The cost of the edges of node i with a candidate, given the current layouts of its
+    /// neighbours.
     double edge_seconds(std::size_t i, const Candidate& candidate) const {
         const Node& node = graph_.nodes[i];
         double seconds = 0;
@@ -302,7 +305,7 @@ class Chooser {
         for (std::size_t k = 0; k < node.outputs.size(); ++k) {
             const ValueId value = node.outputs[k];
             const Layout& made = candidate.layouts.outputs[k];
-            std::vector<const Layout*> wanted;  // one conversion serves all who want the same
+            std::vector<const Layout*> wanted;  // readers of one layout share a conversion
             const Layout plain;
             if (plain_readers_.count(value)) wanted.push_back(&plain);
             for (const auto& [reader, operand] : readers_[index(value)]) {
@@ -315,7 +318,8 @@ class Chooser {
             }
             for (const Layout* want : wanted)
                 seconds += conversion_seconds(device_, problems_[i].outputs[k], made, *want);
-            // Who reads it next is not known: as likely in this layout as in the plain one.
+            // The next reader is unknown. Assume that it needs this layout or the plain one with
+            // equal probability.
             if (free_readers_.count(value))
                 seconds += 0.5 * conversion_seconds(device_, problems_[i].outputs[k], made, plain);
         }
@@ -327,7 +331,7 @@ class Chooser {
         const Node& node = graph_.nodes[i];
         double best = std::numeric_limits<double>::infinity();
         for (std::size_t c = 0; c < candidates_[i].size(); ++c) {
-            // First sweep: later nodes have not chosen yet, so only inputs count.
+            // In the first sweep later nodes have no layouts yet, so only inputs count.
             double seconds = candidates_[i][c].seconds;
             for (std::size_t k = 0; k < node.inputs.size(); ++k) {
                 if (constant_[index(node.inputs[k])]) continue;
@@ -380,7 +384,7 @@ class Chooser {
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
     std::vector<std::size_t> chosen_;
-    std::size_t passed_over_ = 0;  ///< rows of databases
+    std::size_t passed_over_ = 0;  ///< number of database rows that were skipped
     std::string first_passed_over_;
 };
 

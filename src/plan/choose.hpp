@@ -46,8 +46,8 @@ std::vector<KnownTuning> known_tunings(
 /// literals, and everything that depends on these alone.
 std::vector<char> constant_values(const Graph& graph);
 
-/// Whether some engine of the device supports the node and is not slower than the node without its
-/// last epilogue stage. Used by fuse_epilogues.
+/// Whether some engine of the device supports the node, and is not slower than the node without its
+/// last epilogue stage plus a launch for that stage. Used by fuse_epilogues.
 bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node);
 
 /// The estimated time of the node's fastest engine, in its best layout and without conversions;

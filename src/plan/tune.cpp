@@ -31,7 +31,7 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// What ends a tuning, and who is told how far it is.
+/// Decides when a tuning run ends, and reports its progress.
 class Watch {
   public:
     explicit Watch(const PlanOptions& options) : options_(options) {}
@@ -62,16 +62,16 @@ std::vector<TuneCandidate> candidates_of(ContextImpl& context, const Problem& pr
         }
         check_tuning_count(*engine, all.size() - before, problem);
     }
-    // The preferred engine first.
+    // The preferred engine comes first.
     std::stable_sort(all.begin(), all.end(), [](const TuneCandidate& a, const TuneCandidate& b) {
         return std::pair(!a.standard, a.estimate) < std::pair(!b.standard, b.estimate);
     });
     return all;
 }
 
-/// The fastest row of each engine and layout: which layout serves best, its neighbours decide.
-/// Nothing where the time is over before all candidates were tried: what is stored is not measured
-/// again, and half of them might lack the best.
+/// Returns the fastest row of each engine and layout, because the best layout depends on the node's
+/// neighbours. Returns nothing if the time ends before all candidates were tried: stored problems
+/// are not measured again, and the best candidate might be among those that are missing.
 std::optional<std::vector<TuningRow>> tune_problem(ContextImpl& context, const Problem& problem,
                                                    const std::vector<TuneCandidate>& candidates,
                                                    const Watch& watch,
@@ -86,8 +86,8 @@ std::optional<std::vector<TuningRow>> tune_problem(ContextImpl& context, const P
         const TuneCandidate& candidate = candidates[i];
         if (watch.is_over()) return std::nullopt;
         progress(i);
-        // What is hopeless by its estimate, or by its engine's default, would cost time for
-        // nothing.
+        // Skip candidates that are hopeless by their estimate or by the default tuning of their
+        // engine.
         if (candidate.estimate > 8 * best) continue;
         const auto known = standard.find(candidate.engine);
         if (known != standard.end() && !candidate.standard && known->second > 2 * best) continue;
@@ -157,7 +157,7 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
                 ++measured;
             }
         } catch (const Error& error) {
-            // No memory for its operands, say: the estimates stand.
+            // For example, there is no memory for its operands. The estimates are used instead.
             notes.push_back(cat("tuning '", name, "': ", error.what()));
         }
         for (const std::string& engine : wrong)
