@@ -21,8 +21,8 @@ namespace dlprim::tools {
 
 namespace {
 
-/// Names from files stand in messages: nothing of them may break the line or reach the terminal's
-/// controls.
+/// Makes text fit for a one-line message. Names from files may contain anything, and must not break
+/// the line or send control sequences to the terminal.
 std::string one_line(std::string text) {
     const auto is_control = [](char c) {
         return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
@@ -31,7 +31,7 @@ std::string one_line(std::string text) {
     return text;
 }
 
-/// What --list throws in place of running the command.
+/// Thrown by --list, instead of running the command.
 class ListDevices : public CLI::Success {};
 
 constexpr const char* device_help =
@@ -50,7 +50,7 @@ std::string gib(std::uint32_t mib) {
 
 using Row = std::vector<std::string>;
 
-/// Each column as wide as its widest cell.
+/// Prints a table whose columns are as wide as their widest cells.
 void print_table(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         std::string line;
@@ -65,7 +65,7 @@ void print_table(const std::vector<Row>& rows) {
 }
 
 void list_devices(const std::string& command) {
-    // Even where DLPRIM_DEVICE names none of them.
+    // This works even if DLPRIM_DEVICE names none of the devices.
     std::string chosen, complaint;
     try {
         chosen = Context::find().id;
@@ -84,8 +84,8 @@ void list_devices(const std::string& command) {
     if (!complaint.empty()) throw Error(ErrorKind::not_found, complaint);
 }
 
-/// Prints the library's warnings, each once. That an engine is disabled is among the notes of the
-/// plan (Net::notes), which commands show.
+/// Prints the library's warnings, each once. Disabled engines are among the notes of the plan
+/// (Net::notes), which commands print.
 void print_warnings(const std::string& command) {
     auto printed = std::make_shared<std::set<std::string, std::less<>>>();
     set_log([command, printed](LogLevel level, std::string_view line) {
@@ -114,8 +114,8 @@ int run_command(CLI::App& app, int argc, char** argv, const std::function<void()
         std::fprintf(stderr, "%s -h shows its usage\n", app.get_name().c_str());
         return 2;
     }
-    // A file that may not grow further is an error that is said, in drivers and on standard output
-    // too.
+    // Going over the file size limit must be reported as an error, also in drivers and on standard
+    // output, and must not end the process.
     std::signal(SIGXFSZ, SIG_IGN);
     print_warnings(app.get_name());
     try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the commands share: exit codes, one-line errors, network files and options common to
-// several.
+// What the commands share: exit codes, one-line errors, network files, and options that several
+// commands have.
 #pragma once
 
 #include <dlprim/dlprim.hpp>
@@ -17,51 +17,51 @@ class App;
 
 namespace dlprim::tools {
 
-/// The commit that the commands were built of, "-dirty" behind it where files differed; "unknown"
-/// where the sources were no repository.
+/// The commit from which the commands were built, with "-dirty" appended if files differed, or
+/// "unknown" if the sources were not in a repository.
 extern const char* const commit;
 
-/// Parses the command line, of which --version is a part, and runs `body`. Exit codes: 0 success; 1
+/// Parses the command line, which includes --version, and runs `body`. Exit codes: 0 for success; 1
 /// with one line on stderr that says what is wrong; 2 for wrong usage, with at most three lines.
-/// Warnings of the library's log are lines of their own on stderr, as they come.
+/// Warnings of the library's log are printed on stderr, one per line, as they occur.
 int run_command(CLI::App& app, int argc, char** argv, const std::function<void()>& body);
 
-/// The device that a command works on: -d, or an argument DEVICE; and --list, which prints the
-/// devices there are in place of what the command does.
+/// Adds the option -d, or the argument DEVICE, for the device that a command uses. Also adds
+/// --list, which prints the available devices instead of running the command.
 void add_device_option(CLI::App& app, std::string& device, bool required = false);
 void add_device_argument(CLI::App& app, std::string& device);
 
-/// --engine and --precision; what is not of their form is wrong usage.
+/// Adds --engine and --precision. Values that do not have their form count as wrong usage.
 void add_engine_option(CLI::App& app, std::vector<std::string>& engines);
 void add_precision_option(CLI::App& app, std::vector<std::string>& precisions);
 
-/// The texts of --engine as the pairs that NetOptions takes.
+/// Converts the texts of --engine to the pairs that NetOptions takes.
 std::vector<std::pair<std::string, std::string>> parse_engines(
     const std::vector<std::string>& texts);
 
-/// What --precision says: of the network, where it does, and as pairs that NetOptions takes.
+/// The values of --precision: the network's, if given, and pairs for NetOptions.
 struct Precisions {
     std::optional<Precision> net;
     std::vector<std::pair<std::string, Precision>> operators;
-    /// "fp16", or "fp16, fc=fp32": for reports.
+    /// The text for reports: "fp16", or "fp16, fc=fp32".
     std::string text() const;
 };
 Precisions parse_precisions(const std::vector<std::string>& texts);
 
-/// Opens a network file: JSON by content. Throws Error(unsupported) for ONNX, which is no part of
-/// this build.
+/// Opens a network file, recognising JSON by its content. Throws Error(unsupported) for ONNX, which
+/// this build does not support.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);
 
-/// Writes a file whole or not at all; straight into what is no file (/dev/stdout, a pipe). Throws
-/// Error(io).
+/// Writes a file atomically. If the path is not a regular file (/dev/stdout, a pipe), writes to it
+/// directly. Throws Error(io).
 void write_text(const std::string& path, const std::string& text);
 
-/// A progress callback that shows a line on a terminal's stderr when work takes over a second or
-/// two; empty where stderr is no terminal.
+/// A progress callback that shows a line on a terminal's stderr when work takes longer than a
+/// second or two. Empty if stderr is not a terminal.
 std::function<void(std::string_view, int, int)> terminal_progress();
 
-/// The same for commands that work for minutes before they have a result: where stderr is no
-/// terminal, a line on standard output when work begins, and then one every ten seconds at most.
+/// The same for commands that take minutes before they have a result. If stderr is not a terminal,
+/// it prints a line on standard output when work begins, and then at most one every ten seconds.
 std::function<void(std::string_view, int, int)> progress_lines();
 
 }  // namespace dlprim::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim_benchmark: times a network's forward, backward or whole training step on a device.
+// dlprim_benchmark: measures the time of a network's forward pass, backward pass or whole training
+// step.
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>
@@ -144,7 +145,7 @@ class Benchmark {
         before_ = context_.counters();
         for (int i = 0; i < options_.iterations; ++i) times.push_back(batch());
         after_ = context_.counters();
-        peak_bytes_ = net_.planned_peak_bytes();  // of batches whose inputs stay
+        peak_bytes_ = net_.planned_peak_bytes();  // for batches whose inputs stay on the device
         for (int i = 0; i < options_.iterations; ++i) with_copies.push_back(batch_with_copies());
         times_ = spread_of(std::move(times));
         with_copies_ = spread_of(std::move(with_copies));
@@ -157,8 +158,8 @@ class Benchmark {
     }
 
     void report() const {
-        // Nominal work: forward's, and in training three times that (data and filter gradients),
-        // whether or not each gradient is wanted.
+        // Nominal work: that of the forward pass, and in training three times as much (data and
+        // filter gradients), even if some gradients are not wanted.
         double gflop = 0, gbytes = 0;
         for (const NodeReport& node : nodes_) {
             if (node.part == "forward") gflop += training() ? 3 * node.gflop : node.gflop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// dlprim_flops: operations, bytes and parameters of a network, by node, and the time that a
-// device's arithmetic and bandwidth set as a bound. Runs nothing.
+// dlprim_flops: operations, bytes and parameters of a network by node, and the lower bound on the
+// time that a device's arithmetic and bandwidth imply. Runs nothing.
 #include "common.hpp"
 
 #include <CLI/CLI.hpp>

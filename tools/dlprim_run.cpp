@@ -23,8 +23,8 @@ HostTensor download(const Tensor& tensor) {
     return host;
 }
 
-/// The data in the wanted type; float types convert into each other, integers into each other and
-/// into floats (labels).
+/// The data in the wanted type. Float types are converted to each other, and integers to each other
+/// and to floats (labels).
 std::vector<std::byte> converted(const HostTensor& from, const std::string& name,
                                  const Shape& shape, DType dtype) {
     const bool scalar = from.shape.numel() == 1 && shape.numel() == 1;
@@ -40,7 +40,8 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
     const auto count = static_cast<std::size_t>(shape.numel());
     convert(from.data.data(), from.dtype, data.data(), dtype, count);
     if (is_integer(from.dtype) && is_integer(dtype)) {
-        // An integer that the network's type does not hold would become another.
+        // Checks integers, because one that the network's type cannot hold would silently become
+        // another.
         std::vector<std::int64_t> given(count), kept(count);
         convert(from.data.data(), from.dtype, given.data(), DType::i64, count);
         convert(data.data(), dtype, kept.data(), DType::i64, count);
@@ -58,7 +59,7 @@ std::vector<std::byte> converted(const HostTensor& from, const std::string& name
 std::map<std::string, Shape> input_shapes(const Context& context, const Options& options,
                                           const std::map<std::string, HostTensor>& inputs,
                                           std::string& reshaped) {
-    // The file's shapes rule: a network runs at the batch size that it is given.
+    // Shapes in the file take precedence: a network runs with the batch size of its inputs.
     NetOptions plain;
     const Net net = tools::open_net(context, options.net, plain);
     std::map<std::string, Shape> shapes;
@@ -77,8 +78,8 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
     return shapes;
 }
 
-/// `reshaped` says which inputs are not as declared: where the network does not work out, they may
-/// be why.
+/// `reshaped` names the inputs whose shapes differ from the declared ones, since these may be the
+/// reason if the network cannot be built.
 Net open_with_weights(const Context& context, const Options& options, const NetOptions& how,
                       const std::string& reshaped) {
     try {

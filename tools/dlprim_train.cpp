@@ -14,7 +14,7 @@ using namespace dlprim;
 
 namespace {
 
-/// Shows a running line on a terminal, and a line an epoch everywhere.
+/// Shows a progress line on a terminal, and prints one line per epoch everywhere.
 class Display {
   public:
     void operator()(const TrainProgress& p) {

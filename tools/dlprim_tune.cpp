@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dlprim_tune: measures engines for a network on a device, and carries what was found to other
+// dlprim_tune: measures engines for a network on a device, and exports the results to other
 // machines.
 #include "common.hpp"
 

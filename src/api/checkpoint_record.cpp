@@ -47,7 +47,7 @@ void write_lines(Hdf5Writer& file, const char* dataset, const std::string& lines
                    lines.data());
 }
 
-/// Name and what stands before it, of each line.
+/// The name on each line, and the text before it.
 std::vector<std::pair<std::string, std::string>> read_lines(const Hdf5Reader& file,
                                                             const char* name) {
     std::vector<std::pair<std::string, std::string>> all;

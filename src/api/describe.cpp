@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// describe(): reads off the graph that build_graph() makes, before any pass has changed it.
+// describe(): reports on the graph that build_graph() makes, before any pass changes it.
 #include <dlprim/describe.hpp>
 
 #include "api/net_impl.hpp"
@@ -19,7 +19,7 @@ TensorDescription describe_tensor(const Graph& graph, ValueId id) {
     return {value.name, value.spec.shape, value.spec.dtype, value.producer};
 }
 
-/// Nominal operations of forward, in 10^9.
+/// Nominal operations of the forward pass, in 10^9.
 double gflop(const Graph& graph, const Node& node) {
     std::vector<TensorSpec> inputs, outputs;
     for (const ValueId id : node.inputs) inputs.push_back(graph.spec(id));

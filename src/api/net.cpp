@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Net: the public face of NetImpl.
+// Net: the public interface of NetImpl.
 #include <dlprim/net.hpp>
 
 #include "api/net_impl.hpp"
@@ -28,7 +28,7 @@ Tensor find_tensor(const Map& map, const std::string& name, const char* what) {
                        : cat("; there ", names.size() == 1 ? "is " : "are ", join(names, ", ")));
 }
 
-/// Class numbers must be whole and below the number of classes; kernels do not check.
+/// Class numbers must be whole and below the number of classes. Kernels do not check that.
 void check_labels(const std::string& name, DType dtype, const void* data, std::int64_t count,
                   std::int64_t classes) {
     const auto size = static_cast<std::size_t>(count);
@@ -36,7 +36,7 @@ void check_labels(const std::string& name, DType dtype, const void* data, std::i
         fail(ErrorKind::invalid_argument, "input '", name, "' holds label ", label, " at position ",
              i, "; labels are whole numbers from 0 to ", classes - 1);
     };
-    if (!is_float(dtype)) {  // 64 bits hold every integer type exactly, double does not
+    if (!is_float(dtype)) {  // int64 holds every integer type exactly, double does not
         std::vector<std::int64_t> labels(size);
         convert(data, dtype, labels.data(), DType::i64, size);
         for (std::size_t i = 0; i < size; ++i)
@@ -54,7 +54,8 @@ void check_labels(const std::string& name, DType dtype, const void* data, std::i
     }
 }
 
-/// Gives each operator's parameters to the first node that computes it; shared ones count once.
+/// Attributes each operator's parameters to the first node that computes it. Shared parameters
+/// count once.
 void count_params(const Graph& graph, std::vector<NodeReport>& reports) {
     std::set<ValueId> seen;
     for (const Node& node : graph.nodes) {

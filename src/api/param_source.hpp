@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where the values of a net's parameters come from: they are asked for again when a parameter is
-// needed whose memory was let go.
+// The source of a net's parameter values. They are read again when a parameter is needed whose
+// memory was released.
 #pragma once
 
 #include "formats/hdf5_file.hpp"
@@ -25,13 +25,13 @@ namespace dlprim {
 class ParamSource {
   public:
     virtual ~ParamSource() = default;
-    /// The parameter's values in its own type, the same at every call.
+    /// Reads the parameter's values in its own type. Every call returns the same values.
     virtual void read(const Value& parameter, std::vector<std::byte>& data) = 0;
-    /// Nothing will be read for a while.
+    /// Called when nothing will be read for a while.
     virtual void close() {}
 };
 
-/// initial_values() of parameters.
+/// Parameters from initial_values().
 class InitialValues : public ParamSource {
   public:
     InitialValues(std::string_view method, std::uint64_t seed, HostPool& pool)
@@ -47,13 +47,14 @@ class InitialValues : public ParamSource {
 /// Values in host memory.
 class HostValues : public ParamSource {
   public:
-    /// `missing` (may be null) gives what `values` lack. `read_again`: they stay behind close().
+    /// `missing` (may be null) provides the parameters that `values` lacks. `read_again`: keep the
+    /// values after close().
     HostValues(std::map<std::string, HostTensor> values, std::shared_ptr<ParamSource> missing,
                bool read_again)
         : values_(std::move(values)), missing_(std::move(missing)), read_again_(read_again) {}
-    /// Throws Error naming the parameter: missing, of another shape, type or size.
+    /// Throws Error, which names the parameter, if it is missing or of another shape, type or size.
     void check(const Value& parameter) const;
-    /// After check().
+    /// Call check() first.
     void read(const Value& parameter, std::vector<std::byte>& data) override;
     void close() override {
         if (!read_again_) values_.clear();
@@ -65,28 +66,29 @@ class HostValues : public ParamSource {
     bool read_again_;
 };
 
-/// A weights file. HDF5 has it open only until close(), for its locks keep others from writing; a
-/// descriptor stays, by which it is read when the file has been renamed, removed or replaced. HDF5
-/// opens it again by that descriptor, so that it is always the file that was checked.
+/// A weights file. HDF5 keeps it open only until close(), because its locks prevent others from
+/// writing. A descriptor stays open, so that values can be read even if the file was renamed,
+/// removed or replaced. HDF5 opens the file again through that descriptor, so it is always the file
+/// that was checked.
 class WeightsFile : public ParamSource {
   public:
-    /// `missing` (may be null) gives what the file lacks. Throws as Hdf5Reader.
+    /// `missing` (may be null) provides the parameters that the file lacks. Throws like Hdf5Reader.
     WeightsFile(const std::string& path, std::shared_ptr<ParamSource> missing);
-    /// Throws Error naming the parameter: missing, of another shape or type.
+    /// Throws Error, which names the parameter, if it is missing or of another shape or type.
     void check(const Value& parameter);
-    /// After check(). Throws Error(io) where the file has been written to since.
+    /// Call check() first. Throws Error(io) if the file was written to since.
     void read(const Value& parameter, std::vector<std::byte>& data) override;
     void close() override { reader_.reset(); }
 
   private:
-    /// Open; nullptr where the file is not at its path any more.
+    /// The open reader, or nullptr if the file is no longer at its path.
     Hdf5Reader* reader();
 
     std::shared_ptr<const InputFile> file_;
     std::shared_ptr<ParamSource> missing_;
     std::optional<Hdf5Reader> reader_;
-    std::set<std::string> lacking_;                   ///< parameters that it has no values for
-    std::map<std::string, std::uint64_t> positions_;  ///< of values in the file as in memory
+    std::set<std::string> lacking_;                   ///< parameters that the file lacks
+    std::map<std::string, std::uint64_t> positions_;  ///< of values that are stored as in memory
 };
 
 }  // namespace dlprim

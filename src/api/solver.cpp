@@ -23,14 +23,14 @@ struct Solver::Impl {
     double rate;
     std::uint64_t updates = 0;
     std::uint64_t batches = 0;  ///< since the last update
-    /// How things were before the last steps, by the step's number, with a guard.
+    /// With a guard: the state before each of the last steps, by the step's number.
     struct Before {
         std::uint64_t updates, batches, random_step;
     };
     std::array<Before, 2> before{};
-    std::uint64_t guarded = 0;  ///< steps that `before` has seen
+    std::uint64_t guarded = 0;  ///< number of steps that `before` has recorded
     static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
-    std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the step to come
+    std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 };
 
 namespace {
@@ -58,7 +58,7 @@ bool kept_in_checkpoint(const Value& value) {
     return value.role == Role::state && value.name != loss_guard_name;
 }
 
-/// The loss scale of a net that has one.
+/// The loss scale of the net, if it has one.
 std::optional<Tensor> scale_of(NetImpl& net) {
     const Executor& executor = *net.built().executor;
     const ValueId id = executor.plan().graph.find(loss_scale_name);
@@ -154,7 +154,7 @@ void Solver::call_off(int back) {
     net.step_count = before.random_step + 1;
     executor.set_integer("@step", before.random_step);
     Access::impl(net.context()).queue().flush();
-    impl_->guarded = 0;  // the other record is of a step that counts no longer
+    impl_->guarded = 0;  // the other record belongs to a step that was undone
 }
 
 void Solver::save_checkpoint(const std::string& path, const std::map<std::string, double>& extra) {

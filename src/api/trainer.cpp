@@ -29,7 +29,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Which of a net's tensors are images, labels, class scores and the loss.
+/// Which tensors of a net are images, labels, class scores and losses.
 struct Roles {
     std::string images, labels, scores, loss;
 };
@@ -51,15 +51,15 @@ Roles roles_of(Net& net) {
     return roles;
 }
 
-/// An output of a net, read back beside the steps that follow.
+/// An output of a net, which is read back while later steps run.
 class LateOutput {
   public:
     explicit LateOutput(const Tensor& tensor)
         : tensor_(tensor),
           readback_(Access::impl(tensor.context()).make_readback(tensor.bytes())) {}
-    /// Enqueues a read of what it holds when all work enqueued so far is done.
+    /// Enqueues a read of the output after all work enqueued so far.
     void read() { readback_->read({Access::buffer(tensor_).get(), tensor_.byte_offset()}); }
-    /// The oldest read's values, waited for.
+    /// Waits for the oldest read and returns its values.
     std::vector<float> take() {
         std::vector<float> values(static_cast<std::size_t>(tensor_.shape().numel()));
         convert(readback_->take(), tensor_.dtype(), values.data(), DType::f32, values.size());
@@ -71,7 +71,7 @@ class LateOutput {
     std::unique_ptr<Readback> readback_;
 };
 
-/// What messages call the configuration.
+/// The name of the configuration in messages.
 std::string name_of_config(const TrainCall& call) {
     return call.config.empty() ? "configuration" : call.config;
 }
@@ -131,7 +131,7 @@ class Trainer {
         set_precision(options);
         options.progress = call_.planning;
         net_.emplace(Net::from_json_file(context_, config_.net, options));
-        config_.solver.guard_loss = true;  // since losses are read when the next step runs
+        config_.solver.guard_loss = true;  // losses are read after the next step has started
         solver_ = std::make_unique<Solver>(*net_, config_.solver);
         roles_ = roles_of(*net_);
         net_->initialize(config_.initialization);
@@ -152,8 +152,8 @@ class Trainer {
         require(test_->size() > 0, "the test set is empty");
     }
 
-    /// What the command says goes before the checkpoint's record, and that before the
-    /// configuration.
+    /// Sets the precisions. The command line takes precedence over the checkpoint's record, and
+    /// that over the configuration.
     void set_precision(NetOptions& options) const {
         CheckpointRecord made;
         if (!call_.resume.empty()) made = read_record(Hdf5Reader(call_.resume));
@@ -219,7 +219,8 @@ class Trainer {
         net.set_input(name, converted.data(), converted.size());
     }
 
-    /// A label that the network's type does not hold would become another.
+    /// Checks labels, because one that the network's type cannot hold would silently become
+    /// another.
     static void check_kept(const std::string& name, const void* labels,
                            const std::vector<std::byte>& converted, DType want, std::size_t count) {
         std::vector<std::int32_t> given(count), kept(count);
@@ -249,7 +250,7 @@ class Trainer {
         std::vector<std::int32_t> labels;
     };
 
-    /// Feeds the net a batch of an epoch's `order`.
+    /// Feeds the net one batch of an epoch's `order`.
     void feed(std::span<const std::int64_t> order, int epoch, std::int64_t number) {
         fill(*net_, train_, order, number * config_.batch, config_.batch, augmentation_,
              static_cast<std::uint64_t>(epoch));
@@ -267,15 +268,15 @@ class Trainer {
         return {number, rate, labels_};
     }
 
-    /// What the oldest step that start() enqueued has made.
+    /// The results of the oldest step that start() enqueued.
     struct Outcome {
-        double loss = 0;  ///< the first that is not finite, if there is one
+        double loss = 0;  ///< the first loss that is not finite, or else the first loss
         bool finite = true;
         std::int64_t right = 0;
     };
     Outcome take(const Batch& batch) {
         Outcome outcome;
-        // What was read last is waited for first: then all of it is there.
+        // Wait for the last read first: then all earlier ones are complete.
         if (late_scores_) outcome.right = count_right(late_scores_->take(), batch.labels);
         std::vector<std::vector<float>> losses(late_losses_.size());
         for (std::size_t i = losses.size(); i-- > 0;) losses[i] = late_losses_[i].take();
@@ -290,8 +291,9 @@ class Trainer {
         return outcome;
     }
 
-    /// Batch after batch, each looked at when the step behind it has been enqueued: no step waits
-    /// for the host. Where a loss is not finite that next step, which changes nothing, is undone.
+    /// Runs batch after batch. Results of a batch are examined after the next step has been
+    /// enqueued, so no step waits for the host. If a loss is not finite, that next step, which
+    /// changes nothing, is undone.
     EpochMetrics run_epoch(int epoch) {
         const auto start_time = std::chrono::steady_clock::now();
         const auto seconds = [&] {
@@ -346,7 +348,7 @@ class Trainer {
         return metrics;
     }
 
-    /// Gives the net that tests the parameters of the one that trains.
+    /// Copies the parameters of the training net to the testing net.
     void copy_parameters() {
         std::vector<std::byte> data;
         for (const std::string& name : net_->param_names()) {
@@ -367,8 +369,7 @@ class Trainer {
         double loss_sum = 0;
         std::int64_t right = 0, seen = 0;
         for (std::int64_t first = 0; first < test_->size(); first += config_.batch) {
-            // The last batch is as long as what is left, so that a mean over it is that of its
-            // images.
+            // The last batch may be smaller, so that a mean over it is a mean over its images only.
             const std::int64_t batch = std::min(config_.batch, test_->size() - first);
             if (tester_->input_shape(roles_.images)[0] != batch) tester_->reshape(batch);
             fill(*tester_, *test_, order, first, batch, plain, 0);
@@ -393,7 +394,7 @@ class Trainer {
 
     [[noreturn]] void stop_on_nan(int epoch, std::int64_t batch, double loss) {
         const std::string origin = net_->first_nan();
-        // A NaN's sign, which devices set as they like, says nothing.
+        // Print NaN without its sign, which differs among devices and means nothing.
         fail(ErrorKind::numeric, "the loss is ", std::isnan(loss) ? std::abs(loss) : loss,
              " in epoch ", epoch + 1, ", batch ", batch + 1,
              origin.empty()
@@ -435,7 +436,7 @@ class Trainer {
         schedule_.factor = value("schedule_factor", 1);
         schedule_.best = value("schedule_best", 1e300);
         schedule_.epochs_without_improvement = value("schedule_waited", 0);
-        // The run's first epochs are told beside its checkpoint, unless that was moved.
+        // The metrics of the first epochs are next to the checkpoint, unless it was moved.
         const std::string folder = fs::path(call_.resume).parent_path().string();
         std::vector<EpochMetrics> told = read_metrics(folder);
         if (told.empty()) told = read_metrics(call_.out);
@@ -453,7 +454,7 @@ class Trainer {
     std::optional<Net> net_, tester_;
     std::unique_ptr<Solver> solver_;
     Roles roles_;
-    std::vector<LateOutput> late_losses_;  ///< the one that is told first
+    std::vector<LateOutput> late_losses_;  ///< the first is the loss that is reported
     std::optional<LateOutput> late_scores_;
     std::vector<float> images_;
     std::vector<std::int32_t> labels_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Net's weights: in HDF5 files, a dataset per parameter, and in host memory.
+// Net's weights: in HDF5 files, one dataset per parameter, and in host memory.
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
@@ -12,7 +12,7 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
         missing = std::make_shared<InitialValues>("default", impl().options().seed,
                                                   Access::impl(context()).pool());
     auto file = std::make_shared<WeightsFile>(path, std::move(missing));
-    // Everything is checked before anything is written: a bad file changes nothing.
+    // Everything is checked before anything is written, so that a bad file changes nothing.
     for (const auto& [name, param] : impl().params()) file->check(param.value);
     impl().fill_from(std::move(file), true);
 }
@@ -38,7 +38,8 @@ HostTensor Net::read_param(const std::string& name) {
 }
 
 void Net::write_params(std::map<std::string, HostTensor> values, bool missing_ok) {
-    for (const auto& [name, value] : values) impl().param_spec(name);  // throws where there is none
+    for (const auto& [name, value] : values)
+        impl().param_spec(name);  // throws if it does not exist
     std::shared_ptr<ParamSource> missing;
     if (missing_ok)
         missing = std::make_shared<InitialValues>("default", impl().options().seed,
