@@ -57,7 +57,8 @@ std::vector<std::pair<std::string, std::string>> read_lines(const Hdf5Reader& fi
     const auto refuse = [&](const char* why) {
         fail(ErrorKind::format, "'", name, "' in '", file.path(), "' ", why);
     };
-    if (dataset.dtype != DType::u8 || dataset.bytes() > most) refuse("is no text of such a record");
+    if (dataset.dtype != DType::u8 || dataset.bytes() > most)
+        refuse("is not the text of a checkpoint record");
     const std::vector<std::byte> bytes = file.read(name);
     const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     for (const std::string& line : split(text, '\n')) {
@@ -159,7 +160,7 @@ std::vector<std::string> other_engines(const std::string& path, const Checkpoint
     if (first.empty()) return {};
     return {cat("'", path, "' was made by other engines: ", first,
                 more > 0 ? cat(", and ", more, more == 1 ? " node" : " nodes", " more") : "",
-                "; results may differ from the interrupted run's in their last bits")};
+                "; results may differ from those of the interrupted run in their last bits")};
 }
 
 }  // namespace dlprim

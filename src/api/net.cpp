@@ -239,7 +239,7 @@ void Net::backward() {
     Access::impl(context()).queue().flush();
 }
 void Net::reshape(std::int64_t batch) {
-    require(batch >= 1, "a batch of ", batch, " cannot be: it is at least 1");
+    require(batch >= 1, "a batch of ", batch, " is invalid: it must be at least 1");
     impl().reshape(batch, {});
 }
 void Net::reshape(const std::map<std::string, Shape>& input_shapes) {

@@ -27,10 +27,10 @@ void HostValues::check(const Value& parameter) const {
     const HostTensor& given = found->second;
     const TensorSpec& want = parameter.spec;
     require(given.shape == want.shape, "the values for parameter '", parameter.name,
-            "' have shape ", given.shape.str(), ", the network wants ", want.shape.str());
+            "' have shape ", given.shape.str(), ", the network expects ", want.shape.str());
     require(given.dtype == want.dtype || (is_float(given.dtype) && is_float(want.dtype)),
             "the values for parameter '", parameter.name, "' are ", name_of(given.dtype),
-            ", the network wants ", name_of(want.dtype));
+            ", the network expects ", name_of(want.dtype));
     const auto bytes = static_cast<std::size_t>(given.shape.numel()) * size_of(given.dtype);
     require(given.data.size() == bytes, "the values for parameter '", parameter.name, "' take ",
             bytes, " bytes, got ", given.data.size());
@@ -77,10 +77,10 @@ void WeightsFile::check(const Value& parameter) {
     const bool scalar = want.shape.numel() == 1 && dataset.shape.numel() == 1;
     if (dataset.shape != want.shape && !scalar)
         fail(ErrorKind::format, "parameter '", name, "' has shape ", dataset.shape.str(), " in '",
-             file_->path(), "', the network wants ", want.shape.str());
+             file_->path(), "', the network expects ", want.shape.str());
     if (dataset.dtype != want.dtype && !(is_float(dataset.dtype) && is_float(want.dtype)))
         fail(ErrorKind::format, "parameter '", name, "' is ", name_of(dataset.dtype), " in '",
-             file_->path(), "', the network wants ", name_of(want.dtype));
+             file_->path(), "', the network expects ", name_of(want.dtype));
     const auto position = dataset.dtype == want.dtype ? file.position(name) : std::nullopt;
     if (position) positions_[name] = *position;
 }
@@ -98,7 +98,7 @@ void WeightsFile::read(const Value& parameter, std::vector<std::byte>& data) {
     if (position == positions_.end() || !file_->is_unchanged() ||
         file_->read(position->second, data.data(), bytes) != bytes || !file_->is_unchanged())
         fail(ErrorKind::io, "'", file_->path(),
-             "' is not as it was when the network got its weights from "
+             "' has changed since the network loaded its weights from "
              "it, and parameter '",
              parameter.name,
              "' is needed again: load them anew, or have the network keep them (keep_parameters)");

@@ -37,7 +37,7 @@ namespace {
 
 void check_rate(double rate) {
     require(std::isfinite(rate) && rate >= 0, "learning rate ", rate,
-            " makes no sense: it is a number of at least 0");
+            " is invalid: it must be a number of at least 0");
 }
 
 void check(const SolverOptions& o) {
@@ -141,7 +141,7 @@ void Solver::call_off(int back) {
     const auto steps = static_cast<std::uint64_t>(back);
     require(impl_->options.guard_loss, "call_off() needs a solver with guard_loss");
     require(back >= 1 && steps <= std::min<std::uint64_t>(impl_->before.size(), impl_->guarded),
-            "call_off() takes back one or two steps that were made, not ", back);
+            "call_off() undoes one or two steps that were made, not ", back);
     impl_->guarded -= steps;
     const Impl::Before& before = impl_->before[impl_->guarded % impl_->before.size()];
     NetImpl& net = *net_;
@@ -201,7 +201,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
         const auto value = file.attribute("", name);
         const auto* found = value ? std::get_if<std::int64_t>(&*value) : nullptr;
         if (found == nullptr || *found < 0)
-            fail(ErrorKind::format, "'", path, "' is no checkpoint: it has no attribute '", name,
+            fail(ErrorKind::format, "'", path, "' is not a checkpoint: it has no attribute '", name,
                  "'; weights alone are loaded with load_weights()");
         return static_cast<std::uint64_t>(*found);
     };
@@ -221,7 +221,8 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
                  "' holds no loss scale, which this solver has for precision fp16: it was trained "
                  "in another precision, or with a loss_scale of 0");
         remarks.push_back(
-            cat("'", path, "' holds a loss scale, for precision fp16, which this solver has not"));
+            cat("'", path,
+                "' holds a loss scale, for precision fp16, which this solver does not have"));
     }
     std::vector<std::pair<std::string, Tensor>> states;
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
@@ -231,7 +232,7 @@ std::map<std::string, double> Solver::load_checkpoint(const std::string& path) {
         const Hdf5Dataset& dataset = file.info(name);
         if (dataset.shape != tensor.shape())
             fail(ErrorKind::format, "'", name, "' has shape ", dataset.shape.str(), " in '", path,
-                 "', this solver wants ", tensor.shape().str());
+                 "', this solver expects ", tensor.shape().str());
         states.emplace_back(name, tensor);
     }
     Access::handle<Net>(net_).load_weights(path);

@@ -78,7 +78,7 @@ std::string name_of_config(const TrainCall& call) {
 
 TrainConfig config_of(const TrainCall& call) {
     require(call.config.empty() != call.config_text.empty(),
-            "train() takes a configuration as a file or as a text, and one of the two");
+            "train() needs a configuration, either as a file or as a text");
     if (call.config.empty())
         return parse_train_config(call.config_text, name_of_config(call), call.epochs);
     return read_train_config(call.config, call.epochs);
@@ -169,8 +169,8 @@ class Trainer {
         for (const std::string& note : net_->notes()) call_.note(note);
         const Precision precision = Access::impl(*net_).options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)
-            call_.note(cat("'", call_.resume, "' goes on in ", name_of(precision),
-                           ", in which it was trained, though the configuration says ",
+            call_.note(cat("'", call_.resume, "' continues in ", name_of(precision),
+                           ", in which it was trained, although the configuration says ",
                            name_of(*config_.precision)));
     }
 

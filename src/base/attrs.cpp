@@ -167,7 +167,7 @@ Attrs Schema::complete(const Attrs& as_written, std::string_view where) const {
         const auto other = as_written.items().find(option.also);
         if (other == as_written.items().end()) continue;
         require(!as_written.has(option.name), prefix, "options '", option.name, "' and '",
-                option.also, "' are one; give it once");
+                option.also, "' are the same option; give it once");
         given.set(option.name, other->second);
         given.erase(option.also);
     }

@@ -27,7 +27,7 @@ Shape physical_shape(const Shape& logical, const Layout& layout) {
             logical.str());
     if (layout.kind == Layout::Kind::channels_last)
         return {logical[0], logical[2], logical[3], logical[1]};
-    require(layout.block > 0, "layout ", layout.str(), " wants a positive block");
+    require(layout.block > 0, "layout ", layout.str(), " needs a positive block size");
     const std::int64_t blocks =
         logical[1] / layout.block + (logical[1] % layout.block != 0 ? 1 : 0);
     return {logical[0], blocks, logical[2], logical[3], layout.block};

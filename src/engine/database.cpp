@@ -86,7 +86,7 @@ void check_nesting(std::string_view text) {
 }
 
 const json& member(const json& object, const char* name) {
-    require(object.is_object(), "it is no object");
+    require(object.is_object(), "it is not an object");
     const auto found = object.find(name);
     require(found != object.end(), "it lacks '", name, "'");
     return *found;
@@ -94,7 +94,7 @@ const json& member(const json& object, const char* name) {
 
 std::string text_of(const json& object, const char* name) {
     const json& value = member(object, name);
-    require(value.is_string(), "'", name, "' is no string");
+    require(value.is_string(), "'", name, "' is not a string");
     return value.get<std::string>();
 }
 
@@ -130,7 +130,7 @@ bool parse_measured(const json& item, TuningRow& row) {
 
 /// Returns the valid rows, and the number of rows whose layout, tuning or time is invalid.
 std::pair<std::vector<DatabaseRow>, std::size_t> parse_rows(const json& items) {
-    require(items.is_array(), "'rows' is no list");
+    require(items.is_array(), "'rows' is not a list");
     std::vector<DatabaseRow> rows;
     std::size_t left_out = 0;
     for (const json& item : items) {
@@ -314,7 +314,7 @@ void store_tunings(ContextImpl& context, const Problem& problem,
 std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view what,
                                         std::vector<std::string>* ignored) {
     const auto refuse = [&](std::string_view why) {
-        fail(ErrorKind::invalid_argument, what, " is no tuning database: ", why);
+        fail(ErrorKind::invalid_argument, what, " is not a tuning database: ", why);
     };
     try {
         check_nesting(text);
@@ -323,10 +323,11 @@ std::vector<DatabaseRow> parse_database(std::string_view text, std::string_view 
         check_format(root);
         auto [rows, left_out] = parse_rows(member(root, "rows"));
         if (left_out > 0)
-            complain(cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
-                         " left out: a layout is no text, a tuning is not of whole numbers, or a "
-                         "time is not above 0"),
-                     ignored);
+            complain(
+                cat(what, ": ", left_out, left_out == 1 ? " row is" : " rows are",
+                    " left out: a layout is not a text, a tuning is not of whole numbers, or a "
+                    "time is not above 0"),
+                ignored);
         return std::move(rows);
     } catch (const json::exception& error) {
         refuse(complaint(error));

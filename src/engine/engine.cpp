@@ -68,7 +68,7 @@ Tuning Engine::default_tuning(const Traits&, const Problem&) const {
 
 std::unique_ptr<Launch> Engine::build_packing(ContextImpl&, const Problem&, const Tuning&,
                                               int index) const {
-    fail(ErrorKind::unsupported, "engine ", name(), " packs no input ", index);
+    fail(ErrorKind::unsupported, "engine ", name(), " cannot pack input ", index);
 }
 
 void check_tuning_count(const Engine& engine, std::size_t count, const Problem& problem) {

@@ -310,7 +310,7 @@ Handle Hdf5Reader::Impl::open(const Hdf5Dataset& dataset) const {
     }
     if (!same)
         fail(ErrorKind::format, "'", path(), "': dataset '", dataset.name,
-             "' is not as it was when the file was opened");
+             "' has changed since the file was opened");
     return opened;
 }
 

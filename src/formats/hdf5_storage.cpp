@@ -103,7 +103,7 @@ std::string foreign_storage(hid_t dataset) {
         if (built_in(filter.id) == nullptr)
             return cat("is stored through filter ", filter.id, filter.name.empty() ? "" : " ('",
                        shown(filter.name), filter.name.empty() ? "" : "')",
-                       ", which is not used here; write it with gzip or without compression");
+                       ", which is not supported; write it with gzip or without compression");
     return {};
 }
 

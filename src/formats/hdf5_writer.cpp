@@ -30,7 +30,7 @@ constexpr std::uint64_t margin = 256 * 1024;
 Handle without_times(hid_t list) {
     Handle how(H5Pcreate(list), H5Pclose);
     if (H5Pset_obj_track_times(how.id(), false) < 0)
-        fail(ErrorKind::io, "HDF5 cannot leave out times: ", hdf5::last_error());
+        fail(ErrorKind::io, "HDF5 cannot turn off timestamps: ", hdf5::last_error());
     return how;
 }
 

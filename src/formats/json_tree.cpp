@@ -107,7 +107,7 @@ class TreeBuilder {
         std::sort(names.begin(), names.end());
         const auto twice = std::adjacent_find(names.begin(), names.end());
         if (twice != names.end())
-            return stop(cat("the key '", clipped(*twice), "' stands twice in one object"));
+            return stop(cat("the key '", clipped(*twice), "' appears twice in one object"));
         stack_.pop_back();
         return true;
     }

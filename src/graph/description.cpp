@@ -174,7 +174,7 @@ class Builder {
     ValueId add_param(const Op& op, const std::string& name, const ParamSpec& param) {
         if (auto found = params_.find(name); found != params_.end()) {
             require(graph_.spec(found->second) == param.spec, where(op), "shares parameter '", name,
-                    "' of shape ", graph_.shape(found->second).str(), " but wants ",
+                    "' of shape ", graph_.shape(found->second).str(), " but needs ",
                     param.spec.shape.str());
             if (op.frozen) graph_.value(found->second).trainable = false;
             return found->second;
@@ -198,8 +198,8 @@ class Builder {
         for (const auto& output : description_.outputs) {
             require(named.insert(output.name).second, "output '", output.name, "' is named twice");
             auto found = tensors_.find(output.name);
-            require(found != tensors_.end(), "output '", output.name, "' is made by no operator",
-                    did_you_mean(output.name, known));
+            require(found != tensors_.end(), "output '", output.name,
+                    "' is not made by any operator", did_you_mean(output.name, known));
             graph_.outputs.emplace_back(found->second, output.name);
             if (output.loss_weight || output.name.rfind("loss", 0) == 0) {
                 require(is_float(graph_.spec(found->second).dtype), "loss '", output.name,
@@ -233,7 +233,8 @@ std::vector<std::string> override_precisions(
         const std::string option = cat("precision ", what, "=", name_of(precision), ": ");
         require(OperatorRegistry::instance().find(what) != nullptr, option,
                 "the network has no operator '", what, "'", did_you_mean(what, known),
-                "; gradients, and what an operator is made of, have its precision");
+                "; gradients, and the nodes that an operator expands into, have the operator's "
+                "precision");
         remarks.push_back(cat(option, "the network has no operator of this type"));
     }
     for (Op& op : description.operators) {

@@ -101,7 +101,7 @@ double Bench::measure(const TuneCandidate& candidate, std::string& wrong) {
         const double error = distance(found[k], expected_[k]);
         if (error <= tolerance(problem_.outputs[k].dtype)) continue;
         wrong = cat("output ", k, " of engine ", candidate.engine->name(),
-                    " is not what it should be: off by ", error, " of its size");
+                    " is wrong: its error is ", error, " of its size");
         return INFINITY;
     }
     Queue& queue = context_.queue();

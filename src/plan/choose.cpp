@@ -199,7 +199,7 @@ class Chooser {
             cat(where(graph_.nodes[worst]), others, count == 1 ? "is" : "are", " expected to take ",
                 std::ceil(100 * slow / total), " % of the network's time in reference engines (",
                 candidates_[worst][chosen_[worst]].engine->name(),
-                "), which are slow: no other engine serves it better", why_reference(worst)));
+                "), which are slow: no other engine is faster for it", why_reference(worst)));
     }
 
     /// The reason of the last engine that does not apply, which is the most general one.
@@ -286,7 +286,7 @@ class Chooser {
     void tell_passed_over() {
         for (const std::string& line : ignored_tunings()) notes_.push_back(line);
         if (passed_over_ == 0) return;
-        std::string note = "a row of the tuning database is passed over: " + first_passed_over_;
+        std::string note = "a row of the tuning database is skipped: " + first_passed_over_;
         if (passed_over_ > 1) note += cat("; so are ", passed_over_ - 1, " more");
         notes_.push_back(std::move(note));
     }

@@ -432,8 +432,8 @@ class MemoryPlanner {
         for_each_piece([&](std::uint64_t bytes, const std::string& name, bool grows) {
             if (bytes > device_.max_alloc_bytes)
                 fail(ErrorKind::out_of_memory, "'", name, "' needs ", mib(bytes),
-                     " in one piece, the device allows ", mib(device_.max_alloc_bytes),
-                     " an allocation and has ", mib(limit), grows ? batch_hint(limit) : "");
+                     " in one allocation, the device allows ", mib(device_.max_alloc_bytes),
+                     " per allocation and has ", mib(limit), grows ? batch_hint(limit) : "");
         });
     }
 

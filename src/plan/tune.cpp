@@ -161,9 +161,10 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
             notes.push_back(cat("tuning '", name, "': ", error.what()));
         }
         for (const std::string& engine : wrong)
-            notes.push_back(cat("tuning '", name, "': results of engine ", engine,
-                                " are not right, and do not count; the log says how far they are "
-                                "off"));
+            notes.push_back(
+                cat("tuning '", name, "': results of engine ", engine,
+                    " are wrong, and the engine is ignored; the log says how far they are "
+                    "off"));
         ++done;
     }
     context.trim();

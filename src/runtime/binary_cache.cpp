@@ -61,7 +61,7 @@ std::optional<std::string> BinaryCache::load(std::string_view key) const {
         const std::string bytes = read_file(path);
         if (const auto binary = parse(bytes, key)) return std::string(*binary);
         log(LogLevel::info,
-            cat("kernel cache: '", path.string(), "' is damaged and will be made anew"));
+            cat("kernel cache: '", path.string(), "' is damaged and will be rebuilt"));
     } catch (const Error& error) {
         log(LogLevel::info, cat("kernel cache: ", error.what()));
     }

@@ -130,8 +130,8 @@ bool bind(cl_context context, cl_device_id device) {
             clFlush(queue);
         }
     }
-    log(LogLevel::info,
-        cat(meeting.bound(), " of the runtime's ", units, " threads have got a core of their own"));
+    log(LogLevel::info, cat(meeting.bound(), " of the runtime's ", units,
+                            " threads are bound to a core of their own"));
     return meeting.bound() == units;
 }
 

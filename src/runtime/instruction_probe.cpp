@@ -77,7 +77,7 @@ bool works(ContextImpl& context, const char* path, const std::string& options, s
         return true;
     } catch (const std::exception& error) {
         log(LogLevel::info,
-            cat("instructions that '", path, "' tries with ", options, " are left out on device ",
+            cat("instructions that '", path, "' tests with ", options, " are not used on device ",
                 context.info().str(), ": ", error.what()));
         return false;
     }

@@ -20,22 +20,22 @@ std::string mib(std::uint64_t bytes) {
 
 std::unique_ptr<Buffer> PooledContext::checked(std::uint64_t bytes) {
     const auto refuse = [&](const char* why) {
-        fail(ErrorKind::out_of_memory, "device ", info().str(), " cannot give ", mib(bytes), ": ",
-             why, "; its largest single allocation is ", mib(traits().max_alloc_bytes),
+        fail(ErrorKind::out_of_memory, "device ", info().str(), " cannot allocate ", mib(bytes),
+             ": ", why, "; its largest single allocation is ", mib(traits().max_alloc_bytes),
              ", its memory ", mib(traits().global_bytes), ", of which ",
              mib(counted(counters_.allocated_bytes)), " are in use by this context");
     };
-    if (bytes > traits().max_alloc_bytes) refuse("more than one allocation may hold");
+    if (bytes > traits().max_alloc_bytes) refuse("a single allocation cannot be so large");
     // Drivers often promise memory that they do not have and fail at its first use. So the sum is
     // checked here.
     const auto full = [&] {
         return counted(counters_.allocated_bytes) + bytes > traits().global_bytes;
     };
     if (full()) kept_.clear();
-    if (full()) refuse("not enough is left");
+    if (full()) refuse("not enough memory is left");
     std::unique_ptr<Buffer> buffer = make_buffer(bytes);
     if (!buffer && kept_.clear()) buffer = make_buffer(bytes);
-    if (!buffer) refuse("the driver refuses");
+    if (!buffer) refuse("the driver refuses the allocation");
     count(counters_.allocations);
     return buffer;
 }

@@ -18,7 +18,7 @@ ContextImpl& opencl_impl(const Context& context, std::string_view call) {
     ContextImpl& impl = Access::impl(context);
     if (impl.is_host())
         fail(ErrorKind::unsupported, "opencl::", call,
-             "() wants a context of an OpenCL device, and this one is of the host");
+             "() needs a context of an OpenCL device, and this one is of the host");
     return impl;
 }
 
@@ -43,7 +43,7 @@ bool holds(cl_context context, cl_device_id device) {
 
 Context open(_cl_context* context, _cl_device_id* device, _cl_command_queue* queue) {
     require(context != nullptr && device != nullptr && queue != nullptr,
-            "opencl::open() wants a cl_context, a cl_device_id and a cl_command_queue, and one of "
+            "opencl::open() needs a cl_context, a cl_device_id and a cl_command_queue, and one of "
             "them is null");
     require(holds(context, device), "the cl_context given does not hold the cl_device_id given");
     require(of_queue<cl_context>(queue, CL_QUEUE_CONTEXT) == context,
@@ -52,7 +52,7 @@ Context open(_cl_context* context, _cl_device_id* device, _cl_command_queue* que
             "the cl_command_queue given belongs to another device than the one given");
     const auto properties = of_queue<cl_command_queue_properties>(queue, CL_QUEUE_PROPERTIES);
     require((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0,
-            "the cl_command_queue given runs out of order, and the library counts on order: give "
+            "the cl_command_queue given runs out of order, and the library relies on order: give "
             "one without CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE");
     return ContextImpl::context_of(
         make_opencl_context(opencl_device_of(device), OpenCLObjects{context, queue}));
@@ -84,7 +84,7 @@ _cl_event* enqueued_event(const Context& context) {
 
 void wait_for_event(const Context& context, _cl_event* event) {
     const ContextImpl& impl = opencl_impl(context, "wait_for_event");
-    require(event != nullptr, "opencl::wait_for_event() wants an event, and it is null");
+    require(event != nullptr, "opencl::wait_for_event() needs an event, and it is null");
     cl_context owner = nullptr;
     cl_check(clGetEventInfo(event, CL_EVENT_CONTEXT, sizeof(owner), &owner, nullptr),
              "looking at the cl_event that was given");

@@ -177,7 +177,7 @@ class Reader {
         if (o.kind == Kind::cosine && o.minimum > config_.solver.learning_rate)
             view.at("minimum").fail(cat("is ", o.minimum, ", more than the learning rate of ",
                                         config_.solver.learning_rate,
-                                        ": the cosine leads down to it"));
+                                        ": the cosine schedule decreases to it"));
         // This checks the file's own number of epochs: a run that the command line shortens may end
         // before the first step.
         if (given_epochs_ > 0) return;
@@ -212,7 +212,7 @@ void check_images(const TrainConfig& config, const std::string& name, std::int64
     const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, name, ": ", what...); };
     if (config.crop_pad >= std::min(height, width))
         refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
-               width, ": shifts by so much would leave nothing of them");
+               width, ": such shifts would leave nothing of them");
     const std::int64_t batches = count / config.batch * config.epochs;
     if (config.solver.accumulate > batches)
         refuse("solver.accumulate is ", config.solver.accumulate, ", but the run has ", batches,

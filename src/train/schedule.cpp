@@ -14,17 +14,18 @@ namespace {
 void check_numbers(const ScheduleOptions& o, double base_rate, double epochs) {
     const auto at_least_zero = [](double value) { return std::isfinite(value) && value >= 0; };
     require(at_least_zero(base_rate), "a schedule's rate of ", base_rate,
-            " makes no sense: it is a number of at least 0");
+            " is invalid: it must be a number of at least 0");
     require(at_least_zero(epochs), "a schedule over ", epochs,
-            " epochs makes no sense: it is a number of at least 0");
+            " epochs is invalid: it must be a number of at least 0");
     require(at_least_zero(o.warmup_epochs), "warmup_epochs is ", o.warmup_epochs,
-            ": it is a number of at least 0");
+            ": it must be a number of at least 0");
     require(o.step_epochs > 0 && !std::isnan(o.step_epochs), "step_epochs is ", o.step_epochs,
-            ": it is a number above 0");
+            ": it must be a number above 0");
     require(std::isfinite(o.gamma) && o.gamma > 0, "gamma is ", o.gamma,
-            ": it is a number above 0");
-    require(at_least_zero(o.minimum), "minimum is ", o.minimum, ": it is a number of at least 0");
-    require(o.patience >= 0, "patience is ", o.patience, ": it is at least 0");
+            ": it must be a number above 0");
+    require(at_least_zero(o.minimum), "minimum is ", o.minimum,
+            ": it must be a number of at least 0");
+    require(o.patience >= 0, "patience is ", o.patience, ": it must be at least 0");
 }
 
 }  // namespace

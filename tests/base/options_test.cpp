@@ -54,7 +54,7 @@ TEST_CASE("a schema's complaints help") {
     CHECK(complaint({{"kernel", std::int64_t{3}},
                      {"mode", std::string("avg")},
                      {"method", std::string("avg")}}) ==
-          "[Pooling2D 'p'] options 'mode' and 'method' are one; give it once");
+          "[Pooling2D 'p'] options 'mode' and 'method' are the same option; give it once");
     CHECK(complaint({{"kernel", 2.5}}).find("'kernel' must be an integer") != std::string::npos);
     CHECK(
         complaint({{"kernel", std::int64_t{1}}, {"bias", std::int64_t{2}}}).find("true or false") !=

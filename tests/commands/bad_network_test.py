@@ -68,7 +68,7 @@ TREE = {
     "inputs that are no list": (changed(lambda net: net.update(inputs={})), ["inputs must be a list, not an object"]),
     "no operators": (changed(lambda net: net.pop("operators")), ["lacks 'operators'"]),
     "no outputs": (changed(lambda net: net["outputs"].clear()), ["outputs"]),
-    "an output that nobody makes": (changed(lambda net: net["outputs"].append("z")), ["'z'", "made by no operator"]),
+    "an output that nobody makes": (changed(lambda net: net["outputs"].append("z")), ["'z'", "not made by any operator"]),
     "an output twice": (changed(lambda net: net["outputs"].append("y")), ["'y'", "twice"]),
     "a loss weight that is text": (changed(lambda net: net.update(outputs=[{"name": "y", "loss_weight": "much"}])),
                                    ["outputs[0].loss_weight must be a number"]),

@@ -48,7 +48,7 @@ class Tune(CommandTest):
         self.succeed("tune", net, "-d", device, "--seconds", "40", **here)
         rows = json.loads((self.folder / "here.json").read_text())["rows"]
         run = "benchmark", device, net, "-i", "1", "-w", "1"
-        self.assertNotIn("passed over", self.succeed(*run, **here).out)
+        self.assertNotIn("is skipped", self.succeed(*run, **here).out)
 
         def spoil(changed):
             self.write("here.json", {"format": 2, "rows": [{**row, **changed(row)} for row in rows]})
@@ -60,7 +60,7 @@ class Tune(CommandTest):
 
         for tuning in every_value(10**18), every_value(-7), every_value(0), lambda row: {
                 "tuning": {**row["tuning"], "tile": 3}}:
-            self.assertRegex(spoil(tuning), r"(?m)a row of the tuning database is passed over: .* it has no tuning")
+            self.assertRegex(spoil(tuning), r"(?m)a row of the tuning database is skipped: .* it has no tuning")
         self.assertIn("has no layout 'sideways'", spoil(lambda row: {"layout": "sideways"}))
         for value in "three", 1.5, 2**64, None, [3], True:
             self.assertIn(f"{len(rows)} rows are left out: ", spoil(every_value(value)))
@@ -127,7 +127,7 @@ class Tune(CommandTest):
         for text, words in (("[1", ["unexpected end of input"]), ("[" * 100000, ["nested deeper"]), ("{}", ["lacks 'format'"]),
                             (b"\x89HDF\r\n\x1a\n", ["invalid literal"]), ('{"format": 1e999}', ["number overflow"]),
                             ('{"format": 2, "rows": [{}]}', ["row 1", "lacks 'device'"])):
-            result = self.refuse(["bad.json", "no tuning database", *words], "tune", "-d", "cpu", "--import",
+            result = self.refuse(["bad.json", "not a tuning database", *words], "tune", "-d", "cpu", "--import",
                                  self.write("bad.json", text), **place)
             self.assertNotIn("json.exception", result.err)
         self.refuse(["not a file"], "tune", "-d", "cpu", "--import", self.folder, **place)

@@ -222,22 +222,22 @@ TEST_CASE("A file that is no database is refused with a sentence of ours") {
         {open, "nested deeper than 16 levels"},
         {open + std::string(100000, ']'), "nested deeper"},
         {deep_objects, "nested deeper"},
-        {"null", "it is no object"},
-        {"[]", "it is no object"},
+        {"null", "it is not an object"},
+        {"[]", "it is not an object"},
         {"{}", "it lacks 'format'"},
         {R"({"format": "1", "rows": []})", "its format is not 2"},
         {R"({"format": 1.5, "rows": []})", "its format is not 2"},
         {R"({"format": 4294967297, "rows": []})", "its format is not 2"},
         {R"({"format": 18446744073709551615, "rows": []})", "its format is not 2"},
         {R"({"format": 2})", "it lacks 'rows'"},
-        {R"({"format": 2, "rows": {}})", "'rows' is no list"},
-        {R"({"format": 2, "rows": "x"})", "'rows' is no list"},
-        {R"({"format": 2, "rows": [7]})", "row 1: it is no object"},
-        {R"({"format": 2, "rows": [{"device": 3}]})", "row 1: 'device' is no string"},
-        {R"({"format": 2, "rows": [{"device": null}]})", "row 1: 'device' is no string"},
+        {R"({"format": 2, "rows": {}})", "'rows' is not a list"},
+        {R"({"format": 2, "rows": "x"})", "'rows' is not a list"},
+        {R"({"format": 2, "rows": [7]})", "row 1: it is not an object"},
+        {R"({"format": 2, "rows": [{"device": 3}]})", "row 1: 'device' is not a string"},
+        {R"({"format": 2, "rows": [{"device": null}]})", "row 1: 'device' is not a string"},
         {with(R"("engine": "e", "layout": "", "seconds": 1)"), "it lacks 'tuning'"},
         {with(R"("engine": "e", "seconds": 1, "tuning": {})"), "it lacks 'layout'"},
-        {with(R"("engine": ["e"], "seconds": 1, "tuning": {})"), "'engine' is no string"},
+        {with(R"("engine": ["e"], "seconds": 1, "tuning": {})"), "'engine' is not a string"},
         {with(R"("engine": "e", "layout": "", "seconds": 1e400, "tuning": {})"), "number overflow"},
     };
     for (const auto& [text, words] : bad) {
@@ -248,7 +248,7 @@ TEST_CASE("A file that is no database is refused with a sentence of ours") {
         } catch (const Error& error) {
             what = error.what();
         }
-        CHECK_THAT(what, ContainsSubstring("'f.json' is no tuning database: ") &&
+        CHECK_THAT(what, ContainsSubstring("'f.json' is not a tuning database: ") &&
                              ContainsSubstring(words) && !ContainsSubstring("json.exception"));
         CHECK(what.size() < 300);
         CHECK(what.find('\n') == std::string::npos);

@@ -129,9 +129,9 @@ TEST_CASE("misspelt keys are errors that offer the nearest", "[json]") {
 
 TEST_CASE("duplicate keys are errors", "[json]") {
     CHECK_THAT(message("{\"inputs\": [],\n \"inputs\": []}"),
-               ContainsSubstring("net.json:2:") && ContainsSubstring("'inputs' stands twice"));
+               ContainsSubstring("net.json:2:") && ContainsSubstring("'inputs' appears twice"));
     CHECK_THAT(message(one_operator(", \"options\": {\"k\": 1, \"j\": 2, \"k\": 1}")),
-               ContainsSubstring("'k' stands twice"));
+               ContainsSubstring("'k' appears twice"));
 }
 
 TEST_CASE("wrong kinds name the path", "[json]") {

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             std::abort();
     } catch (const dlprim::Error& error) {
         const std::string_view what = error.what();
-        constexpr std::string_view begin = "fuzz is no tuning database: ";
+        constexpr std::string_view begin = "fuzz is not a tuning database: ";
         if (what.find(begin) != 0 || what.find("[json.exception") == begin.size() ||
             what.size() > 400)
             std::abort();

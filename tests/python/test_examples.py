@@ -48,7 +48,7 @@ def test_fashion_mnist_trains_and_draws(device: str, pictures: pathlib.Path, tmp
         (["--data", "nowhere"], "there is no folder 'nowhere': install dataset-fashion-mnist"),
         (["--data", "."], "train-images-idx3-ubyte.gz"),
         (["--limit", 20], "20 samples are fewer than a batch of 100"),
-        (["--rate", -1], "learning rate -1 makes no sense"),
+        (["--rate", -1], "learning rate -1 is invalid"),
         (["-d", "no such device"], "there is no device 'no such device'"),
         (["--epochs", 0], "0 is less than 1"),
     ],

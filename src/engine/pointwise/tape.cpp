@@ -54,7 +54,7 @@ struct Compiler {
             case Expr::Kind::call: {
                 const Function* f = find_function(expr->function);
                 require(f && static_cast<int>(expr->args.size()) == f->arity, "pointwise: '",
-                        expr->function, "' is no function of ", expr->args.size(), " arguments");
+                        expr->function, "' is not a function of ", expr->args.size(), " arguments");
                 in.op = f->op;
                 int* slots[] = {&in.a, &in.b, &in.c};
                 for (std::size_t i = 0; i < expr->args.size(); ++i)

@@ -39,7 +39,7 @@ bool ComputeInFloat::rewrite(Graph& graph, const Node& node, std::vector<ValueId
     };
     if (takes == FloatTypes::single && any([](DType dtype) { return dtype == DType::f64; }))
         fail(ErrorKind::unsupported,
-             "it computes in float, and its operands are double; Cast to float in front of it, or "
+             "it computes in float and its operands are double; add a Cast to float before it, or "
              "declare the network's inputs as float");
     if (!any(has_16_bits)) return false;
 

@@ -46,7 +46,7 @@ std::vector<Shape> operand_shapes(const Attrs& attrs, const std::vector<Shape>& 
             " and v ", v.str(), " must have a dimension of heads for enable_gqa");
     const std::int64_t heads = q[-3], groups = k[-3];
     require(v[-3] == groups && groups >= 1 && heads % groups == 0, "q ", q.str(), " has ", heads,
-            " heads, which share those of k ", k.str(), " and v ", v.str(), " unevenly");
+            " heads, which is not a multiple of the heads of k ", k.str(), " and v ", v.str());
     std::vector<Shape> shapes{in_groups(q, groups, heads / groups), in_groups(k, groups, 1),
                               in_groups(v, groups, 1)};
     if (given.size() > 3) {

@@ -85,7 +85,7 @@ std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
             " are needed");
     for (std::size_t i = 1; i < inputs.size(); ++i)
         require(inputs[i].shape == Shape{channels}, "parameter ", i - 1, " has shape ",
-                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 Shape{channels}.str());
     return {inputs[0]};
 }
@@ -97,7 +97,7 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const std::int64_t channels = shape[1];
     const std::int64_t count = channels == 0 ? 0 : shape.numel() / channels;
     require(count > 1, "[BatchNorm '", node.name,
-            "'] training needs more than one value a channel, the input is ", shape.str(),
+            "'] training needs more than one value per channel, the input is ", shape.str(),
             "; a larger batch or frozen: true helps");
     std::vector<ValueId> inputs{node.inputs[0], latest(graph, node.inputs[1]),
                                 latest(graph, node.inputs[2])};

@@ -21,7 +21,7 @@ Statistics statistics(const std::vector<HostArray>& inputs, bool batch) {
     const AxisView view(x.shape, 1);
     Statistics result{inputs[1].data, inputs[2].data, view.outer * view.inner};
     if (!batch) return result;
-    require(result.count > 1, "training needs more than one value a channel");
+    require(result.count > 1, "training needs more than one value per channel");
     for (std::size_t c = 0; c < view.size; ++c) {
         double sum = 0, squares = 0;
         for (std::size_t o = 0; o < view.outer; ++o)

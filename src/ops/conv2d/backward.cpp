@@ -28,7 +28,7 @@ void check_shapes(const Conv2dOptions& options, const Shape& x, const Shape& wei
             weight.str(), " and ", dy.str());
     const Shape wanted{x[0], weight[0], options.output_size(x[2], 0), options.output_size(x[3], 1)};
     require(dy == wanted, "output gradient is ", dy.str(), ", input ", x.str(), " and weight ",
-            weight.str(), " want ", wanted.str());
+            weight.str(), " need ", wanted.str());
     require(weight[1] * options.groups == x[1] && weight[0] % options.groups == 0 &&
                 weight[2] == options.kernel[0] && weight[3] == options.kernel[1],
             "weight ", weight.str(), " does not fit input ", x.str(), " in ", options.groups,

@@ -81,7 +81,7 @@ class Convolution2D : public Operator {
                 inputs.size() - 1);
         for (std::size_t i = 0; i < wanted.size(); ++i) {
             require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
-                    inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " wants ",
+                    inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " needs ",
                     wanted[i].spec.shape.str());
             require(inputs[i + 1].dtype == inputs[0].dtype, i == 0 ? "weight" : "bias", " is ",
                     name_of(inputs[i + 1].dtype), ", the input ", name_of(inputs[0].dtype));

@@ -49,7 +49,7 @@ class Forward : public Operator {
         require(inputs.size() == 2, "takes indices and a weight, got ", inputs.size(), " tensors");
         const Shape wanted{options.num_embeddings, options.embedding_dim};
         require(inputs[1].shape == wanted, "weight is ", inputs[1].shape.str(),
-                ", the options want ", wanted.str());
+                ", the options need ", wanted.str());
         std::vector<std::int64_t> dims = inputs[0].shape.to_vector();
         dims.push_back(options.embedding_dim);
         return {{Shape(dims), inputs[1].dtype}};

@@ -8,7 +8,7 @@ namespace dlprim {
 namespace {
 
 Shape flattened(const Shape& input) {
-    require(input.rank() >= 1, "input is a scalar; Flatten wants a batch dimension");
+    require(input.rank() >= 1, "input is a scalar; Flatten needs a batch dimension");
     return {input[0], input.product(1, input.rank())};
 }
 

@@ -35,7 +35,7 @@ std::vector<TensorSpec> GroupNorm::infer(const Attrs& attrs,
             " are needed");
     for (std::size_t i = 1; i < inputs.size(); ++i)
         require(inputs[i].shape == Shape{options.channels}, "parameter ", i - 1, " has shape ",
-                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 Shape{options.channels}.str());
     return {inputs[0]};
 }

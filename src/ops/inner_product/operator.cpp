@@ -50,7 +50,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     for (std::size_t i = 0; i < wanted.size(); ++i)
         require(inputs[i + 1].shape == wanted[i].spec.shape, i == 0 ? "weight" : "bias", " is ",
                 inputs[i + 1].shape.str(), ", input ", inputs[0].shape.str(), " and ",
-                options.outputs, " outputs want ", wanted[i].spec.shape.str());
+                options.outputs, " outputs need ", wanted[i].spec.shape.str());
     return {{Shape{inputs[0].shape[0], options.outputs}, inputs[0].dtype}};
 }
 

@@ -22,7 +22,7 @@ Options::Options(const Attrs& attrs) {
              "' is not one of nearest, nearest-exact, bilinear");
     align_corners = attrs.boolean("align_corners");
     require(!align_corners || mode == Mode::bilinear,
-            "align_corners goes with method bilinear only");
+            "align_corners is supported for method bilinear only");
     const auto scale = [&](const char* option) -> std::optional<double> {
         const double value = attrs.number(option);
         if (value == -1) return {};
@@ -35,7 +35,7 @@ Options::Options(const Attrs& attrs) {
     out_w = attrs.integer("out_w");
     for (const std::int64_t size : {out_h, out_w})
         require(size == -1 || (size >= 1 && size < (std::int64_t{1} << 31)), "an output size of ",
-                size, " makes no sense; out_h and out_w are at least 1");
+                size, " is invalid; out_h and out_w must be at least 1");
     const bool scales = scale_y && scale_x, sizes = out_h > 0 && out_w > 0;
     const bool any_scale = scale_y || scale_x, any_size = out_h > 0 || out_w > 0;
     require((scales && !any_size) || (sizes && !any_scale),

@@ -12,7 +12,8 @@ const Schema& NormalizeRows::schema() const {
 
 std::vector<TensorSpec> NormalizeRows::infer(const Attrs&,
                                              std::span<const TensorSpec> inputs) const {
-    require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(), " is no matrix");
+    require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(),
+            " is not a matrix");
     return {inputs[0], {Shape{inputs[0].shape[0], 1}, inputs[0].dtype}};
 }
 

@@ -38,7 +38,7 @@ std::vector<TensorSpec> LayerNorm::infer(const Attrs& attrs,
             options.parameters(), " are needed");
     for (std::size_t i = 1; i < inputs.size(); ++i)
         require(inputs[i].shape == options.normalized, "parameter ", i - 1, " has shape ",
-                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+                inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 options.normalized.str());
     return {inputs[0]};
 }

@@ -40,7 +40,7 @@ std::string replace_word(const std::string& text, const std::string& word, const
 
 MatMulShape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b) {
     auto shapes = [&] { return cat("a ", a.str(), " and b ", b.str()); };
-    require(a.rank() >= 1 && b.rank() >= 1, "MatMul wants tensors of at least one dimension, got ",
+    require(a.rank() >= 1 && b.rank() >= 1, "MatMul needs tensors of at least one dimension, got ",
             shapes());
     const bool ta = transpose_a && a.rank() > 1, tb = transpose_b && b.rank() > 1;
     MatMulShape s;

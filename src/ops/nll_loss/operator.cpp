@@ -25,7 +25,7 @@ std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs,
             ", a float type is needed");
     const Shape& label = inputs[1].shape;
     require(label == options.label || label == options.label_kept, "labels have shape ",
-            label.str(), ", the input of shape ", inputs[0].shape.str(), " wants ",
+            label.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
             options.label.str());
     return {{options.output(), inputs[0].dtype}};
 }

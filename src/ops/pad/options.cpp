@@ -25,7 +25,7 @@ Options::Options(const Attrs& attrs, const Shape& input) {
     const Ints pads = attrs.ints("pads");
     const auto rank = static_cast<std::size_t>(input.rank());
     require(pads.size() % 2 == 0 && pads.size() <= 2 * rank, "pads has ", pads.size(),
-            " entries; it wants two for each padded dimension of input ", input.str(),
+            " entries; it needs two for each padded dimension of input ", input.str(),
             ", the last dimension first");
     require(mode == PaddedCopy::Mode::constant || pads.size() <= 6, "pads has ", pads.size(),
             " entries; mode ", name, " pads at most the last three dimensions");
@@ -45,10 +45,10 @@ Options::Options(const Attrs& attrs, const Shape& input) {
                 input.str(), ", so that mode ", name, " has nothing to repeat");
         require(mode != PaddedCopy::Mode::reflect || (before[d] < size && after[d] < size), "pads ",
                 before[d], " and ", after[d], " are not below the size of dimension ", d,
-                " of input ", input.str(), "; mode reflect wants them to be");
+                " of input ", input.str(), "; mode reflect needs them to be");
         require(mode != PaddedCopy::Mode::circular || (before[d] <= size && after[d] <= size),
                 "pads ", before[d], " and ", after[d], " are above the size of dimension ", d,
-                " of input ", input.str(), "; mode circular goes round once");
+                " of input ", input.str(), "; mode circular can wrap around only once");
     }
 }
 

@@ -32,7 +32,7 @@ class Parameter : public Operator {
                  attrs.boolean("is_trainable") && is_float(dtype)}};
     }
     std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
-        require(inputs.size() == 1, "wants its one parameter, got ", inputs.size(), " tensors");
+        require(inputs.size() == 1, "needs its one parameter, got ", inputs.size(), " tensors");
         return {inputs[0]};
     }
     bool expand(Graph&, const Node& node, std::vector<ValueId>& outputs) const override {

@@ -17,7 +17,7 @@ ValueId broadcast_weight(Graph& graph, const std::string& name, ValueId weight, 
 void check_count(std::int64_t count, const Shape& x) {
     const std::int64_t channels = x.rank() >= 2 ? x[1] : 1;
     require(count == 1 || (count == channels && x.rank() >= 2), "num_parameters is ", count,
-            ", the input of shape ", x.str(), " wants 1 or its number of channels");
+            ", the input of shape ", x.str(), " needs 1 or its number of channels");
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ std::vector<TensorSpec> PReLU::infer(const Attrs& attrs, std::span<const TensorS
             ", a float type is needed");
     require(inputs.size() == 2, "has ", inputs.size() - 1, " parameters, one weight is needed");
     require(inputs[1].shape == Shape{count}, "weight has shape ", inputs[1].shape.str(),
-            ", num_parameters wants ", Shape{count}.str());
+            ", num_parameters needs ", Shape{count}.str());
     return {inputs[0]};
 }
 

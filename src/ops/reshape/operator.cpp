@@ -42,7 +42,7 @@ Shape output_shape(const Attrs& attrs, const Shape& input) {
     }
     const Shape shape(sizes);
     require(shape.numel() == input.numel(), "input ", input.str(), " has ", input.numel(),
-            " elements, shape ", shape.str(), " wants ", shape.numel());
+            " elements, shape ", shape.str(), " needs ", shape.numel());
     return shape;
 }
 

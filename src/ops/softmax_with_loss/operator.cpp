@@ -23,7 +23,7 @@ std::vector<TensorSpec> SoftmaxWithLoss::infer(const Attrs&,
             ", a float type is needed");
     require(x.rank() == 2, "logits have shape ", x.str(), ", [batch, classes] is needed");
     require(label == Shape{x[0]} || label == (Shape{x[0], 1}), "labels have shape ", label.str(),
-            ", the logits of shape ", x.str(), " want ", Shape{x[0]}.str());
+            ", the logits of shape ", x.str(), " need ", Shape{x[0]}.str());
     return {{Shape{1}, inputs[0].dtype}};
 }
 

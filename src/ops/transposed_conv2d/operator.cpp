@@ -84,7 +84,7 @@ class TransposedConvolution2D : public Operator {
         for (std::size_t i = 0; i < wanted.size(); ++i)
             require(inputs[i + 1] == wanted[i].spec, i == 0 ? "weight" : "bias", " is ",
                     name_of(inputs[i + 1].dtype), " ", inputs[i + 1].shape.str(), ", input ",
-                    inputs[0].shape.str(), " wants ", name_of(wanted[i].spec.dtype), " ",
+                    inputs[0].shape.str(), " needs ", name_of(wanted[i].spec.dtype), " ",
                     wanted[i].spec.shape.str());
         require(is_float(inputs[0].dtype), "input must be of a floating-point type, not ",
                 name_of(inputs[0].dtype));
