@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Files written whole or not at all; the log hook.
+// Tests atomic writing of files, and the log hook.
 #include "base/env.hpp"
 #include "base/input_file.hpp"
 #include "support/catch.hpp"

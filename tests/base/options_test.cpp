@@ -96,7 +96,7 @@ TEST_CASE("the nearest name is a misspelling, or a part, or short for it") {
     CHECK(near("softmax") == "Softmax");
     CHECK(near("Convolution3D") == "Convolution2D");
     CHECK(near("fc.1") == "fc.0");
-    // Concat differs in three of six letters, which says nothing.
+    // Concat differs in three of six letters, which is no useful suggestion.
     CHECK(near("Conv2D") == "Convolution2D");
     CHECK(near("conv") == "Convolution2D");
     CHECK(near("BatchNormalization") == "BatchNorm");

@@ -30,7 +30,7 @@ std::string error_of(const std::function<void()>& action) {
     return "no error";
 }
 
-// Conversion of one double to a type and back.
+// Converts a double to a type and back.
 double through(double value, DType dtype) {
     unsigned char stored[8];
     double back = -1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tuning databases: files that are kept, damaged, shared by processes; rows that are stale.
+// Tuning databases: files that are kept, damaged, or shared by processes, and rows that are stale.
 #include "engine/database.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
@@ -99,7 +99,7 @@ TEST_CASE("Rows whose layout, tuning or time is none are left out, and others co
     for (const char* value : {"-1", "0", "null", R"("fast")"})
         CHECK(parse_database(with("\"seconds\":1.0", cat("\"seconds\":", value)), "text").size() ==
               1);
-    // What no engine offers is read, and is for the planner to pass over.
+    // Rows that no engine supports are read. The planner skips them.
     std::vector<std::string> ignored;
     parse_database(with(rows, R"("rows":null)"), "text", &ignored);
     REQUIRE(ignored.size() == 1);
@@ -133,7 +133,7 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     hinted.epilogue.resize(1);
     DatabaseRow hint = by_other("another driver", context.info().name, source_hash(engine));
     hint.problem = hinted.key(false);
-    // Of a problem with a row that is out of date nothing counts.
+    // If one row of a problem is out of date, none of its rows counts.
     Problem partly = problem;
     partly.phase = Phase::training;
     DatabaseRow fresh = by_other(context.info().driver, context.info().name, source_hash(engine));
@@ -158,7 +158,7 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
     CHECK_FALSE(found[0].hint);
     CHECK(found[0].tuning == Tuning{{"rows", 8}});
 
-    // Where none of this driver's counts, the other driver's is asked.
+    // If no row of this driver counts, the rows of other drivers are consulted.
     const auto of_four_rows = [](const TuningRow& one) {
         return one.tuning == Tuning{{"rows", 4}};
     };
@@ -182,7 +182,7 @@ TEST_CASE("Rows shipped with the library are of today's sources") {
         INFO(line);
         CHECK(false);
     }
-    // The check can fail.
+    // Check that the test can fail.
     DatabaseRow stale = row("a", 1);
     stale.source[0] = stale.source[0] == '0' ? '1' : '0';
     CHECK(stale_rows({row("a", 1)}).empty());
@@ -205,7 +205,7 @@ TEST_CASE("A file that is no database is refused with a sentence of ours") {
         for (int i = 0; i < 100000; ++i) text += "{\"a\":";
         return text;
     }();
-    // In strings brackets are text.
+    // Brackets inside strings are text.
     CHECK(parse_database(
               with(R"("engine": "\"[[[[[[[[[[[[[[[[[[", "layout": "", "seconds": 1, "tuning": {})"),
               "text")

@@ -17,7 +17,8 @@ namespace {
 
 using Factors = std::array<float, 3>;
 
-/// Sums that are, in double, halfway between two floats, by rounding: the exact sum is not.
+/// Sums that are, after rounding to double, halfway between two floats, although the exact sum is
+/// not.
 std::vector<Factors> hard_cases() {
     std::vector<Factors> cases{
         // (2^24 + 1) +- 2^-40
@@ -25,7 +26,8 @@ std::vector<Factors> hard_cases() {
         {24929, 673, -0x1p-40f},
         {-24929, 673, 0x1p-40f},
         {-24929, 673, -0x1p-40f},
-        // 2^-150 + 2^-196 behind 2^-127: halfway between subnormal numbers, but for the last bit
+        // 2^-150 + 2^-196 added to 2^-127: halfway between two subnormal numbers except for the
+        // last bit.
         {8392705 * 0x1p-98f, 8384513 * 0x1p-98f, 0x1p-127f},
         {-8392705 * 0x1p-98f, 8384513 * 0x1p-98f, 0x1p-127f},
         {8392705 * 0x1p-98f, -8384513 * 0x1p-98f, -0x1p-127f},
@@ -53,7 +55,7 @@ std::vector<Factors> hard_cases() {
     return cases;
 }
 
-/// Numbers of few bits, far apart, which meet halfway often, and any bits at all.
+/// Numbers of few bits and very different size, whose sums are often halfway, and arbitrary bits.
 std::vector<Factors> random_cases(int count) {
     std::mt19937_64 bits(11);
     std::vector<Factors> cases;
@@ -97,7 +99,7 @@ TEST_CASE("a fused multiply-add is rounded once, with the processor's instructio
     }
     CHECK(by_line == 0);
     CHECK(in_double == 0);
-    CHECK(twice > 100);  // the cases tell
+    CHECK(twice > 100);  // otherwise the cases test nothing
     CHECK(std::fma(24929.0f, 673.0f, 0x1p-40f) == 16777218.0f);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Generated and host kernels against the oracle: programs, shapes, layouts, types, both styles of
-// kernel, on every device of the machine.
+// Compares generated and host kernels with the oracle: programs, shapes, layouts, types and both
+// styles of kernel, on every device of the machine.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
@@ -22,7 +22,7 @@ using testing::PointwiseInput;
 
 namespace {
 
-/// Row-major logical data to and from a layout's memory order.
+/// Converts row-major logical data to a layout's memory order and back.
 std::vector<double> arranged(const std::vector<double>& data, const Shape& shape,
                              const Layout& layout, bool back) {
     if (layout.is_plain()) return data;
@@ -107,7 +107,7 @@ bool has_double(const Problem& problem) {
 
 testing::Turns turns;
 
-/// A case as engines get it, with what the oracle makes of it.
+/// A case in the form that engines get, with the oracle's results.
 struct Expected {
     Problem problem;
     OracleCall oracle;
@@ -161,8 +161,8 @@ void check(const Context& context, const PointwiseCase& test, unsigned seed) {
             for (std::size_t k = 0; k < laid.outputs.size(); ++k)
                 laid.outputs[k].layout = layouts.outputs[k];
             const std::string shown = laid.inputs.empty() ? "nchw" : laid.inputs[0].layout.str();
-            // Vectors, and work-groups as large as they may be and small ones, which cut reductions
-            // in more parts.
+            // Vectors, and work-groups of the largest and of a small size, which divide reductions
+            // into more parts.
             const std::vector<Tuning> ways =
                 context.traits().host
                     ? std::vector<Tuning>{{}}
@@ -170,7 +170,7 @@ void check(const Context& context, const PointwiseCase& test, unsigned seed) {
                           {{"vector", 0}}, {{"vector", 0}, {"group", 64}}, {{"vector", 1}}};
             for (const Tuning& tuning : ways) {
                 const bool vector = !tuning.empty() && tuning.at("vector") == 1;
-                // What the planner asks for, always; the rest by turns.
+                // Always test what the planner would choose, and the other ways in rotation.
                 const bool usual = vector == context.traits().wide_vectors &&
                                    tuning.count("group") == 0 &&
                                    (laid.inputs.empty() || laid.inputs[0].layout.is_plain());
@@ -230,7 +230,7 @@ void check_everywhere(const std::vector<PointwiseCase>& cases) {
         for (const PointwiseCase& test : cases) check(context, test, seed++);
 }
 
-/// What an engine compiles for a program on tensors of one shape.
+/// The text that an engine compiles for a program on tensors of one shape.
 std::string kernel_text(const Context& context, const std::string& code, int inputs,
                         const Tuning& tuning) {
     const Operator& op = OperatorRegistry::instance().get("Pointwise");

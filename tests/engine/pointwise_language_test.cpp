@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The pointwise language: what parses and what does not, printing, derivatives, activations,
-// merging.
+// The pointwise language: valid and invalid programs, printing, derivatives, activations, merging.
 #include "base/text.hpp"
 #include "engine/activations.hpp"
 #include "engine/pointwise/merge.hpp"
@@ -89,7 +88,7 @@ TEST_CASE("printing gives an equal program") {
         INFO(once);
         CHECK(print(parse(once)) == once);
     }
-    // Sharing is kept: without it this would be 2^60 terms.
+    // Sharing is preserved. Without it this would have 2^60 terms.
     std::string doubling = "t = x0";
     for (int i = 0; i < 60; ++i) doubling += "; t = t * t + t";
     const std::string text = print(parse(doubling + "; y0 = t"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Pointwise programs and the tensors that they run on: what the tests of generated kernels try.
+// Pointwise programs and their tensors, for the tests of generated kernels.
 #pragma once
 
 #include "base/attrs.hpp"
@@ -20,7 +20,7 @@ struct PointwiseInput {
     DType dtype = DType::f32;
 };
 
-/// A program, what it is run on, and how far it may be off.
+/// A program, its inputs, and its tolerance.
 struct PointwiseCase {
     std::string code;
     std::vector<PointwiseInput> inputs;
@@ -94,7 +94,7 @@ inline std::vector<PointwiseCase> reduction_programs() {
          {{{4, 20, 6, 6}}, {{4, 20, 6, 6}}, {{20, 1, 1}}},
          {},
          1e-5},
-        // Places of three digits, of which the inner ones carry.
+        // Positions of three digits, of which the inner ones produce carries.
         {"y0 = sum[0,2,3](x0 * x1)", {{{7, 3, 90, 29}}, {{29}}}, {}, 1e-5},
         {"y0 = sum[0,2,3](x0 * x1); y1 = max[0,2,3](x0)", {{{40, 2, 9, 44}}, {{44}}}, {}, 1e-5},
         {"y0 = mean[0,2,3](x0)", {{{500, 3, 9, 9}}}, {}, 1e-5},
@@ -166,7 +166,7 @@ inline std::vector<PointwiseCase> random_programs() {
             default:
                 test.code = "y0 = sum[" + axes + "](abs(x0)); y1 = sum[](x1 * x1); y2 = x2 + 1";
         }
-        // A sum of both signs may cancel to nothing, and then has no relative error to speak of.
+        // A sum of both signs may cancel to almost zero, where a relative error is meaningless.
         test.fill = "positive";
         test.more = Attrs{{"keep_dim", pick(2) == 1}, {"dtypes", Strings{"float"}}};
         test.tolerance = 1e-5;

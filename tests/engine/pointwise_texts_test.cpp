@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// The text of generated pointwise kernels, byte for byte: a hash for every program of
-// pointwise_programs.hpp, over all layouts and several kinds of device, against
-// pointwise_texts.txt. Kernels that are cached are found by their text, so that it should not
-// change by accident.
+// Checks the text of generated pointwise kernels byte for byte. A hash for every program of
+// pointwise_programs.hpp, over all layouts and several kinds of device, is compared with
+// pointwise_texts.txt. Cached kernels are found by their text, so it should not change by accident.
 //
 //   engine_pointwise_texts_test                          compares with pointwise_texts.txt
 //   engine_pointwise_texts_test --write FILE [--all]     writes the hashes
 //   engine_pointwise_texts_test --against FILE [--all]   compares with a file
 //
-// --all: also what the table of cases, random cases and the networks plan to, with gradients,
-// solvers and 16-bit types: some 36,000 kernels in a minute or two, for changes that should not
-// change any. Their hashes are in no file of the tree, as passes and cases may change.
+// With --all it also covers the table of cases, random cases and the plans of all networks, with
+// gradients, solvers and 16-bit types. These are about 36,000 kernels in a minute or two, for
+// changes that should not change any. Their hashes are in no file of the repository, because passes
+// and cases may change.
 //
-// No device is needed. A change that is meant to change kernels writes the file anew:
+// No device is needed. After a change that is meant to change kernels, write the file again:
 //   engine_pointwise_texts_test --write tests/engine/pointwise_texts.txt
 #include "base/env.hpp"
 #include "base/hash.hpp"
@@ -42,7 +42,7 @@ using pointwise::Job;
 
 namespace {
 
-/// A device as the generators see it.
+/// A kind of device, as the generators see it.
 struct Kind {
     const char* name;
     pointwise::Style style;
@@ -85,13 +85,13 @@ const std::vector<Kind>& kinds() {
     return all;
 }
 
-/// A case's problems, no two alike.
+/// The distinct problems of a case.
 class Problems {
   public:
     void add(const Problem& problem) {
         if (known_.insert(problem.key()).second) all_.push_back(problem);
     }
-    /// Those that the nodes of a graph pose.
+    /// Adds the problems of a graph's nodes.
     void add(const Graph& graph) {
         for (const Node& node : graph.nodes)
             if (!node.removed && node.op->type() == "Pointwise")
@@ -104,7 +104,7 @@ class Problems {
     std::vector<Problem> all_;
 };
 
-/// The planner's passes, for devices of both kinds, with no epilogue attached and with all.
+/// Runs the planner's passes for both kinds of devices, once without epilogues and once with all.
 void add_planned(const Graph& given, Problems& problems) {
     for (const Kind* kind : {&kinds()[1], &kinds()[4]}) {
         for (const bool fuses : {false, true}) {
@@ -143,7 +143,7 @@ Problem problem_of_program(const PointwiseCase& test) {
     return problem;
 }
 
-/// Programs whose positions take 64 bits, and rare operations, which no test runs.
+/// Programs with 64-bit positions and with rare operations, which no other test runs.
 std::vector<PointwiseCase> further_programs() {
     return {
         {"y0 = x0 + 1", {{{70000, 70000}}}},
@@ -160,7 +160,7 @@ std::vector<PointwiseCase> further_programs() {
     };
 }
 
-/// A graph of one operator, as an eager call makes it, and with gradients.
+/// The graph of an eager call of one operator, optionally with gradients.
 Graph graph_of(const Case& one, bool backward, Precision precision) {
     const Operator& op = OperatorRegistry::instance().get(one.type);
     Graph graph;
@@ -224,7 +224,7 @@ Problems problems_of(const NetDescription& net) {
     return problems;
 }
 
-std::set<std::string> sources;  ///< hashes of all, to say how many there are
+std::set<std::string> sources;  ///< hashes of all sources, to report their number
 
 void append(TextWriter& text, const Generated& made) {
     sources.insert(hash_hex(made.source));
@@ -244,7 +244,7 @@ Generated generate(const Job& job, const Kind& kind, std::int64_t parts, bool te
                : pointwise::group_kernel(job, kind.traits, parts, text);
 }
 
-/// Whether a job writes nothing, so that no kernel is made of it.
+/// Whether a job writes nothing, so that it has no kernel.
 bool writes_nothing(const Job& job) {
     return std::all_of(job.outputs.begin(), job.outputs.end(), [&](const auto& out) {
         return out.reduces() ? job.kept() == 0 : job.kept() * job.reduction() == 0;
@@ -262,8 +262,8 @@ void append(TextWriter& text, const Job& job, const Kind& kind) {
     }
 }
 
-/// A job with padding lanes, its channel by other strides: kinds of guards that no operand asks
-/// for.
+/// A job with padding lanes whose channel has other strides. It covers guards that no real operand
+/// needs.
 Job with_channel(Job job, std::int64_t outer, std::int64_t inner) {
     std::vector<std::int64_t> strides(job.sizes.size(), outer);
     strides.back() = inner;
@@ -272,7 +272,7 @@ Job with_channel(Job job, std::int64_t outer, std::int64_t inner) {
     return job;
 }
 
-/// All that is generated for a problem in all layouts on a kind of device.
+/// Appends all texts that are generated for a problem, in all layouts, on a kind of device.
 void append(TextWriter& text, const Problem& problem, const Kind& kind) {
     const Engine& engine = *EngineRegistry::instance().find("pointwise.generated");
     if (!engine.is_applicable(kind.traits, problem)) return;
@@ -289,7 +289,7 @@ void append(TextWriter& text, const Problem& problem, const Kind& kind) {
     }
 }
 
-/// What is done with each case and its problems.
+/// What to do with each case and its problems.
 using Action = std::function<void(const std::string& name, const Problems& problems)>;
 
 void for_each_program(const Action& action) {
@@ -327,7 +327,7 @@ void for_each_planned(const Action& action) {
                problems_of(parse_net_json(read_file(path), path.string())));
 }
 
-/// The hashes, a line per case.
+/// The hashes, one line per case.
 std::string hashes(bool all) {
     TextWriter lines;
     const auto add = [&](const std::string& name, const Problems& problems) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every row that the library ships names a layout and a tuning that its engine offers on the device
-// that the row is of. No such device is needed: problems are read back from the rows' keys, and the
-// traits are what the device's driver says.
+// Checks that every row that the library ships names a layout and a tuning that its engine has on
+// the row's device. No such device is needed: problems are parsed from the rows' keys, and the
+// traits are those that the device's driver reports.
 #include "base/text.hpp"
 #include "engine/database.hpp"
 #include "graph/operator.hpp"
@@ -42,7 +42,7 @@ Ints numbers_of(const std::string& text) {
     return all;
 }
 
-/// "kernel=3,3" and the like.
+/// Parses "kernel=3,3" and so on.
 Attrs attrs_of(const std::string& text) {
     Attrs attrs;
     std::istringstream in(text);
@@ -97,7 +97,7 @@ void read_tail(const std::string& text, Problem& problem) {
     }
 }
 
-/// The problem of that key, as Problem::key(false) writes it.
+/// Parses a key, as Problem::key(false) writes it.
 Problem problem_of(const std::string& key) {
     const std::size_t space = key.find(' '), brace = key.find('{'), inputs = key.find("} ("),
                       arrow = key.find(") -> (", inputs), end = key.find(')', arrow + 1);
@@ -112,7 +112,7 @@ Problem problem_of(const std::string& key) {
     return problem;
 }
 
-/// Why a row would be passed over on its device; empty where it counts.
+/// Why a row would be skipped on its device; empty if it counts.
 std::string wrong_with(const DatabaseRow& row) {
     const auto device = devices.find(row.device);
     if (device == devices.end()) return "this test has no traits of the device";
@@ -148,7 +148,8 @@ TEST_CASE("Engines offer what rows shipped with the library name") {
         CHECK(false);
     }
     CHECK(tiles > 1000);
-    // The check can fail: by a value that no tile has, a pair that is none, and a layout.
+    // Check that the test can fail: with a value that no tile has, with an invalid pair, and with
+    // an invalid layout.
     const auto tiled = std::find_if(rows.begin(), rows.end(), [](const DatabaseRow& row) {
         return row.row.engine == "matmul.tiled" && row.row.tuning.at("rows") == 32;
     });
@@ -157,7 +158,7 @@ TEST_CASE("Engines offer what rows shipped with the library name") {
     CHECK(wrong_with(row).empty());
     row.row.tuning["rows"] = 1'000'000'000'000'000'000;
     CHECK_FALSE(wrong_with(row).empty());
-    row.row.tuning["rows"] = 64;  // beside 32 columns
+    row.row.tuning["rows"] = 64;  // with 32 columns
     CHECK_FALSE(wrong_with(row).empty());
     row = *tiled;
     row.row.layout = "nhwc -> nhwc";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// HDF5 files that reach for other files, for plugins, for memory or for time: refused with a
-// sentence.
+// HDF5 files that try to use other files, plugins, or much memory or time are refused with a clear
+// message.
 #include "formats/support.hpp"
 
 #include <dlprim/tensor_file.hpp>
@@ -16,7 +16,7 @@ using namespace dlprim;
 
 namespace {
 
-/// Ends the program where a file that should be refused is waited for.
+/// Ends the program if reading a file takes too long instead of being refused.
 struct Deadline {
     explicit Deadline(unsigned seconds) { alarm(seconds); }
     ~Deadline() { alarm(0); }
@@ -36,7 +36,7 @@ struct Made {
     Made(const Made&) = delete;
     Made& operator=(const Made&) = delete;
 
-    /// A dataset of `size` values, all of `value` where it is written.
+    /// Adds a dataset of `size` values. If it is written, all have the given value.
     void dataset(const char* name, hsize_t size, const std::function<void(hid_t)>& how = {},
                  bool written = true, hid_t type = H5T_IEEE_F32LE, float value = 3) const {
         const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
@@ -61,7 +61,7 @@ std::function<void(hid_t)> chunks(hsize_t size, const std::function<void(hid_t)>
     };
 }
 
-/// Why each way to the dataset is refused.
+/// Checks that each way to read the dataset is refused, and why.
 void check_refused(const std::string& path, const std::string& name,
                    const std::vector<std::string>& words) {
     const Hdf5Reader reader(path);
@@ -86,7 +86,7 @@ std::size_t count_call(unsigned, std::size_t, const unsigned*, std::size_t bytes
     return bytes;
 }
 
-/// Nests groups "g/g/..." so deep, with a dataset "x" in the innermost.
+/// Nests groups "g/g/..." to this depth, with a dataset "x" in the innermost.
 void write_nested(const std::string& path, int depth) {
     const Made file(path);
     hid_t group = H5Gopen2(file.id, "/", H5P_DEFAULT);
@@ -126,7 +126,7 @@ TEST_CASE("the file that was opened is read, whatever its path names by now", "[
     Made(path).dataset("other", 4);
     CHECK_FALSE(Hdf5Reader(path).has("x"));
     CHECK(Hdf5Reader(file).has("x"));
-    fs::remove(path + ".moved");  // HDF5 opens no file without a name
+    fs::remove(path + ".moved");  // HDF5 cannot open a file without a name
     CHECK_THAT(message(ErrorKind::io, [&] { Hdf5Reader reader(file); }),
                ContainsSubstring("removed or replaced"));
 }
@@ -164,7 +164,7 @@ TEST_CASE("virtual datasets are not read, nor their files opened", "[hdf5]") {
         file.dataset("other", 4, from(other), false);
         file.dataset("waiting", 4, from(fifo), false);
         file.dataset("itself", 4, from("."), false);
-        // Its extent is that of its sources, which HDF5 opens to tell it.
+        // Its size depends on that of its sources, which HDF5 opens to find out.
         const hsize_t unlimited = H5S_UNLIMITED, start = 0, stride = 4, count = H5S_UNLIMITED;
         const hid_t endless = H5Screate_simple(1, &size, &unlimited);
         H5Sselect_hyperslab(endless, H5S_SELECT_SET, &start, &stride, &count, &size);
@@ -300,7 +300,7 @@ TEST_CASE("groups may be nested, but not for ever", "[hdf5]") {
     CHECK_THAT(message(ErrorKind::format, [&] { Hdf5Reader reader(path); }),
                ContainsSubstring("4096 bytes"));
 
-    // What is written can be read.
+    // What Hdf5Writer writes can be read.
     const float x = 1;
     {
         Hdf5Writer writer(path);
@@ -329,7 +329,7 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
                          H5Pset_filter(how, H5Z_FILTER_DEFLATE, 0, 1, &level);
                      }));
         file.dataset("nbit", 6152, chunks(6152, [](hid_t how) { H5Pset_nbit(how); }));
-        // A chunk of 1 GiB for a value, which HDF5 would take whole.
+        // A single value with a chunk of 1 GiB, which HDF5 would allocate.
         const hsize_t size = 4, most = H5S_UNLIMITED, chunk = 1 << 28;
         const hid_t space = H5Screate_simple(1, &size, &most), how = H5Pcreate(H5P_DATASET_CREATE);
         H5Pset_chunk(how, 1, &chunk);
@@ -349,7 +349,7 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
     CHECK(Hdf5Reader(path).read("nbit").size() == 4 * 6152);
     CHECK_THAT(refused("twice"), ContainsSubstring("filter deflate twice"));
     CHECK_THAT(refused("chunk"), ContainsSubstring("chunks of 268435456 elements"));
-    // What the filters themselves say of a chunk's elements: how many, their kind, their size.
+    // The filters' own settings for the elements of a chunk: their number, kind and size.
     const auto patch = [&](const std::string& before, const std::string& after) {
         std::string bytes = slurp(path);
         const std::size_t at = bytes.find(before);
@@ -359,7 +359,7 @@ TEST_CASE("what would take far more memory than its file", "[hdf5]") {
     patch(std::string("\x07\x18\0\0\0\0\0\0\x04\0\0\0", 12), "\xff\xff\xff\x7f");
     CHECK_THAT(refused("scale"), ContainsSubstring("set up for other chunks"));
     patch(std::string("\x08\x18\0\0\1\0\0\0\x04\0\0\0", 12),
-          std::string("\x08\x18\0\0\3\0\0\0", 8));  // a compound, whose members would follow
+          std::string("\x08\x18\0\0\3\0\0\0", 8));  // a compound type, whose members would follow
     CHECK_THAT(refused("nbit"), ContainsSubstring("set up for other chunks"));
 }
 
@@ -441,7 +441,7 @@ TEST_CASE("a file that is written to while it is read", "[hdf5]") {
     Made(path).dataset("x", 4);
     const Hdf5Reader reader(path);
     CHECK(reader.read("x").size() == 16);
-    usleep(20000);  // two kernel ticks: times of files are no finer
+    usleep(20000);  // two kernel ticks, the resolution of file times
     std::fstream(path, std::ios::in | std::ios::out | std::ios::binary).put('\x89');
     CHECK_THAT(message(ErrorKind::io, [&] { reader.read("x"); }),
                ContainsSubstring("written to while it was read"));
@@ -461,7 +461,7 @@ TEST_CASE("the same content is the same bytes", "[hdf5]") {
         return slurp(path);
     };
     const std::string first = write(folder.file("1.h5"));
-    sleep(1);  // times in HDF5 are whole seconds
+    sleep(1);  // HDF5 stores times in whole seconds
     usleep(100000);
     CHECK((write(folder.file("2.h5")) == first));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HDF5: what is written is read back; what is damaged, cut short or has no room is said so.
+// HDF5: written values are read back, and damaged files, cut files and a full disk are reported.
 #include "formats/support.hpp"
 
 #include <hdf5.h>
@@ -152,7 +152,8 @@ TEST_CASE("files that cannot be read say how", "[hdf5]") {
                ContainsSubstring("is cut short"));
 }
 
-// Flipped bits inside HDF5's own records are its library's to survive (1.10 does not always).
+// Flipped bits inside HDF5's own records are not tested, because its library does not always
+// survive them (1.10).
 TEST_CASE("a file cut anywhere is an error", "[hdf5]") {
     const Folder folder;
     const std::string path = folder.file("w.h5");
@@ -229,7 +230,7 @@ TEST_CASE("no room for the file", "[hdf5]") {
     CHECK_THAT(what, ContainsSubstring("cannot write '" + path + "'"));
     CHECK(slurp(path) == "old");
     CHECK(folder.count() == 1);
-    // The library is as good as new.
+    // The library still works afterwards.
     write_sample(path);
     CHECK(Hdf5Reader(path).has("conv.0"));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// IDX files, plain and compressed, whole and damaged.
+// IDX files: plain and compressed, intact and damaged.
 #include "formats/idx.hpp"
 #include "support/catch.hpp"
 
@@ -62,7 +62,7 @@ TEST_CASE("IDX is read and written", "[idx]") {
 TEST_CASE("IDX is not read from what is no file", "[idx]") {
     const File file;
     REQUIRE(mkfifo(file.path.c_str(), 0600) == 0);
-    alarm(60);  // it shall not be waited for
+    alarm(60);  // fail instead of waiting forever
     CHECK_THAT(message(file), ContainsSubstring("a FIFO"));
     alarm(0);
 }

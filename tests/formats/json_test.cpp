@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Network JSON: what it means, and what hostile text gets.
+// Network JSON: its meaning, and errors for invalid text.
 #include "formats/json_net.hpp"
 #include "formats/json_tree.hpp"
 #include "support/catch.hpp"
@@ -20,7 +20,7 @@ std::string message(std::string_view text) {
     return "no error";
 }
 
-/// A network of one operator whose JSON has `more` behind its names.
+/// A network of one operator whose JSON has `more` after its names.
 std::string one_operator(const std::string& more) {
     return R"({"inputs": [{"name": "data", "shape": [1, 3, 8, 8]}], "outputs": ["out"],
  "operators": [

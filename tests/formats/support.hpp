@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of HDF5 files share: a folder of their own, an error's words, a file's bytes.
+// What the tests of HDF5 files share: a folder of their own, an error's message, a file's bytes.
 #pragma once
 
 #include "formats/hdf5_file.hpp"

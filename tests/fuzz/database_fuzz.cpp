@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any bytes given as a tuning database end in rows or an Error of our own words; what
-// was read is written and read back the same.
+// libFuzzer: any bytes that are parsed as a tuning database give rows or an Error with a message of
+// our own. Parsed rows are written and read back equal.
 #include "engine/database.hpp"
 
 #include <dlprim/error.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // libFuzzer: the bytes choose groups, links, datasets and attributes of a file that HDF5 writes.
-// Whatever they are, reading ends in values or an Error, and never in bytes of another file or in a
-// filter that is not HDF5's. (Bytes as a file would mostly test how HDF5 itself survives them.)
+// Reading such a file must give values or an Error, and must never give bytes of another file or
+// load a filter that HDF5 does not have itself. (Using the bytes as a file would mostly test how
+// HDF5 itself survives them.)
 #include "formats/hdf5_file.hpp"
 
 #include <dlprim/error.hpp>
@@ -134,7 +135,7 @@ class Maker {
     }
 
     void filters(hid_t how) {
-        // HDF5 1.10 writes beyond its buffers where these come behind another filter.
+        // HDF5 1.10 writes beyond its buffers if these come after another filter.
         switch (choose_.ConsumeIntegralInRange(0, 5)) {
             case 0:
                 H5Pset_nbit(how);
@@ -165,7 +166,7 @@ class Maker {
     void layout(hid_t how, hid_t extent, std::vector<hsize_t>& sizes, bool chunked) {
         if (chunked) {
             for (hsize_t& size : sizes) size = choose_.ConsumeIntegralInRange<hsize_t>(1, 4);
-            // What HDF5 would take whole to write it is only declared.
+            // Data that HDF5 would keep in memory as a whole are only declared, not written.
             may_write_ = choose_.ConsumeIntegralInRange(0, 7) != 0;
             if (!may_write_ && !sizes.empty())
                 sizes[0] = choose_.ConsumeIntegralInRange<hsize_t>(1, 1 << 26);
@@ -180,7 +181,7 @@ class Maker {
                 H5Pset_external(how, secret_.c_str(), 0, H5F_UNLIMITED);
                 return;
             case 2:
-                may_write_ = false;  // HDF5 recurses where its source is itself
+                may_write_ = false;  // HDF5 recurses endlessly if the source is the dataset itself
                 H5Pset_virtual(how, extent, choose_.ConsumeBool() ? secret_.c_str() : ".", "x",
                                extent);
                 return;
@@ -227,7 +228,7 @@ class Maker {
     bool may_write_ = true;
 };
 
-/// No values are the secret's bytes.
+/// Reads all values, and checks that none are bytes of the secret file.
 void read_all(const std::string& path) {
     const Hdf5Reader reader(path);
     for (const dlprim::Hdf5Dataset& dataset : reader.datasets()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any bytes given as an IDX file end in an array or an Error; what was read is written
-// and read back the same.
+// libFuzzer: any bytes that are read as an IDX file give an array or an Error. An array is written
+// and read back equal.
 #include "formats/idx.hpp"
 
 #include <dlprim/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// libFuzzer: any bytes given as network JSON end in a description or an Error; what was read is
-// written and read back the same.
+// libFuzzer: any bytes that are parsed as network JSON give a description or an Error. A
+// description is written and read back equal.
 #include "formats/json_net.hpp"
 
 #include <dlprim/error.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Passes go by what operators say of themselves, not by their names: operators that no pass has
-// heard of are folded and fused.
+// Passes use what operators declare about themselves and not their names, so operators that no pass
+// knows are folded and fused.
 #include "graph/passes/passes.hpp"
 
 #include "graph/operator.hpp"
@@ -78,7 +78,7 @@ std::vector<const Node*> nodes_of(const Graph& graph, std::string_view type) {
     return found;
 }
 
-/// The linear layer over an input of [2, 3], with five channels.
+/// Adds the linear layer to an input of [2, 3], with five channels.
 ValueId add_linear(Graph& graph) {
     const ValueId x = add_value(graph, "x", {2, 3}, Role::input);
     const ValueId weight = add_value(graph, "weight", {5, 3}, Role::parameter);

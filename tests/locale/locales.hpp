@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Locales that a program may have set, made here, so that none has to be installed.
+// Locales that a program may set. They are made here, so that none has to be installed.
 #pragma once
 
 #include <clocale>
@@ -12,7 +12,7 @@
 
 namespace dlprim::testing {
 
-/// How numbers are written: 1234567.5 as "1,234,567.5" or "1.234.567,5".
+/// Writes numbers with groups: 1234567.5 as "1,234,567.5" or "1.234.567,5".
 class Grouped : public std::numpunct<char> {
   public:
     Grouped(char separator, char point) : separator_(separator), point_(point) {}
@@ -26,8 +26,8 @@ class Grouped : public std::numpunct<char> {
     char separator_, point_;
 };
 
-/// The name of a C locale whose decimal point is a comma: Germany's, installed or made by localedef
-/// in a folder that goes with the object; empty where neither can be had.
+/// The name of a C locale with a comma as decimal point: the German one, either installed or made
+/// by localedef in a folder that is removed with the object. Empty if there is neither.
 class GermanCLocale {
   public:
     GermanCLocale() {
@@ -66,9 +66,9 @@ class GermanCLocale {
 
 /// Sets a locale for the process: "classic", "comma groups" (as in English, for C++'s streams),
 /// "point groups" (as in German, for C++'s streams) or "setlocale" (German, for C's functions).
-/// False where there is no such locale here.
+/// Returns false if the machine lacks it.
 inline bool set_locale(const std::string& which) {
-    std::locale::global(std::locale::classic());  // which sets C's locale, too
+    std::locale::global(std::locale::classic());  // sets C's locale too
     const auto grouped = [](char separator, char point) {
         // The locale owns the facet.
         std::locale::global(std::locale(std::locale::classic(), new Grouped(separator, point)));

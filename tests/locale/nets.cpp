@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Runs networks under a locale and prints, a line each, what must not depend on it: plans as text,
-// and results as hashes of their bits. A program of its own, since a process keeps what it made.
+// Runs networks under a locale and prints, one per line, what must not depend on it: plans as text,
+// and results as hashes of their bits. It is a separate program, because a process keeps its
+// kernels and plans.
 //
 //   locale_nets DEVICE LOCALE FOLDER NET.json...
 //
-// LOCALE as in set_locale(). FOLDER keeps checkpoints: each locale reads what "classic" wrote. A
-// net after "--train" makes a step of training, too. Exits with 77 where there is no such locale.
+// LOCALE is a name for set_locale(). FOLDER keeps checkpoints: each locale reads those that
+// "classic" wrote. A net after "--train" also runs one training step. The exit code is 77 if the
+// locale does not exist.
 #include "locale/locales.hpp"
 
 #include <dlprim/dlprim.hpp>
@@ -54,7 +56,7 @@ void fill_inputs(dlprim::Net& net) {
     }
 }
 
-/// Hashes alone are compared: plans are long, and what differs is found by running this by hand.
+/// Only hashes are compared, because plans are long. To see a difference, run this program by hand.
 unsigned long long plan_of(dlprim::Net& net) {
     Hash hash;
     for (const dlprim::NodeReport& node : net.nodes()) {

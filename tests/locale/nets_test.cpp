@@ -34,9 +34,9 @@ Outcome run(const std::string& command) {
     return outcome;
 }
 
-/// All networks of the repository on the host, the lighter ones with Dropout trained, too.
-/// Compiling them all for a device would take an hour, so there it is the one whose kernels have
-/// the most sizes and strides of four digits.
+/// All networks of the repository on the host; the smaller ones with Dropout are also trained. On
+/// other devices, compiling all of them would take an hour, so there it is only the network whose
+/// kernels have the most sizes and strides of four digits.
 std::string nets_for(const Context& device) {
     const std::string own = DLPRIM_NETS, more = DLPRIM_MORE_NETS;
     std::string nets = " --train '" + own + "/mobilenet_v2.json'";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The library's text for machines under locales that a program may have set: numbers in keys,
-// programs, kernels and files are what they are in the classic locale, and are read alike.
+// The library's machine-readable text under locales that a program may set: numbers in keys,
+// programs, kernels and files are written and read as in the classic locale.
 #include "locale/locales.hpp"
 
 #include "base/env.hpp"
@@ -29,7 +29,7 @@ namespace {
 
 using dlprim::testing::set_locale;
 
-/// A 1x1 convolution's results in a program: sizes, strides and literals of more than three digits.
+/// A 1x1 convolution's result in a program: sizes, strides and literals of more than three digits.
 Problem pointwise_problem() {
     Problem problem;
     problem.op = "Pointwise";
@@ -59,7 +59,7 @@ std::string metrics_read_back(const std::string& folder) {
     return text;
 }
 
-/// Texts of all kinds, by what they are.
+/// Texts of all kinds, by name.
 std::vector<std::pair<std::string, std::string>> texts(const std::string& folder) {
     std::vector<std::pair<std::string, std::string>> all;
     all.emplace_back("cat", cat(1234567, ' ', -9876543210, ' ', 0.5, ' ', 1e10, ' ', 1234.5f, ' ',
@@ -111,7 +111,7 @@ TEST_CASE("text is the same in every locale") {
             std::cout << "no C locale of Germany here: " << which << " was not tried\n";
             continue;
         }
-        // The locale is in force, so that what follows can fail.
+        // Check that the locale is active, so that the checks below can fail.
         std::ostringstream streamed;
         streamed << 1234567;
         char printed[32];
@@ -178,7 +178,7 @@ TEST_CASE("numbers are written as the standard streams write them in the classic
 
 TEST_CASE("numbers that differ have keys that differ") {
     CHECK(with_alpha(0.1234567).key() != with_alpha(0.1234568).key());
-    // Keys of shipped databases: what six digits hold stays as it was.
+    // Keys of shipped databases: numbers of up to six digits are unchanged.
     CHECK_THAT(with_alpha(0.01).key(), ContainsSubstring(" leaky_relu(0.01,0)"));
     CHECK_THAT(with_alpha(100000).key(), ContainsSubstring(" leaky_relu(100000,0)"));
     CHECK(float_literal(0.1234567) != float_literal(0.1234568));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// BatchNorm over a training: running statistics beside their definition in double, and their use
-// outside training.
+// BatchNorm during training: compares running statistics with their definition in double, and tests
+// their use outside training.
 #include "net/support.hpp"
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t batch = 5, channels = 3, size = 4, pixels = size * size;
 constexpr double momentum = 0.2, eps = 1e-3;
 
-/// The BatchNorm reads the data itself, so that its statistics are known beforehand.
+/// The BatchNorm reads the data directly, so its statistics are known in advance.
 const char* const network = R"({
   "inputs": [{"name": "data", "shape": [5, 3, 4, 4]}, {"name": "target", "shape": [5, 2]}],
   "outputs": ["normal", "y", "loss"],
@@ -28,7 +28,7 @@ struct Statistics {
     std::vector<double> mean, variance;  ///< unbiased
 };
 
-/// A mean far from 0, where sums of squares lose digits.
+/// Data with a mean far from 0, where sums of squares lose digits.
 std::vector<float> data_of(unsigned step) {
     std::vector<float> data = random_floats(batch * channels * pixels, 7 + step);
     for (std::size_t i = 0; i < data.size(); ++i)
@@ -135,9 +135,10 @@ TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[b
 }
 
 TEST_CASE("a BatchNorm leaves nothing along its input to the scale before it", "[batchnorm]") {
-    // The second norm takes the first one's scale away but for eps: the gradient of that scale is
-    // rounding. Elements that round independently leave a few units in the last place of the
-    // terms' root sum of squares; elements of a channel that round alike leave many more.
+    // The second norm cancels the first one's scale except for eps, so the gradient of that scale
+    // consists of rounding errors. If elements round independently, it is a few units in the last
+    // place of the terms' root sum of squares. If all elements of a channel round alike, it is many
+    // more.
     const char* const two_norms = R"json({
       "inputs": [{"name": "data", "shape": [4, 8, 64, 64]},
                  {"name": "slope", "shape": [4, 8, 64, 64]}],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inference whose steps run as one launch (src/exec/chain.hpp) has the bits of its steps run one by
-// one, run after run, with inputs and parameters as they change.
+// Inference whose steps run in one launch (src/exec/chain.hpp) has the same bits as steps that run
+// one by one, in repeated runs and while inputs and parameters change.
 #include "net/support.hpp"
 
 using namespace dlprim;
@@ -8,8 +8,9 @@ using namespace dlprim::testing;
 
 namespace {
 
-// First layer, depthwise, 1x1 with and without a stride, a 3x3 that may be done by Winograd, a sum
-// in an epilogue, pooling amid (which is no part of a chain), mean, inner product.
+// A first layer, a depthwise one, 1x1 with and without a stride, a 3x3 that may use Winograd, a sum
+// in an epilogue, pooling in between (which cannot be part of a chain), a mean, and an inner
+// product.
 const char* const many_small_layers = R"({
   "inputs": [{"name": "data", "shape": [2, 3, 20, 20]}],
   "outputs": ["scores"],
@@ -47,7 +48,7 @@ TEST_CASE("steps that run as one launch compute what they compute alone", "[chai
         Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
         for (unsigned number = 0; number < 3; ++number) {
             feed(net, number);
-            // Profiling launches step by step.
+            // Profiling launches every step separately.
             net.profile(false);
             const Bytes alone = bits(net.output("scores"));
             for (int run = 0; run < 20; ++run) {

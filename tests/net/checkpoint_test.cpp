@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A training that is interrupted and resumed has the bits of one that was not.
+// A training run that is interrupted and resumed has the same bits as an uninterrupted one.
 #include "engine/engine.hpp"
 #include "formats/hdf5_file.hpp"
 #include "net/support.hpp"
@@ -39,8 +39,8 @@ void write_idx(const std::string& path, const std::vector<std::uint32_t>& sizes,
                static_cast<std::streamsize>(data.size()));
 }
 
-/// 40 images of 3 x 8 x 8 and their classes, a network, and a configuration whose rate follows a
-/// plateau. The test set has other classes, so that its loss rises and the rate falls.
+/// 40 images of 3 x 8 x 8 with their classes, a network, and a configuration with a plateau
+/// schedule. The test set has other classes, so its loss rises and the rate falls.
 void write_training(const Folder& folder) {
     std::vector<unsigned char> images, labels, others;
     for (unsigned i = 0; i < 40; ++i) {
@@ -63,7 +63,7 @@ void write_training(const Folder& folder) {
       "checkpoints": {"every_epochs": 1, "keep": 10}})";
 }
 
-/// The second column of metrics.csv, a row an epoch.
+/// The second column of metrics.csv, one row per epoch.
 std::vector<double> rates_of(const std::string& path) {
     std::ifstream file(path);
     std::vector<double> rates;
@@ -87,7 +87,7 @@ Net with_precision(const Context& device, Precision precision,
     return make_net(device, small_network, options);
 }
 
-/// The text of a checkpoint's dataset of bytes; empty where there is none.
+/// The text in a checkpoint's dataset of bytes; empty if there is none.
 std::string text_of(const std::string& path, const std::string& dataset) {
     const Hdf5Reader file(path);
     if (!file.has(dataset)) return "";
@@ -95,7 +95,7 @@ std::string text_of(const std::string& path, const std::string& dataset) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// A copy of a checkpoint as versions wrote it that recorded neither precisions nor engines.
+/// A copy of a checkpoint as older versions wrote it, without a record of precisions and engines.
 void copy_without_record(const std::string& from, const std::string& to) {
     const Hdf5Reader file(from);
     Hdf5Writer copy(to);
@@ -108,7 +108,7 @@ void copy_without_record(const std::string& from, const std::string& to) {
     copy.commit();
 }
 
-/// Another engine than the planner's for the convolution, forward.
+/// A forward engine for the convolution other than the planner's choice.
 std::string another_engine(const Context& device, Net& net) {
     std::string chosen;
     for (const NodeReport& node : net.nodes())
@@ -128,7 +128,7 @@ TEST_CASE("a resumed solver has the bits of one that went on", "[checkpoint]") {
         for (const auto kind : {SolverOptions::Kind::sgd, SolverOptions::Kind::adamw}) {
             const Folder folder;
             const std::string path = folder.file("c.h5");
-            // 5 batches: an update is half accumulated. Dropout's state and the rate are kept, too.
+            // 5 batches: an update is half accumulated. Dropout's state and the rate are saved too.
             Net net = make_net(device, small_network, training(7));
             Solver solver(net, options_of(kind));
             run(net, solver, 0, 5);
@@ -137,7 +137,7 @@ TEST_CASE("a resumed solver has the bits of one that went on", "[checkpoint]") {
 
             Net resumed = make_net(device, small_network, training(8));
             Solver resumed_solver(resumed, options_of(kind));
-            run(resumed, resumed_solver, 0, 1);  // what it did before does not matter
+            run(resumed, resumed_solver, 0, 1);  // what it computed before does not matter
             CHECK(resumed_solver.load_checkpoint(path) ==
                   std::map<std::string, double>{{"epoch", 3}, {"best", 0.125}});
             CHECK(resumed_solver.steps() == 2);
@@ -147,7 +147,7 @@ TEST_CASE("a resumed solver has the bits of one that went on", "[checkpoint]") {
             CHECK((all_bits(resumed) == all_bits(net)));
             CHECK((bits(resumed.output("loss")) == bits(net.output("loss"))));
 
-            // It also serves as weights.
+            // A checkpoint also serves as a weights file.
             Net tester = make_net(device, small_network);
             tester.load_weights(path);
             CHECK((bits(tester.param("conv.0")) != bits(net.param("conv.0"))));
@@ -197,7 +197,7 @@ TEST_CASE("a resumed training has the bits of one that went on", "[checkpoint]")
         const TrainResult whole = train(device, call);
         CHECK(whole.epochs == 5);
 
-        // As if it had been stopped after three epochs.
+        // As if the run had been stopped after three epochs.
         call.out = folder.file("resumed");
         std::filesystem::create_directories(call.out);
         call.resume = folder.file("whole/checkpoint_3.h5");
@@ -210,13 +210,13 @@ TEST_CASE("a resumed training has the bits of one that went on", "[checkpoint]")
                tensors_of(folder.file("resumed/checkpoint_5.h5"))));
         CHECK(resumed.train_loss == whole.train_loss);
         CHECK(resumed.test_loss == whole.test_loss);
-        // The rate fell before the checkpoint and behind it: the schedule had a state to keep.
+        // The rate falls before and after the checkpoint, so the schedule has state to save.
         const std::vector<double> rates = rates_of(folder.file("whole/metrics.csv"));
         REQUIRE(rates.size() == 5);
         CHECK(rates[0] == 0.05);
         CHECK(rates[3] < rates[0]);
         CHECK(rates[4] < rates[3]);
-        // The report beside the checkpoint goes on in the new folder.
+        // The report in the new folder continues the one next to the checkpoint.
         CHECK(rates_of(folder.file("resumed/metrics.csv")) == rates);
     }
 }
@@ -323,7 +323,7 @@ TEST_CASE("a run that other engines go on with says so", "[checkpoint]") {
         CHECK(told(training()).empty());
         NetOptions forced = training();
         const std::string engine = another_engine(device, net);
-        if (engine.empty()) continue;  // the host has one
+        if (engine.empty()) continue;  // the host has only one
         forced.engines = {{"conv", engine}};
         const std::vector<std::string> notes = told(forced);
         REQUIRE(notes.size() == 1);
@@ -415,7 +415,7 @@ TEST_CASE("a training's precision: the call's, the checkpoint's, the configurati
     CHECK(text_of(folder.file("a/checkpoint_1.h5"), "solver/precisions") == "fp32 conv\n");
     CHECK(notes.empty());
 
-    // Nothing said: what the checkpoint says, of operators too.
+    // Nothing is given: the checkpoint's record applies, also for single operators.
     call.precision.reset();
     call.precisions.clear();
     call.resume = folder.file("a/checkpoint_1.h5");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a batch costs besides its launches: nothing is allocated or compiled once it runs, it is
-// flushed once, and nothing waits but who asks for results.
+// The costs of a batch besides its launches: once it has run, nothing is allocated or compiled, it
+// is flushed once, and only code that asks for results waits.
 #include "graph/operator.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
@@ -12,7 +12,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// What `work`, and waiting for it, adds to the counters.
+/// How much `work`, and waiting for it, increases the counters.
 template <typename Work>
 Counters cost(const Context& device, Work&& work) {
     device.finish();
@@ -38,19 +38,19 @@ void check_lean(const Counters& counters) {
     CHECK(counters.cache_hits == 0);
 }
 
-/// A batch or a step of a net: handed over whole.
+/// A batch or a step of a net is flushed to the device as a whole.
 void check_step(const Counters& counters) {
     check_lean(counters);
     CHECK(counters.flushes == 1);
 }
 
-/// small_network, large enough for 16 bits to be stored where the device has engines for that;
-/// `heavy`: with a loss that lets float overflow, too, at the largest scales.
+/// small_network, but large enough for values to be stored in 16 bits if the device has engines for
+/// that. `heavy`: with a loss for which float overflows too, at the largest scales.
 Net narrow_network(const Context& device, Precision precision, bool heavy) {
     NetOptions options = training();
     options.batch = 64;
     options.precision = precision;
-    // Compilers for CPUs take minutes over kernels for work-groups of GPUs.
+    // Compilers for CPUs take minutes for GPU kernels with work-groups.
     if (stores_narrow(device.traits()))
         for (const char* const type : {"Convolution2D", "Convolution2DBackwardData",
                                        "Convolution2DBackwardFilter", "InnerProduct", "MatMul"})
@@ -96,10 +96,10 @@ TEST_CASE("a training step is launches alone", "[counters]") {
                     solver.step();
                 }));
             }
-            // A step that may be called off costs nothing more, once it has been done.
+            // A step that may be called off costs nothing more after the first one.
             for (int i = 0; i < accumulate; ++i) CHECK(solver.step_if([] { return true; }));
             check_step(cost(device, [&] { CHECK(solver.step_if([] { return true; })); }));
-            // Feeding inputs adds no wait, once it has been done: each is handed to a second queue.
+            // Feeding inputs adds no wait after the first time: each is sent on a second queue.
             for (unsigned i = 1; i < 3; ++i) {
                 feed_small_network(net, i);
                 solver.step();
@@ -118,7 +118,8 @@ TEST_CASE("a training step in 16 bits is launches alone, its loss scale included
           "[counters][counters_narrow]") {
     ON_EVERY_DEVICE(device) {
         for (const Precision precision : {Precision::fp16, Precision::bf16}) {
-            // Gradients overflow at the first scale, and no longer when it has been halved often.
+            // Gradients overflow at the first scale, and no longer after it has been halved several
+            // times.
             for (const double scale : {0x1p127, 1024.0}) {
                 const bool scaled = precision == Precision::fp16;
                 const bool heavy = scale > 1e30, still = scaled && heavy;
@@ -141,7 +142,7 @@ TEST_CASE("a training step in 16 bits is launches alone, its loss scale included
                 }
                 CHECK((bits(net.param("scores.0")) == before.at("scores.0")) == still);
                 if (!still) continue;
-                // And on the way out of it: steps of both kinds.
+                // During recovery there are steps of both kinds.
                 int steps = 0;
                 while (bits(net.param("scores.0")) == before.at("scores.0") && ++steps < 200)
                     check_step(cost(device, [&] { solver.step(); }));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Networks whose inputs are declared half or bfloat16: types and values of results, parameters,
-// gradients and running statistics, beside the same network in float. What double is refused by.
+// Networks whose inputs are declared half or bfloat16: compares types and values of results,
+// parameters, gradients and running statistics with the same network in float. Also tests which
+// operators refuse double.
 #include "net/support.hpp"
 
 #include <cmath>
@@ -53,7 +54,7 @@ double off(const std::vector<double>& found, const std::vector<double>& wanted) 
     return std::sqrt(error / std::max(size, 1e-30));
 }
 
-/// `net`, in evaluation or training, beside the same in float.
+/// Compares `net`, in evaluation or training, with the same network in float.
 void check_beside_float(const Context& device, DType dtype, Mode mode) {
     const bool training = mode == Mode::training;
     NetOptions options;
@@ -62,7 +63,7 @@ void check_beside_float(const Context& device, DType dtype, Mode mode) {
     Net narrow = make_net(device, network(std::string(name_of(dtype))), options);
     Net wide = make_net(device, network("float"), options);
 
-    // The same numbers in both: such as 16 bits hold.
+    // Both get the same numbers, which 16 bits can represent.
     const std::vector<float> random = random_floats(6 * 4 * 9 * 8, 3);
     fill(narrow.input("data"), {random.begin(), random.end()});
     fill(wide.input("data"), doubles(narrow.input("data")));
@@ -78,10 +79,10 @@ void check_beside_float(const Context& device, DType dtype, Mode mode) {
         net->backward();
     }
 
-    // Between data and loss stand seven operators whose results are rounded by half a unit each;
-    // going back, as many. Roundings are independent and no operator here enlarges what is off
-    // before it beside its result much: of fourteen units eight are more than the root of the sum
-    // of squares.
+    // Seven operators between the data and the loss round their results by half a unit each, and so
+    // do as many in the backward pass. These errors are independent, and no operator here amplifies
+    // earlier errors much. The root of the sum of squares of fourteen half units is less than two
+    // units, so eight units are a safe bound.
     const double unit = dtype == DType::f16 ? 0x1p-11 : 0x1p-8;
     for (const char* name : {"prob", "loss"}) {
         INFO("output " << name);

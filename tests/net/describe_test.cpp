@@ -7,7 +7,8 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// An operator in place, a parameter of two operators, a frozen operator, an unnamed output.
+/// An in-place operator, a parameter shared by two operators, a frozen operator, and an unnamed
+/// output.
 const char* const network = R"({
   "inputs": [{"name": "data", "shape": [2, 4]}, {"name": "label", "shape": [2], "dtype": "int"}],
   "outputs": ["scores", {"name": "nll", "loss_weight": 0.5}],
@@ -48,7 +49,7 @@ TEST_CASE("a description names tensors, their shapes and who makes them", "[desc
     CHECK(first.options.find("\"outputs\": 4") != std::string::npos);
     CHECK(first.options.find("\"bias\": true") != std::string::npos);  // a default
 
-    // Both are called x; the one that "again" reads is the ReLU's.
+    // Two tensors are called x; the operator "again" reads the ReLU's.
     CHECK(net.operators[1].inputs[0].producer == 0);
     CHECK(net.operators[1].outputs[0].name == "x");
     CHECK(net.operators[2].inputs[0].producer == 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A training has the same bits in every process, whether kernels are compiled or come from a cache.
+// A training run has the same bits in every process, whether kernels are compiled or loaded from a
+// cache.
 #include "net/support.hpp"
 
 #include <cstdio>
@@ -15,7 +16,7 @@ struct Outcome {
     int compiles = -1, cache_hits = -1;
 };
 
-/// Trains in a process of its own with its kernel caches in `cache`.
+/// Trains in a separate process, with its kernel caches in `cache`.
 Outcome train(const std::string& device, const std::string& cache) {
     std::filesystem::create_directories(cache + "/driver");
     const std::string command = "DLPRIM_CACHE_DIR='" + cache + "' POCL_CACHE_DIR='" + cache +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Dropout's masks: the same for a seed and a step on every device, others for others, none outside
-// training.
+// Dropout's masks: equal for the same seed and step on every device, different for others, and none
+// outside training.
 #include "net/support.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ NetOptions options_of(std::uint64_t seed) {
     return options;
 }
 
-/// Of a network fed with ones: 0 where dropped.
+/// The mask, from a network whose input is ones: 0 where an element was dropped.
 std::vector<float> mask(Net& net) {
     set_floats(net, "data", std::vector<float>(count, 1));
     net.forward();
@@ -79,7 +79,7 @@ TEST_CASE("seeds and names make masks of their own", "[dropout]") {
         const auto made = mask(net);
         CHECK((mask(other_name) != made));
         CHECK((mask(other_seed) != made));
-        // Every bit of a seed counts.
+        // All 64 bits of a seed matter.
         constexpr std::uint64_t large = std::uint64_t{1} << 60;
         Net one = make_net(device, network("drop"), options_of(large));
         Net two = make_net(device, network("drop"), options_of(large + 1));

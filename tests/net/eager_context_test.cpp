@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eager calls and their context: what is kept goes with the context's last user, and several
-// threads may call at the same time.
+// Eager calls and their context: cached plans are released with the context's last user, and
+// several threads may call at the same time.
 #include "base/lru_map.hpp"
 #include "net/support.hpp"
 #include "runtime/context_impl.hpp"
@@ -14,8 +14,8 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// A convolution, whose weights are packed on some devices, and what follows, which may take the
-/// result as it lies.
+/// A convolution, whose weights are packed on some devices, followed by calls that may use its
+/// result in the layout that it has.
 Tensor layers(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     const Tensor y = ops::call("Convolution2D", R"({"channels_out": 32, "kernel": 3, "pad": 1})",
                                {x}, {weight, bias})
@@ -68,7 +68,7 @@ TEST_CASE("what eager calls keep goes with the context's last user", "[eager_con
             CHECK(layer.run().to_floats() == expected);
             kept = layer.run();
         }
-        // A result, which may have to be converted yet, is a user.
+        // A result, which may still have to be converted, counts as a user.
         REQUIRE_FALSE(alive.expired());
         CHECK(kept->to_floats() == expected);
         CHECK(ops::relu(*kept).to_floats().size() == expected.size());
@@ -104,7 +104,7 @@ TEST_CASE("several threads call on one context", "[eager_context]") {
             work.emplace_back(device, 1 + i / 2, 10 * i);  // pairs of threads share their plans
             expected.push_back(work.back().run().to_floats());
         }
-        // One of no thread's own, whose conversion several ask for.
+        // A tensor that belongs to no thread and that several threads convert.
         const Tensor common = work[0].run();
         const std::vector<float> common_floats = work[0].run().to_floats();
         std::vector<int> wrong(threads, 0);
@@ -115,7 +115,7 @@ TEST_CASE("several threads call on one context", "[eager_context]") {
                 try {
                     for (int round = 0; round < 30; ++round) {
                         wrong[i] += work[i].run().to_floats() != expected[i];
-                        // A plan that nobody has made yet.
+                        // A plan that does not exist yet.
                         const Layer fresh(device, 3 + round % 3, 7);
                         wrong[i] += fresh.run().to_floats().empty();
                         if (round == 5) wrong[i] += common.to_floats() != common_floats;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Results of eager calls that still lie as their engine wrote them: nobody who uses one can tell.
+// Results of eager calls may stay in the layout that their engine wrote. No user of a result can
+// tell.
 #include "net/support.hpp"
 #include "runtime/access.hpp"
 #include "runtime/deferred.hpp"
@@ -13,7 +14,7 @@ const char* const conv_a = R"({"channels_out": 20, "kernel": 3, "pad": 1, "bias"
 const char* const conv_b = R"({"channels_out": 24, "kernel": 1, "bias": false})";
 const char* const pooling = R"({"mode": "max", "kernel": 2, "stride": 2})";
 
-// What the calls below compute; y is also an output.
+// The computation of the calls below. y is also an output.
 const char* const chain_net = R"({
   "inputs": [{"name": "x", "shape": [2, 19, 8, 8]}],
   "outputs": ["y", "pooled"],
@@ -29,7 +30,7 @@ const char* const chain_net = R"({
   ]
 })";
 
-/// Operands of the chain, and what is right.
+/// The operands of the chain, and the correct results.
 struct Chain {
     explicit Chain(const Context& device)
         : x(device, Shape{2, 19, 8, 8}, random_floats(2 * 19 * 64, 1)),
@@ -63,8 +64,8 @@ bool lies_otherwise(const Tensor& tensor) {
     return Access::deferred(tensor) && Access::deferred(tensor)->contents();
 }
 
-/// CPUs with OpenCL have convolutions that write channels in blocks: there the tests mean
-/// something.
+/// CPUs with OpenCL have convolutions that write blocked channels. On other devices the tests check
+/// nothing new.
 void check_lies_otherwise(const Context& device, const Tensor& tensor) {
     if (device.traits().wide_vectors && !device.traits().host) CHECK(lies_otherwise(tensor));
 }
@@ -84,7 +85,7 @@ TEST_CASE("a chain of eager calls gives what the network does", "[eager_layout]"
         check_lies_otherwise(device, pooled);
         check_same(pooled.to_floats(), chain.pooled_right);
         CHECK(!lies_otherwise(pooled));
-        check_lies_otherwise(device, y);  // those who read it took it as it lies
+        check_lies_otherwise(device, y);  // its readers used its own layout
         check_same(y.to_floats(), chain.y_right);
         check_same(y.to_floats(), chain.y_right);
         check_same(chain.after(y).to_floats(), chain.pooled_right);
@@ -103,7 +104,7 @@ TEST_CASE("a chain of eager calls converts nothing on its way", "[eager_layout]"
         CHECK(after.compiles == before.compiles);
         CHECK(after.cache_hits == before.cache_hits);
         CHECK(after.waits == before.waits + 1);
-        // Four operators, the input in, the result out.
+        // Four operators, one conversion of the input, one of the result.
         if (device.traits().wide_vectors && !device.traits().host)
             CHECK(after.launches - before.launches <= 6);
     }
@@ -124,7 +125,7 @@ TEST_CASE("views of a result see its contents", "[eager_layout]") {
         CHECK(second.to_floats()[5 * 64 + 3] == y.to_floats()[(20 + 5) * 64 + 3]);
         CHECK(std::abs(channels.to_floats()[(3 + 2) * 64 + 9] - right(1, 19, 9)) < 1e-4);
         CHECK(std::abs(turned.to_floats()[(4 * 2 + 1) * 64 + 7] - right(1, 4, 7)) < 1e-4);
-        // They are one memory.
+        // Both share the same memory.
         flat.fill(3);
         CHECK(y.to_floats() == std::vector<float>(2 * 20 * 64, 3));
         CHECK(second.shares_memory(y));
@@ -141,7 +142,7 @@ TEST_CASE("an operator takes a view of a result", "[eager_layout]") {
             CHECK(std::abs(flat[i] - std::max(0.0f, chain.y_right[i])) < 1e-4);
         for (std::size_t i = 0; i < part.size(); ++i)
             CHECK(std::abs(part[i] - std::max(0.0f, chain.y_right[20 * 64 + i])) < 1e-4);
-        // One of the same shape, whose dimensions changed places, is no row-major tensor any more.
+        // A tensor of the same shape whose dimensions were exchanged is no longer row-major.
         const Tensor square =
             ops::call("Convolution2D", R"({"channels_out": 2, "kernel": 1, "bias": false})", {y},
                       {Tensor(device, {2, 20, 1, 1}, random_floats(40, 4))})
@@ -159,7 +160,7 @@ TEST_CASE("what is written to a result replaces it", "[eager_layout]") {
         const std::uint64_t launches = device.counters().launches;
         copied.copy_from(values);
         filled.fill(2);
-        CHECK(device.counters().launches == launches);  // nothing is converted to be overwritten
+        CHECK(device.counters().launches == launches);  // what is overwritten needs no conversion
         CHECK(before.to_floats() == values);
         CHECK(ops::relu(filled).to_floats() == std::vector<float>(values.size(), 2));
         half.slice(0, 0, 1).fill(5);
@@ -184,12 +185,12 @@ TEST_CASE("out tensors get row-major results, and may be results themselves", "[
         ops::call("Activation", R"({"activation": "relu"})", {y}, {}, into);
         const std::vector<float> positive = ops::relu(y).to_floats();
         CHECK(other.to_floats() == positive);
-        // In place.
+        // The operation is in place.
         const Tensor x = chain.y();
         into.out = {x};
         ops::call("Activation", R"({"activation": "relu"})", {x}, {}, into);
         check_same(x.to_floats(), positive);
-        // A refused call leaves both as they were.
+        // A refused call leaves both unchanged.
         const Tensor kept = chain.y();
         into.out = {kept};
         CHECK_THROWS_AS(ops::call("Pooling2D", pooling, {y}, {}, into), Error);
@@ -231,7 +232,7 @@ TEST_CASE("a result serves as a parameter", "[eager_layout]") {
         const Tensor image(device, {2, 20, 5, 5}, random_floats(2 * 20 * 25, 5));
         const Tensor one(device, {20, 20, 1, 1}, random_floats(400, 6));
         const Tensor rows(device, {20, 20, 3, 3}, random_floats(20 * 20 * 9, 8));
-        // Weights made by a convolution over "images" of 3x3, used as weights.
+        // Weights that are the result of a convolution over "images" of 3x3.
         const Tensor made = ops::call("Convolution2D", options, {rows}, {one}).at(0);
         const Tensor copy(device, made.shape(), made.to_floats());
         const Tensor again = ops::call("Convolution2D", options, {rows}, {one}).at(0);
@@ -245,7 +246,7 @@ TEST_CASE("results may go unread", "[eager_layout]") {
     ON_EVERY_DEVICE(device) {
         const Chain chain(device);
         chain.y();
-        Tensor kept = chain.after(chain.y());  // whose operands are gone
+        Tensor kept = chain.after(chain.y());  // its operands are released
         { const Tensor unread = chain.y(), copy = unread, view = unread.slice(0, 0, 1); }
         device.finish();
         check_same(kept.to_floats(), chain.pooled_right);
@@ -261,7 +262,7 @@ TEST_CASE("gradients pass as they lie", "[eager_layout]") {
         const Tensor y = chain.y(), z = ops::relu(y);
         const Tensor w = ops::call("Convolution2D", conv_b, {z}, {chain.weight_b}).at(0);
         const Tensor pooled = ops::call("Pooling2D", pooling, {w}).at(0);
-        // The same on row-major copies, call by call.
+        // The same calls on row-major copies.
         const auto plain = [&](const Tensor& t) {
             return Tensor(device, t.shape(), t.to_floats());
         };
@@ -286,7 +287,7 @@ TEST_CASE("gradients pass as they lie", "[eager_layout]") {
         check_same(found.x, right.x);
         check_same(found.a, right.a);
         check_same(found.b, right.b);
-        // Of a wrong shape, it is refused as any tensor is.
+        // With a wrong shape it is refused like any tensor.
         CHECK_THROWS_AS(ops::backward("Convolution2D", conv_b, {z}, {chain.weight_b}, {y}), Error);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a program can do wrong: each is an Error whose sentence names what is wrong, and the object
-// serves on as if nothing had been asked.
+// Mistakes of a program: each is an Error whose message names what is wrong, and the object keeps
+// working as if nothing had been called.
 #include "net/support.hpp"
 
 #include <limits>
@@ -73,7 +73,7 @@ TEST_CASE("what a mode does not offer is refused", "[errors]") {
 
 TEST_CASE("a net is usable in any order of calls", "[errors]") {
     ON_EVERY_DEVICE(device) {
-        // Nothing has been prepared or fed: inputs hold zeros.
+        // Nothing has been prepared or fed; inputs are zeros.
         Net net = make_net(device, small_network, training());
         check_error(invalid, {"backward", "forward"}, [&] { net.backward(); });
         CHECK(net.input("data").to_floats() == std::vector<float>(4 * 3 * 8 * 8, 0));
@@ -117,7 +117,7 @@ TEST_CASE("a solver refuses constants that make no sense", "[errors]") {
         refused("accumulate", [](SolverOptions& o) { o.accumulate = 0; });
         refused("clip", [](SolverOptions& o) { o.clip_norm = nan; });
         refused("clip", [](SolverOptions& o) { o.clip_value = -1; });
-        // Parameters that no solver trains are refused rather than left as they are.
+        // Parameters that no solver can train are refused instead of being left unchanged.
         Net mixed = make_net(device, R"({
           "inputs": [{"name": "data", "shape": [2, 3]}], "outputs": ["p", "loss"],
           "operators": [
@@ -274,7 +274,7 @@ TEST_CASE("a batch that does not fit leaves the net to smaller ones", "[errors]"
         check_error(ErrorKind::out_of_memory, {"MiB"}, [&] { net.prepare(); });
         CHECK(net.input_shape("data")[0] > 2);
         net.reshape(2);
-        // A solver that cannot be planned is not there afterwards.
+        // A solver that cannot be planned does not exist afterwards.
         Net small = make_net(device, small_network, training());
         small.reshape(std::int64_t{1} << 40);
         CHECK_THROWS_AS(Solver(small, {}), Error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Engines that are chosen and then fail: when they are built, and when they are launched. The next
-// one takes their place, the results are right, and the notes say what happened.
+// engine replaces them, the results are right, and the notes say what happened.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 enum class Failing { no, in_build, in_compile, in_launch, in_packing };
 
-/// What the engines below do, and how often they were asked.
+/// What the engines below do, and how often they were used.
 struct Script {
     Failing convolution = Failing::no, filter_gradient = Failing::no;
     int builds = 0, launches = 0;
@@ -28,7 +28,7 @@ class BrokenLaunch : public Launch {
     }
 };
 
-/// Promises to be the fastest by far.
+/// An engine that promises to be the fastest by far.
 class Broken : public Engine {
   public:
     Broken(std::string name, std::string_view op, bool on_host, Failing Script::*failing)
@@ -40,7 +40,7 @@ class Broken : public Engine {
         return script.*failing_ == Failing::no ? Verdict::no("it is not under test")
                                                : Verdict::yes();
     }
-    // Less than any conversion of layouts could cost.
+    // Less than the cost of any conversion of layouts.
     double estimate(const Traits&, const Problem&, const Tuning&) const override { return -1; }
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
         auto choices = Engine::layouts(device, problem);
@@ -76,7 +76,7 @@ class Broken : public Engine {
 
 void register_broken_engines() {
     static const bool once = [] {
-        OperatorRegistry::instance();  // the library's own come first
+        OperatorRegistry::instance();  // registers the library's engines first
         auto& registry = EngineRegistry::instance();
         for (const bool on_host : {false, true}) {
             const std::string where = on_host ? "_host" : "";
@@ -91,7 +91,7 @@ void register_broken_engines() {
     (void)once;
 }
 
-/// Sets the script for as long as it lives.
+/// Sets the script during its lifetime.
 class Act {
   public:
     Act(Failing convolution, Failing filter_gradient) {
@@ -103,7 +103,7 @@ class Act {
     Act& operator=(const Act&) = delete;
 };
 
-/// The library's warnings while it lives.
+/// Collects the library's warnings during its lifetime.
 struct Warnings {
     Warnings() {
         set_log([this](LogLevel level, std::string_view line) {
@@ -116,7 +116,7 @@ struct Warnings {
     std::vector<std::string> lines;
 };
 
-/// Bits of all parameters after some training steps, the last loss last.
+/// The bits of all parameters after some training steps, followed by the last loss.
 std::map<std::string, Bytes> trained(Net& net, Solver& solver) {
     for (unsigned step = 0; step < 3; ++step) {
         feed_small_network(net, step);
@@ -149,7 +149,7 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                   std::pair{Failing::in_launch, Failing::in_launch}}) {
                 INFO("convolution " << static_cast<int>(convolution) << ", its filter's gradient "
                                     << static_cast<int>(filter));
-                // What fails is remembered by the context.
+                // The context remembers what failed.
                 const Context device(shared.info().id);
                 const Act act(convolution, filter);
                 const Warnings warnings;
@@ -158,7 +158,7 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                 Tensor input = net.input("data"), output = net.output("loss");
                 CHECK((trained(net, solver) == expected));
                 CHECK(script.builds > 0);
-                // Tensors that the program holds are still the net's.
+                // Tensors that the program holds still belong to the net.
                 CHECK(input.shares_memory(net.input("data")));
                 CHECK((bits(output) == expected.at("loss")));
 
@@ -175,7 +175,7 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
                 for (const NodeReport& node : net.nodes())
                     CHECK(node.engine.find("broken") == std::string::npos);
 
-                // The next net of the context does not ask for it again.
+                // The next net of the context does not use the engine again.
                 const int builds = script.builds, launches = script.launches;
                 CHECK((trained(device) == expected));
                 CHECK(script.builds == builds);
@@ -188,7 +188,7 @@ TEST_CASE("where an engine fails the next one takes its place", "[failing_engine
 TEST_CASE("an engine that cannot pack weights gives way when they are loaded", "[failing_engine]") {
     for (const Context& shared : test_devices()) {
         DYNAMIC_SECTION("on " << shared.info().name) {
-            // Weights that are let go once they are packed, hence are packed by load_weights().
+            // Weights that are released after packing, and are therefore packed by load_weights().
             std::string json = small_network;
             json.replace(json.find("\"channels_out\": 8"), 17, "\"channels_out\": 700");
             const Folder folder;
@@ -225,7 +225,7 @@ TEST_CASE("an engine that the program forces and that fails is an error", "[fail
             check_error(ErrorKind::invalid_argument,
                         {"[Convolution2D 'conv']", name, "failed on this device"},
                         [&] { forced.prepare(); });
-            // Forced by type, others may take its place.
+            // If it is forced by type, others may replace it.
             options.engines = {{"Convolution2D", name}};
             Net by_type = make_net(device, small_network, options);
             by_type.prepare();

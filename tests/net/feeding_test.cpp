@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Inputs that are set while the device still works on earlier ones, and losses that are read late:
-// the host waits for neither, and no bit shows it.
+// Inputs that are set while the device still works on earlier ones, and losses that are read late.
+// The host waits for neither, and results have the same bits.
 #include "net/training_set.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ std::vector<float> images_of(Net& net, unsigned number) {
     return random_floats(static_cast<std::size_t>(net.input_shape("data").numel()), 500 + number);
 }
 
-/// Sets both inputs from memory that holds something else as soon as that is allowed.
+/// Sets both inputs from memory that is overwritten as soon as that is allowed.
 void feed_and_spoil(Net& net, unsigned number) {
     std::vector<float> images = images_of(net, number);
     set_floats(net, "data", images);
@@ -36,7 +36,7 @@ void feed_and_spoil(Net& net, unsigned number) {
     std::fill(labels.begin(), labels.end(), 0);
 }
 
-/// The same by copies that wait.
+/// The same with copies that wait.
 void feed_waiting(Net& net, unsigned number) {
     const std::vector<float> images = images_of(net, number);
     net.input("data").copy_from_host(images.data(), images.size() * sizeof(float));
@@ -64,7 +64,7 @@ void feed_poison(Net& net) {
 
 TEST_CASE("inputs fed without a wait give the bits of those that are waited for", "[feeding]") {
     ON_EVERY_DEVICE(device) {
-        // A batch whose copy takes a while, and one that is over at once.
+        // A batch whose copy takes some time, and one whose copy is immediate.
         for (const std::int64_t batch : {256, 4}) {
             Net fast = training_net(device, batch), slow = training_net(device, batch);
             Solver first(fast, momentum()), second(slow, momentum());
@@ -91,12 +91,12 @@ TEST_CASE("an input holds what it was set to last", "[feeding]") {
             CHECK(net.input("data").to_floats() == images_of(net, 11 * i));
             if (i % 2 == 1) net.forward();
         }
-        // Copies of the tensor take turns with it.
+        // Copies of the tensor are ordered with it.
         feed_waiting(net, 3);
         CHECK(net.input("data").to_floats() == images_of(net, 3));
         feed_and_spoil(net, 4);
         CHECK(net.input("data").to_floats() == images_of(net, 4));
-        // A net may go while its inputs are on their way.
+        // A net may be destroyed while its inputs are being copied.
         feed_and_spoil(net, 5);
         net.forward();
         feed_and_spoil(net, 6);
@@ -158,7 +158,7 @@ TEST_CASE("a step whose loss is found not finite late is called off", "[feeding]
         feed_poison(net);
         CHECK(net.first_nan() == "conv");
 
-        // And it goes on with the bits of a run that saw the loss in time.
+        // It continues with the bits of a run that saw the loss in time.
         for (unsigned i = 9; i < 14; ++i) {
             feed_and_spoil(waiting, i);
             usual.step();
@@ -186,7 +186,7 @@ TEST_CASE("training from files waits once a batch at most, and for the step befo
         };
         train(device, call);
         REQUIRE(seen.size() == 16);
-        // The last batch of an epoch is looked at without another behind it.
+        // The last batch of an epoch is examined although no other batch follows.
         for (std::size_t i = 1; i + 1 < seen.size(); ++i) {
             CHECK(seen[i].waits - seen[i - 1].waits <= 1);
             CHECK(seen[i].allocations == seen[i - 1].allocations);

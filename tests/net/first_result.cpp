@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// One sample through a network whose parameters are initialised: the least that a program does
-// before its first result, for a test that starts it twice and takes the time.
+// Runs one sample through a network with initialised parameters. That is the least that a program
+// does before its first result. A test starts this program twice and measures the time.
 //
 //   net_first_result DEVICE NET.json
 //
-// Prints how many programs were compiled, and how many the cache held.
+// Prints how many programs were compiled and how many came from the cache.
 #include <dlprim/dlprim.hpp>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How gradients are put together: over batches, over losses, past frozen layers.
+// How gradients are combined: over batches, over losses, and in front of frozen layers.
 #include "net/support.hpp"
 #include "net/two_layers.hpp"
 
@@ -19,7 +19,7 @@ std::vector<float> part(const std::vector<float>& all, std::size_t index, std::s
     return {begin, begin + static_cast<std::ptrdiff_t>(size)};
 }
 
-/// A layer, then two losses of different kinds on it and a third behind a second layer.
+/// A layer, two losses of different kinds on it, and a third loss after a second layer.
 std::string three_losses(const std::string& outputs) {
     return R"({"inputs": [{"name": "data", "shape": [4, 3]}, {"name": "target", "shape": [4, 5]},
                          {"name": "label", "shape": [4], "dtype": "int"}],
@@ -186,7 +186,7 @@ TEST_CASE("frozen layers keep every bit", "[gradients]") {
 
 TEST_CASE("what no loss depends on has a gradient of zeros, and is only decayed", "[gradients]") {
     ON_EVERY_DEVICE(device) {
-        // "second" and its parameters reach no loss.
+        // "second" and its parameters affect no loss.
         Net net = make_net(device, three_losses(R"({"name": "distance", "loss_weight": 1},
                                                          "scores")"),
                            training());
@@ -229,11 +229,11 @@ TEST_CASE("an update that the program calls off leaves everything as it was", "[
         feed_small_network(net, 1);
         CHECK_FALSE(solver.step_if([] { return false; }));
         CHECK(solver.steps() == 1);
-        // Running statistics belong to the parameters: a batch of NaN must not stay in them.
+        // Running statistics belong to the parameters: a batch of NaN must not change them.
         CHECK((all_bits(net) == before));
         CHECK(solver.step_if([] { return true; }));
         CHECK((all_bits(net) != before));
-        // Nor does the search for one change anything.
+        // Nor does searching for the first NaN change anything.
         const auto stepped = all_bits(net);
         CHECK(net.first_nan().empty());
         std::vector<float> poison(4 * 3 * 8 * 8, 0.5f);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parameters read into host memory and written from it: the same bits, and no trace of what fails.
+// Parameters that are read to host memory and written from it: the bits are the same, and failures
+// change nothing.
 #include "net/support.hpp"
 
 using namespace dlprim;
@@ -19,7 +20,7 @@ std::map<std::string, Bytes> bytes_of(const std::map<std::string, HostTensor>& v
     return bytes;
 }
 
-/// One product whose weights are more than 64 KiB, which inference lets go.
+/// One product whose weights exceed 64 KiB, so inference releases them after packing.
 const char* const large_product = R"({
   "inputs": [{"name": "data", "shape": [2, 64, 5, 5]}],
   "outputs": ["scores"],
@@ -65,7 +66,7 @@ TEST_CASE("inference takes parameters from host memory as often as it needs them
         const std::uint64_t memory = device.counters().allocated_bytes;
         CHECK(bytes_of(read_all(net)) == bytes_of(values));
         CHECK(device.counters().allocated_bytes == memory);
-        net.reshape(1);  // another plan packs again
+        net.reshape(1);  // another plan packs the weights again
         scores(net);
         net.reshape(2);
         CHECK(scores(net) == before);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// First values of parameters: the distributions of PyTorch's default for each type, of He and of
-// Xavier, by moments and bounds.
+// Initial values of parameters: checks the distributions of PyTorch's default for each type, of He
+// and of Xavier, by moments and bounds.
 #include "net/support.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// One operator of that type, 'op', on an input of that shape.
+/// A net with one operator 'op' of this type, on an input of this shape.
 Net net_of(const std::string& type, const std::string& shape, const std::string& options,
            const std::string& dtype = "float", const NetOptions& how = {}) {
     return make_net(Context("cpu"),
@@ -27,7 +27,7 @@ std::vector<float> values(Net& net, const std::string& name) {
     return net.param(name).to_floats();
 }
 
-/// Central moments over what those of the distribution would be.
+/// Central moments, divided by those of the distribution.
 struct Moments {
     explicit Moments(const std::vector<float>& all) {
         const auto count = static_cast<double>(all.size());
@@ -39,7 +39,7 @@ struct Moments {
     double mean = 0, variance = 0, kurtosis = 0, most = 0;
 };
 
-/// Five standard errors: what chance does not reach, and a factor that is wrong does.
+/// Five standard errors: random deviations stay below, and a wrong factor does not.
 void check_moments(const Moments& found, std::size_t count, double deviation, double kurtosis) {
     const double error = 5 / std::sqrt(static_cast<double>(count));
     CHECK(std::abs(found.mean) < error * deviation);
@@ -70,9 +70,9 @@ void check_constant(const std::vector<float>& all, float value) {
     CHECK(std::count(all.begin(), all.end(), value) == static_cast<std::ptrdiff_t>(all.size()));
 }
 
-/// Layers with weights of a linear map: what fans they have by PyTorch's count, which is the
-/// weight's second size times the kernel, and its first times the kernel, whatever the groups and
-/// the direction.
+/// Layers with the weights of a linear map, and their fans as PyTorch counts them: fan_in is the
+/// weight's second size times the kernel, and fan_out its first size times the kernel, whatever the
+/// groups and the direction.
 struct Linear {
     const char *type, *shape, *options;
     std::vector<std::int64_t> weight;
@@ -119,7 +119,7 @@ TEST_CASE("layers of products start as PyTorch's, as He's and as Xavier's", "[in
     for (const Linear& one : linears) {
         INFO(one.type << ' ' << one.options);
         Net net = net_of(one.type, one.shape, one.options);
-        const double bound = 1 / std::sqrt(one.fan_in);  // kaiming_uniform_ of a = sqrt(5)
+        const double bound = 1 / std::sqrt(one.fan_in);  // kaiming_uniform_ with a = sqrt(5)
         net.initialize();
         CHECK(net.param("op.0").shape() == Shape(one.weight));
         check_uniform(values(net, "op.0"), bound);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a progress callback throws ends the call and arrives; the net serves on as if it had not
-// been called.
+// An exception from a progress callback ends the call and reaches the caller. The net then works as
+// if it had not been called.
 #include "net/support.hpp"
 #include "net/training_set.hpp"
 
@@ -12,7 +12,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// No Error of the library's: what a wrapper's callback may throw.
+/// Not an Error of the library: any exception that a wrapper's callback may throw.
 struct Stop {};
 
 /// Throws at the `at`th call while it is armed.
@@ -45,9 +45,9 @@ TEST_CASE("a callback that throws ends planning, and the net can be planned late
         Solver plain_solver(plain, {});
         const Bytes expected = loss_after_a_step(plain, plain_solver);
         Interruption interruption;
-        const Context fresh(device.info().id);  // compiles itself
+        const Context fresh(device.info().id);  // has to compile its programs itself
         Net net = make_net(fresh, small_network, interrupted_by(interruption));
-        if (device.info().kind != DeviceKind::host) {  // which compiles nothing
+        if (device.info().kind != DeviceKind::host) {  // the host compiles nothing
             CHECK_THROWS_AS(net.prepare(), Stop);
             CHECK_THROWS_AS(Solver(net, {}), Stop);
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Parameters of an inference net that are let go once they are packed: results are those of a net
-// that keeps them, and whoever asks for one gets it, or is told why not.
+// An inference net may release parameters after packing them. Its results equal those of a net that
+// keeps them. Whoever asks for such a parameter gets it or is told why not.
 #include "net/support.hpp"
 
 #include <fstream>
@@ -10,8 +10,8 @@ using namespace dlprim::testing;
 
 namespace {
 
-// A convolution with a norm to fold and a product, both of more than 64 KiB; a convolution and
-// vectors of less.
+// A convolution with a norm to fold and a product, both larger than 64 KiB, and a convolution and
+// vectors that are smaller.
 const char* const large_layers = R"({
   "inputs": [{"name": "data", "shape": [4, 16, 6, 6]}],
   "outputs": ["scores"],
@@ -39,7 +39,7 @@ Bytes scores(Net& net) {
     return bits(net.output("scores"));
 }
 
-/// Files of two sets of weights, and what they give.
+/// The files of two sets of weights, and their results.
 struct Weights {
     explicit Weights(const Context& device) {
         for (const unsigned which : {0u, 1u}) {
@@ -78,13 +78,13 @@ TEST_CASE("parameters are let go once they are packed", "[keep_parameters]") {
         Net kept = make(device, true), let_go = make(device, false);
         CHECK(kept.planned_setup_peak_bytes() == kept.planned_peak_bytes());
         CHECK(let_go.planned_setup_peak_bytes() >= let_go.planned_peak_bytes());
-        // Where kernels read a weight as it is, it stays.
+        // A weight that kernels read directly is kept.
         const std::uint64_t less = kept.planned_peak_bytes() - let_go.planned_peak_bytes();
         INFO(less << " bytes less");
         const std::uint64_t real = memory(true) - memory(false);
         CHECK(real <= less + 4096);
         CHECK(real + 4096 >= less);
-        // The norm is folded everywhere, so that no step reads that convolution's weights.
+        // The norm is folded everywhere, so no step reads that convolution's weights.
         CHECK(less >= 128 * 16 * 9 * 4);
     }
 }
@@ -104,7 +104,8 @@ TEST_CASE("parameters that were let go are read again for who asks", "[keep_para
         CHECK(scores(net) == weights.results_of_two[0]);
         CHECK((all_bits(net) == weights.params[0]));
 
-        // Written to: both plans take it, and another file's weights come to where it lies.
+        // After a write, both plans use the new value. Weights of another file are stored at the
+        // same place.
         const Tensor given = net.param("conv.0");
         for (const auto& [name, bytes] : weights.params[1])
             net.param(name).copy_from_host(bytes.data(), bytes.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Class numbers and indices of wide types: 2^32 + 4 is out of range and never 4.
+// Class numbers and indices of wide types: 2^32 + 4 is out of range and is never read as 4.
 #include "net/support.hpp"
 
 #include <cmath>
@@ -19,7 +19,7 @@ Tensor indices(const Context& device, DType dtype, const std::vector<T>& values)
     return tensor;
 }
 
-/// Embedding of eight rows behind `before`, which makes "index" of the input "given".
+/// An Embedding of eight rows after `before`, which makes "index" from the input "given".
 std::string embedding(const std::string& dtype, const std::string& before) {
     return R"({"inputs": [{"name": "given", "shape": [3], "dtype": ")" + dtype +
            R"("}], "outputs": ["y"], "operators": [)" + before + R"(
@@ -111,7 +111,7 @@ TEST_CASE("eager calls take a wide index for none of the table's", "[labels]") {
             CHECK(ops::backward("Embedding", options, {index}, {weight}, {dy}).at(1).to_floats() ==
                   gradient);
         };
-        // Out of range is the nearest row, and no gradient.
+        // An index out of range reads the nearest row and gets no gradient.
         check(indices<std::int64_t>(device, DType::i64, {1, wide, -wide}), {1, 7, 0},
               {true, false, false});
         check(indices<std::uint32_t>(device, DType::u32, {1, 0xffffffffu, 7}), {1, 7, 7},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a net owns and for how long: parameters without values, moves, solvers that outlive their
-// net, plans that are dropped.
+// net, and plans that are dropped.
 #include "net/support.hpp"
 
 #include <optional>
@@ -158,7 +158,7 @@ TEST_CASE("a solver goes on with a net that is moved", "[lifetime]") {
         step(still, expected, 1);
         step(to, solver, 1);
         CHECK((all_bits(to) == all_bits(still)));
-        // Into one that had a network of its own, which goes.
+        // Move into a net that has a network of its own, which is destroyed.
         Net other = make_net(device, small_network, training(9));
         other = std::move(to);
         step(still, expected, 2);
@@ -214,7 +214,7 @@ TEST_CASE("plans are dropped, parameters and states are not", "[lifetime]") {
         options.max_plans = 2;
         Net few = make_net(device, small_network, options);
         Solver expected(all, adam()), solver(few, adam());
-        // Nothing waits in between: a plan may go while its launches are under way.
+        // Nothing waits in between: a plan may be destroyed while its launches are running.
         unsigned number = 0;
         for (const std::int64_t batch : {4, 2, 6, 4, 3, 2, 4, 5, 6, 4}) {
             for (int i = 0; i < 2; ++i, ++number) {
@@ -228,7 +228,7 @@ TEST_CASE("plans are dropped, parameters and states are not", "[lifetime]") {
         }
         CHECK((all_bits(few) == all_bits(all)));
         CHECK((bits(few.output("loss")) == bits(all.output("loss"))));
-        // Shapes whose plan was dropped begin anew.
+        // Shapes whose plan was dropped are planned again.
         few.reshape(2);
         check_error(invalid, {"backward", "forward"}, [&] { few.backward(); });
         CHECK(few.input("data").to_floats() == std::vector<float>(2 * 3 * 8 * 8, 0));
@@ -248,7 +248,7 @@ TEST_CASE("the plan that was used least recently goes first", "[lifetime]") {
         run(4);
         run(2);
         run(4);
-        run(3);  // in place of that for 2
+        run(3);  // replaces the plan for 2
         net.reshape(4);
         net.backward();
         net.reshape(2);

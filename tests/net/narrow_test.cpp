@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// fp16 and bf16: what is stored in 16 bits and what is not, how far results are off, and the loss
-// scale. Devices that store float only (CPUs, unless DLPRIM_TRAITS=wide_vectors=0 makes them pass
-// for GPUs) have to compute the bits of fp32.
+// fp16 and bf16: which values are stored in 16 bits, how large errors are, and the loss scale.
+// Devices that store only float must give the bits of fp32. These are CPUs, unless
+// DLPRIM_TRAITS=wide_vectors=0 makes the library treat them as GPUs.
 #include "api/net_impl.hpp"
 #include "graph/operator.hpp"
 #include "net/support.hpp"
@@ -16,7 +16,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// Activations of 8192 to 32768 elements; `middle` may be told a precision of its own.
+/// Activations of 8192 to 32768 elements. `middle` may have a precision of its own.
 std::string network(const std::string& middle = "", const std::string& loss = "\"loss\"") {
     return R"({
   "inputs": [{"name": "data", "shape": [8, 3, 16, 16]},
@@ -55,8 +55,7 @@ Net make(const Context& device, Precision precision, const std::string& text = n
     NetOptions options = training(3);
     options.precision = precision;
     options.precisions = std::move(operators);
-    // Compilers for CPUs take minutes over kernels that are made for work-groups of GPUs;
-    // storage_test tries them.
+    // Compilers for CPUs take minutes for GPU kernels with work-groups. storage_test covers these.
     if (stores_narrow(device.traits()))
         for (const char* const type : {"Convolution2D", "Convolution2DBackwardData",
                                        "Convolution2DBackwardFilter", "InnerProduct", "MatMul"})
@@ -130,8 +129,8 @@ TEST_CASE("16 bits are stored between nodes, and nowhere else", "[narrow]") {
             CHECK(narrow == 0);
             continue;
         }
-        // Forward the inputs of the norms, their results and that of the sum, of the pooling and of
-        // the last convolution's; backward as many.
+        // In the forward pass: the inputs and results of the norms, and the results of the sum, of
+        // the pooling and of the last convolution. In the backward pass as many.
         CHECK(narrow >= 10);
         CHECK(net.planned_peak_bytes() < plain.planned_peak_bytes() * 3 / 4);
     }
@@ -195,10 +194,11 @@ TEST_CASE("results of fp16 and bf16 are as close as their rounding lets them", "
                 CHECK((bits(exact.gradient(name)) == bits(rounded.gradient(name))));
             continue;
         }
-        // Seven values on the way to the scores are rounded, each by a unit at most. The way to a
-        // gradient leads back over as many, and a ReLU or a maximum that is decided otherwise, as
-        // of values within a unit of each other, gives one of a unit's share of the elements
-        // another gradient: in L2 the root of that share.
+        // Seven values before the scores are rounded, each by a unit at most. A gradient depends on
+        // as many roundings. In addition, a ReLU or a maximum of values within a unit of each other
+        // may be decided differently. That happens for a fraction of the elements that is about a
+        // unit, and gives them another gradient, which contributes the root of that fraction to the
+        // L2 error.
         const double unit = unit_of(precision);
         const double off = distance(rounded.output("scores"), exact.output("scores"));
         CHECK(off <= 7 * unit);
@@ -223,7 +223,7 @@ TEST_CASE("training in fp16 and bf16 learns as in fp32", "[narrow]") {
         CHECK(wanted.back() < 0.3 * wanted.front());
         CHECK(found.back() < 0.3 * found.front());
         if (stores_narrow(device.traits())) continue;
-        // A power of two changes no bit on its way through float.
+        // Multiplying by a power of two changes no bits in float.
         CHECK((all_bits(exact) == all_bits(rounded)));
     }
 }
@@ -231,7 +231,7 @@ TEST_CASE("training in fp16 and bf16 learns as in fp32", "[narrow]") {
 TEST_CASE("a gradient that is not finite leaves all as it is and halves the scale", "[narrow]") {
     const auto kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adamw);
     ON_EVERY_DEVICE(device) {
-        // A loss so heavy that float overflows, too.
+        // A loss so large that float overflows too.
         const std::string heavy = network("", R"({"name": "loss", "loss_weight": 1000})");
         Net net = make(device, Precision::fp16, heavy);
         SolverOptions options = sgd(0.01);
@@ -253,14 +253,15 @@ TEST_CASE("a gradient that is not finite leaves all as it is and halves the scal
         CHECK(unchanged());
         for (int step = 0; step < 130 && unchanged(); ++step) solver.step();
         CHECK_FALSE(unchanged());
-        // Behind the first good update. A moment that a NaN had reached would have spread it.
+        // After the first good update. If a NaN had reached a moment, it would have spread.
         CHECK(solver.loss_scale() >= 1);
         CHECK(solver.loss_scale() < 0x1p126);
         for (int step = 0; step < 3; ++step) solver.step();
         for (const auto& [name, content] : before)
             for (const float value : floats(net.param(name))) REQUIRE(std::isfinite(value));
         if (kind != SolverOptions::Kind::adamw) continue;
-        // Adam's first update is the rate long, whatever the number of those left out.
+        // Adam's first update has the length of the rate, however many updates were skipped before
+        // it.
         Net again = make(device, Precision::fp16, heavy);
         options.loss_scale = solver.loss_scale();
         Solver fresh(again, options);
@@ -306,7 +307,7 @@ TEST_CASE("a run in fp16 has the same bits twice, and when it is resumed", "[nar
         const std::string path = folder.file("c.h5");
         SolverOptions options;
         options.kind = SolverOptions::Kind::adamw;
-        options.loss_scale = 0x1p124;  // some updates are left out
+        options.loss_scale = 0x1p124;  // some updates are skipped
         options.loss_scale_steps = 4;
         options.accumulate = 2;
         options.clip_norm = 2;
@@ -330,7 +331,8 @@ TEST_CASE("a run in fp16 has the same bits twice, and when it is resumed", "[nar
 }
 
 TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
-    // A region of five operators whose first reads, and whose last makes, what the others know.
+    // A region of five operators. The first reads, and the last makes, values that are used
+    // outside.
     const auto region = [](Precision precision) {
         Precisions all;
         for (const char* const name : {"norm1", "relu1", "middle", "norm2", "sum"})
@@ -367,8 +369,8 @@ TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
                 CHECK((bits(exact.gradient(name)) == bits(mixed.gradient(name))));
             continue;
         }
-        CHECK(of(mixed, "a") == DType::f32);  // from the one to the other
-        // Which values gain by it is the planner's estimate for the device: not none of them.
+        CHECK(of(mixed, "a") == DType::f32);  // from one region to the other
+        // The planner's estimates decide which values benefit. At least one does.
         bool any = false;
         for (const char* const name : {"c", "d"}) {
             any = any || of(mixed, name) == mix.inside;
@@ -393,7 +395,7 @@ TEST_CASE("a single operator of 16 bits among float has float at its seams", "[n
     const Precision precision = GENERATE(Precision::fp16, Precision::bf16);
     const std::string field = ", \"precision\": \"" + std::string(name_of(precision)) + '"';
     ON_EVERY_DEVICE(device) {
-        // Products on matrix units round factors: operators_test knows how far.
+        // Products on matrix units round factors; operators_test has the bounds.
         if (device.traits().wgmma || device.traits().mma) continue;
         Net exact = make(device, Precision::fp32),
             described = make(device, Precision::fp32, network(field)),
@@ -425,7 +427,8 @@ TEST_CASE("the loss is scaled where any operator is of fp16, and nowhere else", 
     CHECK(scale(Precision::fp16, {{"last", Precision::bf16}}));
     CHECK_FALSE(scale(Precision::fp32, {{"last", Precision::bf16}}));
     CHECK_FALSE(scale(Precision::bf16, {{"last", Precision::tf32}}));
-    // The last word on an operator counts; its name before its description, that before its type.
+    // The last override of an operator wins. A name takes precedence over the description, and that
+    // over a type.
     CHECK_FALSE(scale(Precision::fp32, {{"last", Precision::fp16}, {"last", Precision::fp32}}));
     const std::string described = network(R"(, "precision": "fp16")");
     CHECK(scale(Precision::fp32, {{"Convolution2D", Precision::fp32}}, described));

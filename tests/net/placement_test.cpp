@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The networks of examples/nets and tests/nets are planned for each device with engines of that
-// device throughout: in inference, in evaluation with gradients, and as a training step.
+// device only: in inference, in evaluation with gradients, and as a training step.
 #include "base/env.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
@@ -16,7 +16,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// A plan without kernels: compiling those of one network takes seconds to minutes.
+/// A plan without kernels, because compiling those of one network takes seconds to minutes.
 std::unique_ptr<Plan> plan_of(const Context& device, const NetDescription& network, Mode mode) {
     Graph graph = build_graph(network, {}, 2, mode == Mode::training);
     expand_composites(graph);
@@ -47,7 +47,8 @@ TEST_CASE("every node of every network runs on the device", "[placement]") {
                 INFO(path.stem().string() << ", mode " << static_cast<int>(mode));
                 const std::unique_ptr<Plan> plan = plan_of(device, network, mode);
                 CHECK(plan->steps.size() > 10);
-                // In so small ones a reference engine may be as fast as any, which a note says.
+                // In such small networks a reference engine may be as fast as any other, which
+                // causes a note.
                 if (!path.stem().string().starts_with("tiny_")) CHECK(plan->notes.empty());
                 CHECK(plan->peak_bytes > 0);
                 std::size_t updates = 0, backward = 0;

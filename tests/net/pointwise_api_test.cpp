@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // ops::pointwise() as programs use it, through the public headers: broadcasting, scalars, several
-// outputs, reductions with an initial value and a combination of one's own, types, `out`, errors;
-// and gradients through ops::backward().
+// outputs, reductions with an initial value and a custom combination, types, `out`, errors, and
+// gradients through ops::backward().
 #include "net/support.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::vector<float> values_of(const Tensor& tensor) {
     return values;
 }
 
-constexpr double tolerance = 1e-6;  ///< of the largest magnitude; sums of hundreds of floats
+constexpr double tolerance = 1e-6;  ///< of the largest magnitude, in sums of hundreds
 
 }  // namespace
 
@@ -51,13 +51,13 @@ TEST_CASE("pointwise: broadcasting and scalars", "[pointwise_api]") {
                     wanted.push_back(std::max(x[i * 5 + k] * 0.5 + y[j], -0.25));
         check_close(values_of(made[0]), wanted, tolerance);
 
-        // Other scalars are another call, of the same shapes.
+        // Other scalars, with the same shapes, are another call.
         const Tensor again = ops::pointwise("y0 = max(x0 * p0 + x1, p1)", {a, b}, {-2, -9}).at(0);
         for (std::size_t i = 0; i < wanted.size(); ++i)
             wanted[i] = std::max(x[i / 15 * 5 + i % 5] * -2.0 + y[i / 5 % 3], -9.0);
         check_close(values_of(again), wanted, tolerance);
 
-        // A single number takes part, too.
+        // A single number is an operand too.
         const Tensor one = floats(device, Shape{}, {3});
         CHECK(ops::pointwise("y0 = x0 * x0", {one}).at(0).shape() == Shape{});
         CHECK(values_of(ops::pointwise("y0 = x0 * x0", {one}).at(0)).at(0) == 9.0f);
@@ -66,7 +66,7 @@ TEST_CASE("pointwise: broadcasting and scalars", "[pointwise_api]") {
 
 TEST_CASE("pointwise: several outputs, elementwise and reduced", "[pointwise_api]") {
     ON_EVERY_DEVICE(device) {
-        // As the sum of x and of x^2 over all but C, and an elementwise output beside them.
+        // Sums of x and of x^2 over all dimensions but C, and an elementwise output besides.
         const Shape shape{3, 7, 5, 11};
         const Tensor x = random_tensor(device, shape, 3);
         const Tensor scale = random_tensor(device, Shape{7, 1, 1}, 4);
@@ -97,7 +97,7 @@ TEST_CASE("pointwise: several outputs, elementwise and reduced", "[pointwise_api
         check_close(values_of(made[1]), squares, tolerance);
         check_close(values_of(made[2]), each, tolerance);
         check_close(values_of(made[3]), top, tolerance);
-        check_close(values_of(made[4]), mean, 1e-5);  // of numbers that cancel
+        check_close(values_of(made[4]), mean, 1e-5);  // the numbers cancel
     }
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("pointwise: initial values and combinations of one's own", "[pointwise
         check_close(values_of(made[0]), sum, tolerance);
         check_close(values_of(made[1]), squares, tolerance);
         check_close(values_of(made[2]), top, tolerance);
-        check_close(values_of(made[3]), grown, 1e-5);  // of sums of 148 that cancel
+        check_close(values_of(made[3]), grown, 1e-5);  // sums of 148 terms that cancel
         CHECK(values_of(made[4]) == std::vector<float>{3});
     }
 }
@@ -141,7 +141,7 @@ TEST_CASE("pointwise: types, results in memory that is there, errors", "[pointwi
         std::vector<std::int32_t> found(4);
         tripled.copy_to_host(found.data(), tripled.bytes());
         CHECK(found == std::vector<std::int32_t>{50331650, -16, -1, 20});
-        // Integers and floats meet in float.
+        // Integers and floats are combined in float.
         const Tensor half = floats(device, Shape{1}, {0.5f});
         CHECK(values_of(ops::pointwise("y0 = x0 * x1", {n, half}).at(0)).at(3) == 3.5f);
 
@@ -190,12 +190,12 @@ TEST_CASE("pointwise: gradients", "[pointwise_api]") {
             dx.push_back(g);
             ds[c] += static_cast<double>(d[0][i]) * v[i] * 2 * s[c];
         }
-        CHECK(start_won);  // or the case above tells nothing
+        CHECK(start_won);  // otherwise the case above tests nothing
         CHECK(element_won);
         check_close(values_of(gradients[0]), dx, tolerance);
         check_close(values_of(gradients[1]), ds, tolerance);
 
-        // Equal extremes share.
+        // Equal extremes share the gradient.
         const Tensor equal = floats(device, Shape{4}, {2, 1, 2, -3});
         const Tensor dy = floats(device, Shape{1}, {6});
         const auto shared =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Precision: where an operator's own, or the net's, ends up, and that fp32 is what devices without
-// a way for another compute.
+// Precision: where the precision of an operator or of the net applies. Devices without an engine
+// for a precision compute in fp32.
 #include "engine/engine.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
@@ -14,8 +14,8 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// Of what becomes several nodes: activations, an LSTM, a folded norm, gradients. `first` and
-/// `second` ask for a precision of their own; `third` does not.
+/// Operators that become several nodes: activations, an LSTM, a folded norm, gradients. `first` and
+/// `second` have a precision of their own, and `third` does not.
 const char* const network = R"({
   "inputs": [{"name": "data", "shape": [4, 16, 8, 8]}, {"name": "words", "shape": [3, 4, 6]}],
   "outputs": ["loss"],
@@ -45,7 +45,7 @@ Graph graph_of(Precision precision, bool train) {
     return graph;
 }
 
-/// The nodes of an operator that multiply, and how many there are of each precision.
+/// The nodes of an operator that multiply, counted by precision.
 std::map<Precision, int> products(const Traits& device, const Graph& graph,
                                   const std::string& name) {
     std::map<Precision, int> found;
@@ -97,7 +97,7 @@ TEST_CASE("an operator's precision is that of all it becomes", "[precision]") {
     const Graph graph = graph_of(net, train);
     const Traits device = with_wgmma(true);
     using Counts = std::map<Precision, int>;
-    // Products: forward, and in training of the gradients that are wanted.
+    // The products of the forward pass, and in training those of the gradients that are wanted.
     CHECK(products(device, graph, "first") == Counts{{Precision::tf32, train ? 2 : 1}});
     CHECK(products(device, graph, "second") == Counts{{Precision::fp32, train ? 3 : 1}});
     CHECK(products(device, graph, "third") == Counts{{net, train ? 3 : 1}});
@@ -147,7 +147,7 @@ TEST_CASE("weights packed for one precision are not those of another", "[precisi
 
 TEST_CASE("a device without a way for tf32 makes the bits of fp32", "[precision]") {
     ON_EVERY_DEVICE(device) {
-        // operators_test --precision tf32 is for those.
+        // operators_test --precision tf32 covers these.
         if (device.traits().wgmma || device.traits().mma) continue;
         NetOptions options = training();
         Net exact = make_net(device, small_network, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Profiling measures and changes nothing: every bit that outlasts a run is as before, and training
-// goes on as if nobody had looked.
+// Profiling measures and changes nothing: all bits that outlast a run are unchanged, and training
+// continues as if nobody had profiled.
 #include "api/net_impl.hpp"
 #include "net/support.hpp"
 #include "runtime/access.hpp"
@@ -13,7 +13,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// What outlasts a run: blocks as they lie in memory, and gradients.
+/// What outlasts a run: blocks of memory, and gradients.
 std::map<std::string, Bytes> everything(Net& net) {
     const Executor& executor = *Access::impl(net).built().executor;
     const Plan& plan = executor.plan();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Values that are computed again where they are read: which nodes are left, what they read, and
-// that decisions and gradients are those of values that were stored.
+// Values that are recomputed where they are read: which nodes remain and what they read.
+// Comparisons and gradients are the same as with stored values.
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "graph/operator.hpp"
@@ -15,7 +15,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// Convolution, BatchNorm and an activation, twice; `outputs` besides the loss.
+/// A convolution, BatchNorm and activation, twice. `outputs` are named besides the loss.
 std::string network(const std::string& activation, const std::string& outputs = {}) {
     const auto block = [&](const std::string& n, const std::string& from) {
         return R"({"name": "conv)" + n + R"(", "type": "Convolution2D", "inputs": [")" + from +
@@ -42,7 +42,7 @@ std::string network(const std::string& activation, const std::string& outputs = 
 
 constexpr std::int64_t full = std::int64_t{4} * 20 * 14 * 14;
 
-/// What a GPU says of itself.
+/// The traits of a GPU.
 Traits gpu() {
     Traits traits;
     traits.gflops = 60000;
@@ -71,7 +71,7 @@ const Node* find(const Graph& graph, const std::string& name) {
     return nullptr;
 }
 
-/// Tensors of `elements` that the node reads and writes.
+/// The number of tensors of `elements` elements that the node reads and writes.
 int passes(const Graph& graph, const Node& node, std::int64_t elements = full) {
     int count = 0;
     for (const auto* values : {&node.inputs, &node.outputs})
@@ -79,7 +79,7 @@ int passes(const Graph& graph, const Node& node, std::int64_t elements = full) {
     return count;
 }
 
-/// The same of all Pointwise nodes of a part.
+/// The same for all Pointwise nodes of a part.
 int passes(const Graph& graph, Part part) {
     int count = 0;
     for (const Node& node : graph.nodes)
@@ -92,8 +92,8 @@ bool reads(const Graph& graph, const Node& node, const std::string& value) {
                        [&](ValueId id) { return graph.value(id).name == value; });
 }
 
-/// Pointwise nodes that the pass leaves, of a graph put together by hand: x and y are made by
-/// copies that cannot merge, z and what `build` returns are read from outside.
+/// The Pointwise nodes that the pass leaves in a graph that is built by hand. x and y are made by
+/// copies that cannot merge. z and what `build` returns are read from outside.
 struct Handmade {
     Graph graph;
     ValueId x, y;
@@ -102,7 +102,7 @@ struct Handmade {
         x = made("x");
         y = made("y");
     }
-    /// A value of a node of its own that is no Pointwise.
+    /// A value of a separate node that is not a Pointwise.
     ValueId made(const std::string& name) {
         Value value;
         value.name = name + "/input";
@@ -149,7 +149,7 @@ TEST_CASE("the gradient of BatchNorm and ReLU passes over tensors five times", "
 
 TEST_CASE("a tensor between a BatchNorm and an activation is not kept for its gradient",
           "[recompute]") {
-    // hardswish wants its input in its gradient: x is there, so that needs no bn1.
+    // The gradient of hardswish needs its input x, which is there already, so it does not need bn1.
     Graph graph = training_graph(network("hardswish"));
     const int before = passes(graph, Part::forward);
     CHECK(find(graph, "bn1") != nullptr);
@@ -161,7 +161,7 @@ TEST_CASE("a tensor between a BatchNorm and an activation is not kept for its gr
     CHECK(passes(graph, *find(graph, "bn1/backward/sums")) == 2);
     CHECK(passes(graph, *find(graph, "bn1/backward")) == 3);
 
-    // silu's gradient wants exp, which is not done twice.
+    // The gradient of silu needs exp, which is not computed twice.
     graph = training_graph(network("silu"));
     recompute(graph, gpu());
     CHECK(find(graph, "bn1") == nullptr);
@@ -197,7 +197,7 @@ TEST_CASE("what others read stays, and is read where that is less", "[recompute]
 }
 
 TEST_CASE("nothing is kept that was not", "[recompute]") {
-    // A ReLU right behind a convolution: the gradient reads y, and x is gone.
+    // A ReLU directly after a convolution: the gradient reads y, so x is not kept.
     std::string json = network("relu");
     for (const std::string n : {"1", "2"}) {
         const std::string bn =
@@ -212,7 +212,8 @@ TEST_CASE("nothing is kept that was not", "[recompute]") {
     CHECK(reads(graph, *find(graph, "act1/backward"), "act1"));
     CHECK_FALSE(reads(graph, *find(graph, "act1/backward"), "conv1"));
 
-    // The sum of two tensors, read at once and much later: without it, both would have to stay.
+    // The sum of two tensors is read at once and much later. Without it, both tensors would have to
+    // be kept.
     for (const bool kept : {false, true}) {
         Handmade net;
         const ValueId sum = net.graph.pointwise1("sum", "y0 = x0 + x1", {net.x, net.y});
@@ -247,8 +248,8 @@ TEST_CASE("costly functions, random numbers and many inputs are left alone", "[r
 }
 
 TEST_CASE("a recomputed value has the bits of the one that was stored", "[recompute]") {
-    // x lies where the normalised value nearly is 0: there a contracted multiply-add decides
-    // otherwise.
+    // x is close to points where the normalised value is almost 0. There a fused multiply-add would
+    // change the comparison.
     const Shape shape{3, 19, 17, 15}, channels{1, 19, 1, 1};
     const auto count = static_cast<std::size_t>(shape.numel()), pixels = count / (3 * 19);
     std::vector<float> x = random_floats(count, 1);
@@ -273,7 +274,7 @@ TEST_CASE("a recomputed value has the bits of the one that was stored", "[recomp
             inputs.emplace_back(device, channels, each);
         const Tensor stored = ops::pointwise(value + "y0 = y", inputs).at(0);
         inputs.push_back(stored);
-        // As outputs, and within sums over few and many elements.
+        // As outputs, and inside sums over few and many elements.
         const auto same = ops::pointwise(
             value +
                 "y0 = (y > 0) == (x6 > 0) && y == x6; y1 = sum[0,2,3]((y > 0) != (x6 > 0)); "

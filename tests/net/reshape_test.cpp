@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A net under other batch sizes and shapes, and after its weights were written from outside.
+// A net with other batch sizes and shapes, and after its weights were written from outside.
 #include "net/support.hpp"
 
 using namespace dlprim;
@@ -7,7 +7,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-/// Forward of the batch of that number; for a batch size of 2 its first samples.
+/// Forward pass of the batch of that number. With a batch size of 2, its first two samples.
 std::vector<float> scores(Net& net, unsigned number = 0) {
     const auto images = static_cast<std::size_t>(net.input_shape("data").numel());
     auto data = random_floats(4 * 3 * 8 * 8, 100 + number);
@@ -48,13 +48,14 @@ TEST_CASE("another batch size and back gives the same bits", "[reshape]") {
 
 TEST_CASE("training goes on over batches of other sizes", "[reshape]") {
     ON_EVERY_DEVICE(device) {
-        // Momentum and running statistics carry over: the same as two nets that hand them on.
+        // Momentum and running statistics carry over: the result equals that of two nets that pass
+        // them on.
         const auto train = [&](bool detour) {
             Net net = make_net(device, small_network, training());
             Solver solver(net, {});
             for (unsigned step = 0; step < 6; ++step) {
                 if (detour && step % 2 == 1) {
-                    net.reshape(7);  // planned, fed, and left without a step
+                    net.reshape(7);  // planned and fed, but no step is run
                     feed_small_network(net, 50 + step);
                     net.prepare();
                 }
@@ -91,7 +92,7 @@ TEST_CASE("reshape keeps what it is not told", "[reshape]") {
         net.forward();
         CHECK(net.output("y").shape() == Shape{6, 3});
 
-        // What cannot be is refused, and the net stays as it was.
+        // Invalid shapes are refused, and the net stays unchanged.
         check_error(ErrorKind::invalid_argument, {"batch", "0"}, [&] { net.reshape(0); });
         check_error(ErrorKind::invalid_argument, {"batch", "-3"}, [&] { net.reshape(-3); });
         check_error(ErrorKind::invalid_argument, {"[6, 3]", "[6, 4]"}, [&] {
@@ -134,7 +135,7 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             Net net = make_net(device, json, with_mode(mode));
             const auto before = scores(net);
             net.reshape(2);
-            scores(net);  // a second plan, with packed weights of its own
+            scores(net);  // a second plan, with its own packed weights
             net.reshape(4);
             std::map<std::string, std::vector<float>> values;
             unsigned seed = 500;
@@ -146,7 +147,7 @@ TEST_CASE("weights written from outside are seen after params_changed", "[reshap
             net.params_changed();
             const auto after = scores(net);
             CHECK((after != before));
-            // A net that had these weights from its start.
+            // A net that had these weights from the start.
             Net fresh = make_net(device, json, with_mode(mode));
             for (const auto& [name, data] : values) fresh.param(name).copy_from(data);
             fresh.params_changed();

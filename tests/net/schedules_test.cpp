@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Learning rates by value: PyTorch's StepLR, CosineAnnealingLR and ReduceLROnPlateau, with warm-up.
+// Compares learning rates with PyTorch's StepLR, CosineAnnealingLR and ReduceLROnPlateau, with
+// warm-up.
 #include "net/support.hpp"
 
 #include <dlprim/schedule.hpp>
@@ -59,7 +60,7 @@ TEST_CASE("a plateau lowers the rate when patience is at its end", "[schedules]"
     options.patience = 2;
     options.gamma = 0.5;
     Schedule schedule(options, 1, 100);
-    // Losses, and the rate after each has been told.
+    // Losses, and the rate after each has been reported.
     const double losses[] = {3, 2, 2, 2.5, 2, 1, 1, 1, NAN, 1, 1, 1};
     const double rates[] = {1, 1, 1, 1, .5, .5, .5, .5, .25, .25, .25, .125};
     for (int epoch = 0; epoch < 12; ++epoch) {

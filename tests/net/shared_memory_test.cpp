@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The first samples of a value are its memory: no launch copies them, and nobody who reads them
-// sees what is written in the place of the whole.
+// The first samples of a value share its memory. No launch copies them, and no reader sees writes
+// that replace the whole value.
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "net/support.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t batch = 4, sample = 3 * 5 * 7;
 
-/// The difference is the last to read x, and may be made in its place.
+/// The difference is the last reader of x and may be computed in place.
 const char* const network = R"({
   "inputs": [{"name": "data", "shape": [4, 3, 5, 7]}],
   "outputs": ["y"],

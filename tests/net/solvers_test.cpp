@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SGD, Adam and AdamW over 20 steps beside PyTorch's definitions written out in double, on a
-// network whose gradient is written out by hand.
+// Compares 20 steps of SGD, Adam and AdamW with PyTorch's definitions in double, on a network whose
+// gradient is written by hand.
 #include "net/support.hpp"
 #include "net/two_layers.hpp"
 
@@ -119,7 +119,7 @@ std::vector<Named> solvers() {
             {"AdamW clipped by norm", adamw_clip}};
 }
 
-/// Fills memory with NaN and lets it go, so that what is allocated next is not clean by chance.
+/// Fills memory with NaN and releases it, so that later allocations are not zero by chance.
 void soil_memory(const Context& device) {
     std::vector<Tensor> dirt;
     for (int i = 0; i < 200; ++i) {
@@ -175,7 +175,7 @@ TEST_CASE("an update is one launch, whatever the number of parameters", "[solver
             const Solver steps(net, solver.options);
             int updates = 0;
             for (const NodeReport& node : net.nodes()) updates += node.part == "update";
-            // The norm and its factor come before where gradients are clipped.
+            // With gradient clipping, the norm and its factor are computed first.
             CHECK(updates <= (solver.options.clip_norm > 0 ? 3 : 1));
             CHECK(updates >= 1);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of networks share: a section a device, host data, bits, temporary folders.
+// What the tests of networks share: a section per device, host data, bits, temporary folders.
 #pragma once
 
 #include "support/catch.hpp"
@@ -18,12 +18,12 @@
 
 namespace dlprim::testing {
 
-/// Runs what follows in a section of its own on every device under test.
+/// Runs the following code in a section of its own on every device under test.
 #define ON_EVERY_DEVICE(device)                                           \
     for (const dlprim::Context& device : dlprim::testing::test_devices()) \
     DYNAMIC_SECTION("on " << device.info().id << " (" << device.info().name << ")")
 
-/// Throws Error of `kind` whose sentence holds each of the words.
+/// Checks that the call throws an Error of `kind` whose message contains each of the words.
 template <typename Call>
 void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& call) {
     try {
@@ -44,7 +44,7 @@ void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& c
 /// A net whose parameters have their initial values.
 Net make_net(const Context& device, std::string_view json, const NetOptions& options = {});
 
-/// Numbers in [low, high), the same for a seed everywhere.
+/// Numbers in [low, high), which are the same everywhere for a given seed.
 std::vector<float> random_floats(std::size_t count, unsigned seed, double low = -1,
                                  double high = 1);
 void set_floats(Net& net, const std::string& input, const std::vector<float>& values);
@@ -52,19 +52,19 @@ void set_labels(Net& net, const std::string& input, const std::vector<std::int32
 
 using Bytes = std::vector<std::byte>;
 Bytes bits(const Tensor& tensor);
-/// Of every parameter, by name.
+/// The bits of every parameter, by name.
 std::map<std::string, Bytes> all_bits(Net& net);
-/// Gives every parameter of `to` the bits that it has in `from`.
+/// Copies the bits of every parameter from `from` to `to`.
 void copy_params(Net& from, Net& to);
 
-/// CHECKs elements within `relative` of the largest magnitude of `expected`.
+/// Checks that elements are within `relative` of the largest magnitude of `expected`.
 void check_close(const std::vector<float>& found, const std::vector<double>& expected,
                  double relative);
 
 NetOptions training(std::uint64_t seed = 1);
 NetOptions with_mode(Mode mode);
 
-/// A folder that is gone with the object.
+/// A folder that is removed with the object.
 class Folder {
   public:
     Folder();
@@ -80,7 +80,7 @@ class Folder {
 
 /// Convolution, BatchNorm, pooling, dropout, two inner products: data [4, 3, 8, 8], label [4].
 extern const char* const small_network;
-/// Feeds small_network the batch of that number.
+/// Feeds the batch of that number to small_network.
 void feed_small_network(Net& net, unsigned number);
 
 }  // namespace dlprim::testing

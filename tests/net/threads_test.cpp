@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Several threads at once: eager calls on one context, networks and trainings on a context each.
-// Results have the bits that one thread computes. ThreadSanitizer runs these tests, too
+// Several threads at once: eager calls on one context, and networks and trainings with a context
+// each. Results have the bits that a single thread computes. ThreadSanitizer runs these tests too
 // (scripts/sanitize.sh --thread).
 #include "net/training_set.hpp"
 #include "runtime/access.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 constexpr unsigned threads = 4;
 
-/// Calls work(0), ..., work(count - 1) in a thread each, which start together, and throws what one
-/// of them threw. Checks are for afterwards: Catch's are for one thread.
+/// Calls work(0), ..., work(count - 1) in one thread each. The threads start together. If one
+/// throws, so does this function. Check results afterwards, because Catch supports only one thread.
 void in_threads(unsigned count, const std::function<void(unsigned)>& work) {
     std::latch start(count);
     std::vector<std::exception_ptr> errors(count);
@@ -37,13 +37,13 @@ void in_threads(unsigned count, const std::function<void(unsigned)>& work) {
         if (error) std::rethrow_exception(error);
 }
 
-/// Ten eager calls: plans shared by all threads, some with packed weights, some with step scalars,
-/// some that change a parameter.
+/// Ten eager calls. All threads share their plans. Some plans have packed weights, some use step
+/// scalars, and some change a parameter.
 class Calls {
   public:
     static constexpr unsigned count = 10, kinds = 3;
 
-    /// `kind` chooses among shapes and values.
+    /// `kind` selects shapes and values.
     Calls(const Context& device, unsigned kind)
         : device_(device),
           images_(1 + kind % 2),
@@ -91,7 +91,7 @@ class Calls {
 
 using Bits = std::map<std::string, Bytes>;
 
-/// Five steps of small_network, then one batch of inference with what was trained.
+/// Five steps of small_network, then one batch of inference with the trained parameters.
 Bits train_small(const Context& device, unsigned seed) {
     Net net = make_net(device, small_network, training(seed));
     Solver solver(net, {});
@@ -122,7 +122,7 @@ void set_picture(Net& net, unsigned seed) {
     set_labels(net, "label", labels);
 }
 
-/// A network from a file on small pictures: an inference and two steps of a training.
+/// A network from a file with small images: one inference and two training steps.
 Bits run_network(const Context& device, const std::string& file) {
     NetOptions options;
     options.input_shapes = {{"data", Shape{2, 3, 32, 32}}, {"label", Shape{2}}};
@@ -148,7 +148,7 @@ Bits run_network(const Context& device, const std::string& file) {
     return all;
 }
 
-/// What train() makes of write_training_set()'s files.
+/// The result of train() with the files of write_training_set().
 Bits train_from_files(const Context& device, const Folder& folder, const std::string& out) {
     TrainCall call;
     call.config = folder.file("train.json");
@@ -166,7 +166,7 @@ TEST_CASE("a thousand eager calls from each of four threads on one context", "[t
         std::vector<std::vector<Bytes>> right;
         for (unsigned kind = 0; kind < Calls::kinds; ++kind)
             right.push_back(Calls(device, kind).run());
-        // Another context, so that the first calls, which plan and compile, meet as well.
+        // Another context, so that the first calls, which plan and compile, run concurrently too.
         const Context fresh(device.info().id);
         std::vector<int> wrong(threads, 0);
         in_threads(threads, [&](unsigned i) {
@@ -265,7 +265,7 @@ TEST_CASE("trainings from files run in threads", "[threads]") {
 
 TEST_CASE("networks run in threads, a context each", "[threads]") {
     ON_EVERY_DEVICE(device) {
-        if (!device.traits().host) continue;  // elsewhere kernels of so many would take minutes
+        if (!device.traits().host) continue;  // on others such kernels would take minutes
         for (const std::string file :
              {DLPRIM_NETS "/../../tests/nets/mobilenet_v3_small.json", DLPRIM_NETS "/resnet18.json",
               DLPRIM_NETS "/mobilenet_v2.json", DLPRIM_NETS "/../../tests/nets/squeezenet1_0.json",

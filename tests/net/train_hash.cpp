@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Trains a small network for a few steps and prints every parameter's bits as one hash. A program
-// of its own, so that determinism_test can run it in other processes and with other kernel caches.
+// Trains a small network for a few steps and prints a single hash of all parameters' bits. It is a
+// separate program, so that determinism_test can run it in other processes and with other kernel
+// caches.
 //
 //   net_train_hash DEVICE
 #include <dlprim/dlprim.hpp>
@@ -30,7 +31,7 @@ const char* const network = R"({
   ]
 })";
 
-/// A generator of its own: the same numbers with every library.
+/// A generator of our own, which gives the same numbers with every standard library.
 class Random {
   public:
     float next() {

@@ -6,8 +6,8 @@
 
 namespace dlprim::testing {
 
-/// Writes "images" and "labels", 64 pictures, "net.json", which is small_network for them, and
-/// "train.json", by which train() trains it.
+/// Writes "images" and "labels" (64 images), "net.json" (small_network for these) and "train.json"
+/// (the configuration for train()).
 void write_training_set(const Folder& folder);
 
 }  // namespace dlprim::testing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A network of two layers whose gradient is written out by hand, in double: the reference of
-// solvers.
+// A network of two layers whose gradient is written by hand in double: the reference for solvers.
 //
 //   hidden = tanh(data weight1^T + bias1), y = hidden weight2^T + bias2, loss = mean((y -
 //   target)^2)

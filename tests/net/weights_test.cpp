@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Weights files: the same bits after saving and loading; what fails leaves file and net whole.
+// Weights files: saving and loading preserves all bits, and failures leave the file and the net
+// unchanged.
 #include "net/support.hpp"
 
 #include <chrono>
@@ -18,7 +19,7 @@ std::string contents(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// While it lives, no file may grow beyond so many bytes: a full disk, to those who write.
+/// During its lifetime no file may grow beyond this size, which has the effect of a full disk.
 class FileLimit {
   public:
     explicit FileLimit(rlim_t bytes) {
@@ -59,7 +60,7 @@ TEST_CASE("weights that are saved and loaded give the same bits", "[weights]") {
             copy_params(net, copied);
             Net loaded = make_net(device, small_network, with_mode(mode));
             feed_small_network(loaded, 8);
-            loaded.forward();  // with other weights, packed
+            loaded.forward();  // other weights are packed
             loaded.load_weights(folder.file("w.h5"));
             CHECK((all_bits(loaded) == all_bits(net)));
             if (mode == Mode::training) continue;
@@ -107,7 +108,7 @@ TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
             const std::string before = contents(path);
             REQUIRE(before.size() > 1000);
             solver.step();
-            // Full from the start, and full when some parameters have been written.
+            // The disk is full from the start, or after some parameters have been written.
             for (const rlim_t room : {8192, 256 * 1024 + 6000}) {
                 {
                     const FileLimit full(room);
@@ -120,7 +121,7 @@ TEST_CASE("a save that fails leaves the earlier file whole", "[weights]") {
                         [&] { save(folder.file("missing/w.h5")); });
             check_error(ErrorKind::io, {folder.path().string(), "folder"},
                         [&] { save(folder.path().string()); });
-            // The net goes on, and the next save succeeds.
+            // The net keeps working, and the next save succeeds.
             solver.step();
             save(path);
             CHECK((contents(path) != before));
@@ -140,7 +141,7 @@ TEST_CASE("the same state is saved as the same bytes", "[weights]") {
         solver.save_checkpoint(folder.file(name + ".checkpoint.h5"), {{"epoch", 1}});
     };
     save("first");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 counts seconds
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));  // HDF5 times are in seconds
     save("second");
     for (const char* of : {".h5", ".checkpoint.h5"}) {
         INFO(of);
@@ -170,7 +171,7 @@ TEST_CASE("a file that does not fit changes nothing", "[weights]") {
         check_error(ErrorKind::format, {"text.h5"},
                     [&] { net.load_weights(folder.file("text.h5")); });
         CHECK((all_bits(net) == before));
-        // Parameters that it lacks are initialised where that is asked for.
+        // If requested, parameters that the file lacks are initialised.
         Net filled = make_net(device, small_network);
         filled.load_weights(folder.file("other.h5"), true);
         CHECK((bits(filled.param("hidden.0")) == before.at("hidden.0")));

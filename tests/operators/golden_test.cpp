@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The oracles against PyTorch in float64: the files of tests/golden, which make_golden.py makes.
+// Compares the oracles with PyTorch in float64, by the files of tests/golden, which make_golden.py
+// makes.
 #include "support/cases.hpp"
 
 #include <dlprim/tensor_file.hpp>
@@ -47,7 +48,7 @@ void compare(const Case& one, const std::string& what, const HostArray& found,
     if (found.shape != wanted.shape && !scalars)
         return fail(one,
                     what + " has shape " + found.shape.str() + ", PyTorch's " + wanted.shape.str());
-    // float16 and bfloat16 outputs: the oracle holds what the type can.
+    // For float16 and bfloat16 outputs, the oracle holds values that the type can represent.
     const double error = relative_error(found.data, wanted.data, 1e-12);
     if (error > tolerance) fail(one, what + " is off by " + std::to_string(error * 1e10) + "e-10");
 }
@@ -99,8 +100,8 @@ void check(const Case& one, const Golden& golden) {
 }  // namespace
 
 int main() {
-    // No golden data: Parameter gives its own contents; Dropout's random numbers are this
-    // library's.
+    // There are no golden data for Parameter, which returns its own contents, and for Dropout,
+    // whose random numbers are this library's.
     const std::vector<std::string> without = {"Parameter", "Dropout"};
     std::map<std::string, std::map<std::string, HostTensor>> files;
     for (const auto& entry : std::filesystem::directory_iterator(DLPRIM_GOLDEN))

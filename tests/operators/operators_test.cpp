@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Every operator on every device against its oracle: over the table of cases and over seeded random
-// problems, by the planner's choice and by engines forced in turn.
+// Compares every operator on every device with its oracle: over the table of cases and over seeded
+// random problems, with the planner's choice and with each engine forced in turn.
 //
 //   operators_test [--cases] [--no-cases] [--random N] [--type TYPE] [--case NAME]
 //                  [--precision fp32|tf32] [--sample] [--part I/N] [-v]
 //   operators_test --speed [TYPE] [--case NAME]
 //
-// --speed: no tests but times, of the table's cases marked "speed" (of one type), by engine, beside
-// the roofline bound (support/speed.hpp).
-// --cases: the table alone; --no-cases: random problems alone; --random: N random problems an
-// operator, by default what DLPRIM_TEST_RANDOM says, else 200 on the host and 1 on OpenCL devices.
-// --sample: three small cases an operator, for simulators of devices.
-// --part: every Nth of these, from the Ith (0 to N - 1), to share them among processes.
+// --speed: measures times instead of testing. Runs the table's cases marked "speed" (of one type),
+//   by engine, next to the roofline bound (support/speed.hpp).
+// --cases: only the table. --no-cases: only random problems. --random: N random problems per
+//   operator; the default is DLPRIM_TEST_RANDOM, else 200 on the host and 1 on OpenCL devices.
+// --sample: three small cases per operator, for simulators of devices.
+// --part: every Nth of these, starting with the Ith (0 to N - 1), to divide them among processes.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
 #include "base/hash.hpp"
 #include "support/cases.hpp"
@@ -32,7 +32,7 @@ namespace {
 
 struct Arguments {
     bool cases = true, sample = false, speed = false, verbose = false;
-    int random = -1;  ///< negative: by device
+    int random = -1;  ///< negative: the default of the device
     std::size_t part = 0, parts = 1;
     std::string type, name;
     Precision precision = Precision::fp32;
@@ -83,7 +83,7 @@ Arguments read_arguments(int count, char** words) {
     return arguments;
 }
 
-/// Of the cases from `first` on: three, evenly spread, with few elements.
+/// Keeps three cases with few elements, evenly spaced, of those from `first` on.
 void keep_sample(std::vector<Case>& all, std::size_t first) {
     std::vector<Case> small, kept;
     for (std::size_t i = first; i < all.size(); ++i) {
@@ -97,7 +97,7 @@ void keep_sample(std::vector<Case>& all, std::size_t first) {
     all.insert(all.end(), kept.begin(), kept.end());
 }
 
-/// All cases to run: the table's, then random ones of each type.
+/// All cases to run: those of the table, then random ones of each type.
 std::vector<Case> collect(const Arguments& arguments, bool host,
                           std::vector<std::string>& failures) {
     const int random = arguments.random >= 0 ? arguments.random : host ? 200 : 1;
@@ -137,19 +137,18 @@ std::vector<Case> collect(const Arguments& arguments, bool host,
     return all;
 }
 
-/// A case has the same data whatever else is tried.
+/// The seed of a case's data, which does not depend on other cases.
 unsigned seed_of(const Case& one) {
     return static_cast<unsigned>(hash64(one.title()));
 }
 
-/// Every engine of a device must have run: one that could not have is a gap in the table, one that
-/// could and did not is a fault of this program.
+/// Checks that every engine of a device has run. If an engine could not run, the table has a gap.
+/// If it could and did not, this program has a fault.
 void report_unused(const Context& device, Tally& tally) {
     for (const std::string& name : EngineRegistry::instance().names()) {
         const Engine* engine = EngineRegistry::instance().find(name);
         if (engine->on_host() != device.traits().host || tally.tried.count(engine)) continue;
-        // The cases are of float. Engines of 16 bits are storage_test's and the engines' own
-        // tests'.
+        // The cases are of float. storage_test and the engines' own tests cover engines of 16 bits.
         if (!engine->computes_in(Precision::fp32)) continue;
         if (tally.applied.count(engine))
             tally.failures.push_back("engine " + name + " applied, but never ran");
@@ -160,7 +159,7 @@ void report_unused(const Context& device, Tally& tally) {
     }
 }
 
-/// Times of the cases for it; the number of results that were wrong.
+/// Measures the cases marked for it. Returns the number of wrong results.
 std::size_t measure(const Arguments& arguments) {
     std::vector<std::string> failures;
     std::size_t measured = 0;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Engines with operands stored in 16 bits against the oracle, which is given the same rounded
-// numbers: over the table of cases, for the operators that have engines of their own, half of them
-// in either type, by the planner's choice and by engines forced in turn.
+// Compares engines whose operands are stored in 16 bits with the oracle, which gets the same
+// rounded numbers. It runs the table of cases for the operators that have engines of their own.
+// Half of the cases use each 16-bit type. Engines are the planner's choice, and each engine forced
+// in turn.
 //
 //   storage_test [--type TYPE] [--every N] [-v]
 //
-// --every: each Nth case alone.
+// --every: only each Nth case.
 //
-// A case stands between two negations, which pass numbers on exactly: what they make, and what the
-// operator makes of it, is what lower_precision may store in 16 bits. Skipped on devices that store
-// float only; DLPRIM_TRAITS=wide_vectors=0 makes a CPU one that does not.
+// A case is put between two negations, which are exact. So lower_precision may store the results of
+// the first negation and of the operator in 16 bits. Skipped on devices that store only float; with
+// DLPRIM_TRAITS=wide_vectors=0 a CPU stores 16 bits too.
 #include "base/hash.hpp"
 #include "exec/executor.hpp"
 #include "formats/json_net.hpp"
@@ -40,7 +41,7 @@ const char* const types[] = {"Convolution2D",
                              "Transpose",
                              "Pad"};
 
-/// Engines that must have run on 16 bits by the end.
+/// Engines that must have run on 16 bits at the end.
 const char* const engines[] = {"conv2d.winograd",
                                "conv2d.implicit_gemm",
                                "conv2d.depthwise_last",
@@ -67,7 +68,7 @@ const char* const engines[] = {"conv2d.winograd",
 
 struct Tally {
     int cases = 0, plans = 0, failures = 0;
-    std::set<std::string> narrow;  ///< engines that read or wrote 16 bits
+    std::set<std::string> narrow;  ///< engines that have read or written 16 bits
     Turns turns;
 };
 
@@ -183,8 +184,8 @@ class Checker {
         return graph;
     }
 
-    /// With an engine forced on a type, or as the planner likes; returns other engines that apply
-    /// to the nodes that work on 16 bits, and their types.
+    /// Runs with an engine forced by type, or with the planner's choice. Returns the other engines,
+    /// with their types, that apply to nodes with 16-bit operands.
     std::map<std::string, std::string> compare(bool backward, const std::string& type,
                                                const std::string& engine) {
         where_ = one_.title() + (backward ? " backward" : " forward") + " in " +
@@ -242,7 +243,7 @@ class Checker {
         return data_.params[i - data_.inputs.size()].data;
     }
 
-    /// What worked on 16 bits in the plan, and what else could.
+    /// Records what used 16 bits in the plan, and which other engines could.
     std::map<std::string, std::string> look(const Plan& plan, const std::string& engine) {
         std::map<std::string, std::string> others;
         bool any = false, used = engine.empty();
@@ -266,8 +267,8 @@ class Checker {
                     others.emplace(one->name(), problem.op);
             }
         }
-        // A Pad's gradient has no engine for it, parts of a Concat of many are as small as
-        // statistics, and some cases have no elements.
+        // A Pad's gradient has no engine for it, the parts of a Concat of many inputs are as small
+        // as statistics, and some cases have no elements.
         const bool expected = std::any_of(made_.begin(), made_.end(), [](const TensorSpec& spec) {
             return spec.shape.numel() > 0;
         });
@@ -282,10 +283,11 @@ class Checker {
         if (!floats.empty()) tensor.copy_from_host(floats.data(), floats.size() * sizeof(float));
     }
 
-    /// A result is rounded once, by half a unit in its last place at most: 2^-11 of it, 2^-8 in
-    /// bf16. Backward, the forward result is rounded, the gradient before the activation, which
-    /// depends on it, and the result. The slope of a tanh, 1 - y^2, is off by two units in all,
-    /// where it is 1/2 in the mean over normal inputs: by four more of itself; a sigmoid's by less.
+    /// A result is rounded once, by at most half a unit in the last place: 2^-11 of it, or 2^-8 in
+    /// bf16. In the backward pass, three values are rounded: the forward result, the gradient
+    /// before the activation, which depends on it, and the result. The derivative of tanh, 1 - y^2,
+    /// has an error of two units, and its mean over normal inputs is 1/2, which makes a relative
+    /// error of four units more. That of a sigmoid has less.
     void check(const std::string& what, const Tensor& found, const std::vector<double>& wanted,
                bool backward) {
         std::vector<float> values(static_cast<std::size_t>(found.shape().numel()));
@@ -352,14 +354,15 @@ int main(int count, char** words) {
                 (!only.empty() && one.type != only) || !is_float_case(one))
                 continue;
             if (number++ % every != 0) continue;
-            // By turns: compiling takes long.
+            // Alternate, because compiling takes long.
             const Precision precision = ++tally.cases % 2 == 0 ? Precision::fp16 : Precision::bf16;
             const int before = tally.plans;
             try {
                 Checker checker(device, one, precision, tally);
                 checker.direction(false);
-                // The slope of a relu jumps where rounding takes a value past 0 or to 6; of n
-                // values of which a share e does so the gradient's error is the root of e.
+                // The derivative of relu changes where rounding moves a value across 0 or to 6. If
+                // that happens to a fraction e of the values, the gradient's error is the root of
+                // e.
                 if (one.gradient && one.options.find("relu") == std::string::npos)
                     checker.direction(true);
             } catch (const std::exception& error) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The tuner among engines that promise much: one that is wrong, or as exact as tf32 alone, does not
-// count, whatever its estimate; and a problem that the time does not suffice for is not half known.
+// The tuner with engines that promise too much. An engine whose results are wrong, or only as exact
+// as tf32, is not used, whatever its estimate. A problem that is not finished in time is not
+// stored.
 #include "plan/tune.hpp"
 #include "engine/database.hpp"
 #include "engine/engine.hpp"
@@ -28,9 +29,9 @@ namespace {
 
 enum class Makes { what_is_right, zeros, eleven_bits, nothing };
 
-/// What the engine below does while it is under test: to which output, in how many variants.
+/// What the engine below does: to which output, and in how many variants.
 struct Script {
-    std::string op;  ///< empty: it applies to nothing
+    std::string op;  ///< empty: it applies to no operator
     Makes makes = Makes::what_is_right;
     std::size_t output = 0;
     int variants = 1;
@@ -66,7 +67,8 @@ class Play : public Launch {
     std::vector<std::size_t> elements_;
 };
 
-/// The fastest by its own account. It works by the reference engine, and is registered before it.
+/// The fastest engine by its own estimate. It uses the reference engine, and is registered before
+/// it.
 class Favourite : public Engine {
   public:
     Favourite(std::string_view op, bool on_host)
@@ -100,7 +102,8 @@ class Favourite : public Engine {
     bool on_host_;
 };
 
-/// Before any device is opened, hence before the library registers its own.
+/// Registered before any device is opened, and therefore before the library registers its own
+/// engines.
 const bool registered = [] {
     for (const char* const op : {"Convolution2D", "Pointwise"})
         for (const bool on_host : {false, true})
@@ -123,8 +126,8 @@ struct Tuned {
     std::vector<std::string> progress;
 };
 
-/// Tunes a network for a batch that none was tuned for before: the database is read once. Each
-/// candidate takes `pause` seconds and what it takes.
+/// Tunes a network for a batch for which no other test has tuned it, because the database is read
+/// only once. Each candidate takes `pause` seconds longer.
 Tuned tune(const Context& device, const char* net, double seconds = 60, double pause = 0) {
     static const auto path =
         std::filesystem::temp_directory_path() / ("dlprim_tune_" + std::to_string(getpid()));
@@ -153,7 +156,7 @@ std::size_t favourites(const std::set<std::string>& engines) {
                       [](const std::string& name) { return name.starts_with("favourite."); }));
 }
 
-/// Sets the script for as long as it lives.
+/// Sets the script during its lifetime.
 struct Act {
     explicit Act(Script how) { script = std::move(how); }
     ~Act() { script = {}; }
@@ -179,7 +182,7 @@ TEST_CASE("a favourite that is wrong does not count, and others do") {
         CHECK(tuned.notes.find("tuned 1 problem") != std::string::npos);
         CHECK(tuned.notes.find("favourite.Convolution2D") != std::string::npos);
         CHECK(tuned.notes.find("not right") != std::string::npos);
-        // The others agree with the reference, and among each other.
+        // The other engines agree with the reference and with each other.
         CHECK(tuned.notes.find("conv2d.") == std::string::npos);
     }
 }
@@ -206,7 +209,7 @@ TEST_CASE("a second output that is wrong does not count") {
 }
 
 TEST_CASE("the tuner's tolerance of float lets no rounding to 11 bits pass") {
-    // Of both factors, by at most 2^-12 each, evenly spread.
+    // For both factors the error is at most 2^-12 each, evenly distributed.
     CHECK(Bench::float_tolerance < 0.1 * 0x1p-12);
 }
 
@@ -240,10 +243,10 @@ TEST_CASE("progress tells of each candidate") {
 TEST_CASE("notes name a node that a reference engine computes, unless the user asked for it") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
-        // Enough work to be worth a note on a fast device, too.
+        // Enough work for a note, even on a fast device.
         std::string large = convolution;
         large.replace(large.find("[2, 8, 12, 12]"), 14, "[2, 256, 56, 56]");
-        // Other engines for convolutions want larger work-groups.
+        // Other engines for convolutions need larger work-groups.
         setenv("DLPRIM_TRAITS", "wide_vectors=0,max_work_group=1", 1);
         const Context small(device.info().id);
         unsetenv("DLPRIM_TRAITS");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What holds for all engines by their contract alone, on any device, for everything in the table of
-// cases: at most 100 tunings of a problem, all layouts counted, which name what they set; layouts
-// that have a name each; and a reference engine that comes last. No device is needed for that.
+// Checks what the contract requires of all engines, for every case of the table, without a device.
+// A problem has at most 100 tunings over all layouts, and these name what they set. Each layout has
+// a name of its own. The reference engine comes last.
 #include "base/text.hpp"
 #include "engine/engine.hpp"
 #include "formats/json_net.hpp"
@@ -34,7 +34,7 @@ Traits gpu() {
     return traits;
 }
 
-/// Kinds of devices by what engines ask of them.
+/// Kinds of devices, by the traits that engines examine.
 std::map<std::string, Traits> devices() {
     std::map<std::string, Traits> all;
     all["host"] = Context("cpu").traits();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Runs engines of convolution apart from a network: operands in the layouts that they ask for, and
-// the oracle's results beside theirs.
+// Runs engines of convolution outside a network, with operands in the layouts that they need, and
+// compares the results with the oracle's.
 #include "engine_check.hpp"
 
 #include "runtime/access.hpp"
@@ -51,7 +51,7 @@ HostArray Example::array(const Shape& shape, std::mt19937& random, DType dtype) 
 }
 
 Tensor upload(const Context& context, const HostArray& array, DType dtype) {
-    // A foreign offset in front, so that offsets are tried too.
+    // Other data in front, so that offsets are tested too.
     std::vector<float> values(3, 1e30f);
     values.insert(values.end(), array.data.begin(), array.data.end());
     const auto count = static_cast<std::int64_t>(values.size());
@@ -62,8 +62,8 @@ Tensor upload(const Context& context, const HostArray& array, DType dtype) {
 
 namespace {
 
-// `from` turned from one layout into another by the Reorder engine, with `front` elements of
-// something else before it.
+// `from`, converted from one layout to another by the Reorder engine, with `front` other elements
+// before it.
 Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
                  const Layout& from_layout, const Layout& to_layout, std::int64_t front = 0) {
     Problem problem;
@@ -80,7 +80,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
     return to;
 }
 
-// Operand `index` in the layout that its engine asked for.
+// Operand `index` in the layout that its engine needs.
 Tensor laid_out(const Context& context, const Engine& engine, const Problem& problem,
                 const Tuning& tuning, std::size_t index, const Tensor& plain, std::int64_t front) {
     const Operand& operand = problem.inputs[index];
@@ -95,7 +95,7 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     return packed;
 }
 
-// The default tuning; with `all` every combination of tile and stages that the engine offers, each
+// The default tuning. With `all`, every combination of tile and stages that the engine has, each
 // with every other value alone.
 std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Problem& problem,
                             bool all) {
@@ -145,7 +145,7 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
             problem.outputs[0].layout = choice.outputs[0];
             for (const Tuning& tuning : tunings(*engine, impl.traits(), problem, all_tunings)) {
                 std::vector<Tensor> operands;
-                // Images with channels last begin now at a multiple of 16 bytes, now at any
+                // Channels_last images start alternately at a multiple of 16 bytes and at any
                 // element.
                 static int trials = 0;
                 const std::int64_t front =
@@ -175,7 +175,7 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
                         : reordered(context, output, shape, choice.outputs[0], Layout::plain());
                 CHECK(testing::relative_error(plain.to_doubles(), wanted, 1e-15) <
                       tolerance(problem));
-                // Padding lanes are zero: what the reorder of the plain output has there.
+                // Padding lanes must be zero, as in a reordered plain output.
                 if (!choice.outputs[0].is_plain()) {
                     const Tensor again =
                         reordered(context, plain, shape, Layout::plain(), choice.outputs[0]);

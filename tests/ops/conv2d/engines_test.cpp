@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every engine of convolution and of its gradients against the oracle, on every device: over the
-// table of cases, over seeded random problems, and with every kind of epilogue.
+// Compares every engine of convolution and of its gradients with the oracle, on every device: over
+// the table of cases, over seeded random problems, and with every kind of epilogue.
 #include "engine/activations.hpp"
 #include "engine_check.hpp"
 #include "support/catch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Precision fp16 and bf16: images stored in 16 bits, on devices that have engines for that.
+// Precision fp16 and bf16: images stored in 16 bits, on devices that have engines for them.
 #include "engine_check.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("engines of images of 16 bits agree with the oracle") {
                 const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
                 const Problem forward = problem_of(
                     forward_type, e.attrs, {e.x.shape, e.weight.shape, e.bias.shape}, e.y.shape);
-                // A network's image may be float.
+                // A network's input image may be float.
                 const Tensor image = upload(context, e.x);
                 check(context, narrow(forward, {}, true), {image, weight, bias}, e.y.data);
                 check(context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Engines by Winograd's algorithm at the shapes that their tiles and slices meet.
+// Winograd engines with shapes at the limits of their tiles and slices.
 #include "engine_check.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
@@ -44,7 +44,7 @@ TEST_CASE("engines by Winograd's algorithm agree with the oracle") {
             problem->inputs[0].dtype = problem->outputs[0].dtype = c.dtype;
         for (const Context& context : devices) {
             const Tensor weight = upload(context, e.weight), bias = upload(context, e.bias);
-            // In inference of tf32 there are tiles of 6x6, which are held to float's bounds, too.
+            // Inference in tf32 has 6x6 tiles, which must meet float's bounds too.
             const std::pair<Phase, Precision> ways[] = {{Phase::inference, Precision::fp32},
                                                         {Phase::training, Precision::fp32},
                                                         {Phase::inference, Precision::tf32}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host_gemm against naive products in double, and the same bits for any number of threads.
+// Compares host_gemm with naive products in double, and checks that results do not depend on the
+// number of threads.
 #include "engine/host_gemm.hpp"
 #include "support/catch.hpp"
 
@@ -33,7 +34,7 @@ TEST_CASE("products of all shapes, transposed or not") {
                 const bool ta = transposed & 1, tb = transposed & 2;
                 INFO(m << " x " << n << " x " << k << " transposed " << ta << tb << " beta "
                        << beta);
-                // Leading dimensions beyond the matrices, and two products.
+                // Leading dimensions larger than the matrices, and two products.
                 const std::int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 3, ldc = n + 1;
                 const std::int64_t size_a = (ta ? k : m) * lda, size_b = (tb ? n : k) * ldb;
                 const std::vector<float> a = random_floats(2 * size_a, 1);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Float engines of convolution, its gradients and matrix products over data whose magnitudes reach
-// from 1e-20 to 1e20: each is as precise as the device's plain multiply-adds, beside an oracle in
-// double. It is for engines that give blocks of values a common exponent (split halves, wgmma) and
-// for those that mix values (Winograd).
+// Float engines of convolution, its gradients and matrix products with data whose magnitudes range
+// from 1e-20 to 1e20. Each must be as precise as the device's plain multiply-adds, compared with an
+// oracle in double. The test is meant for engines that give blocks of values a common exponent
+// (split halves, wgmma) and for those that mix values (Winograd).
 //
-// Two bounds. The whole result's L2 error is below 1e-5 of its L2 norm. And an error relative to
-// the terms' sum |t| (what rounding is relative to, whatever the terms leave of each other) is at
-// most that of plain multiply-adds, or 1e-6: with two halves a factor has 22 bits, so a term is off
-// by up to 2^-22 for each factor and 2^-22 for the product of the lower halves that is left out,
-// 7e-7 in all, and the sum's roundings come on top. A chain of multiply-adds may be off by 2^-24
-// for each term. That second error is taken over the whole, over slices of the result, or over
-// elements, as far down as a case promises; docs/engines/split_floats.md, "Range", has the
-// promises.
+// There are two bounds. First, the L2 error of the whole result must be below 1e-5 of its L2 norm.
+// Second, the error relative to the sum of the terms' magnitudes, sum |t|, must be at most that of
+// plain multiply-adds, or 1e-6. (Rounding errors are proportional to sum |t|, even if the terms
+// cancel.) With two halves a factor has 22 bits. So each factor contributes an error of up to 2^-22
+// to a term, and the omitted product of the lower halves another 2^-22. Together these are 7e-7,
+// and the rounding errors of the sum are added. A chain of multiply-adds may have an error of 2^-24
+// per term. The second error is measured over the whole result, over slices of it, or per element,
+// as fine as a case promises. docs/engines/split_floats.md has the promises ("Range").
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
 #include "ops/conv2d/operators.hpp"
@@ -36,11 +36,11 @@ using testing::ref;
 
 namespace {
 
-/// Magnitudes of a tensor: powers of ten from `low` to `high`.
+/// The magnitudes of a tensor: powers of ten from `low` to `high`.
 struct Magnitudes {
     double low = 0, high = 0;
     int dim = each;        ///< the dimension along which they differ, or each
-    std::int64_t run = 1;  ///< neighbours along it that share one
+    std::int64_t run = 1;  ///< neighbours along it that have the same magnitude
     static constexpr int each = -1;
 };
 
@@ -54,7 +54,8 @@ HostArray fill(const Shape& shape, const Magnitudes& how, unsigned seed) {
     std::normal_distribution<double> normal;
     std::uniform_real_distribution<double> decade(std::min(how.low, how.high),
                                                   std::max(how.low, how.high));
-    // Evenly from the least to the largest, in a random order, the same for all tensors.
+    // Evenly spaced from the smallest to the largest, in a random order that is the same for all
+    // tensors.
     std::vector<double> decades;
     if (how.dim != Magnitudes::each) {
         const std::int64_t count = (shape[how.dim] + how.run - 1) / how.run;
@@ -79,8 +80,8 @@ HostArray fill(const Shape& shape, const Magnitudes& how, unsigned seed) {
     return made;
 }
 
-/// A problem of two factors. What their dimensions are: kept ones become dimension 0 (of a) and 1
-/// (of b) of the result, or the other way round; summed ones vanish.
+/// A problem of two factors and the roles of their dimensions. Kept dimensions become dimension 0
+/// (of a) and 1 (of b) of the result, or the other way round. Summed ones disappear.
 struct Product {
     std::string name;
     Problem problem;
@@ -193,7 +194,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
     return to;
 }
 
-/// The result by one engine with one of its layouts, plain.
+/// The result of one engine with one of its layouts, in a plain layout.
 std::vector<float> run(const Context& context, const Engine& engine, Problem problem,
                        const LayoutChoice& choice, const std::vector<Tensor>& inputs) {
     ContextImpl& impl = Access::impl(context);
@@ -228,7 +229,7 @@ std::vector<float> run(const Context& context, const Engine& engine, Problem pro
     return plain.to_floats();
 }
 
-/// How far down an error is asked for: slices along dimension 0 or 1 of the result, or elements.
+/// For what an error is measured: slices along dimension 0 or 1 of the result, or elements.
 enum class Grain { whole, along0, along1, elements };
 
 struct Errors {
@@ -270,8 +271,8 @@ Errors errors_of(const std::vector<float>& found, const HostArray& wanted, const
     return errors;
 }
 
-/// Where an engine keeps one exponent for more than a column of a step of K, or mixes values, what
-/// a case promises of elements and slices it promises of larger parts only.
+/// If an engine has one exponent for more than a column of a step of K, or mixes values, then what
+/// a case promises for elements and slices holds only for larger parts.
 struct Case {
     std::string name;
     Magnitudes a, b;
@@ -280,7 +281,7 @@ struct Case {
                    ///< wgmma_narrow's, whose images have one exponent
     Grain shared;  ///< of filter gradients and matrix products by wgmma_split, where 16 rows (or
                    ///< columns) of a step of K share one
-    bool splits = true;  ///< whether engines of split halves are asked at all
+    bool splits = true;  ///< whether engines of split halves are tested at all
 };
 
 bool names(const Engine& engine, std::string_view part) {
@@ -310,20 +311,20 @@ std::vector<Case> cases_of(const Product& p) {
         all.push_back({std::move(name), a, b, grain, mixing, shared, splits});
     };
     constexpr Grain whole = Grain::whole, elements = Grain::elements;
-    // 1: tensors of another scale as a whole.
+    // 1: whole tensors of another scale.
     const double scales[][2] = {{-20, 20}, {20, -20}, {-20, 0},   {0, -20},
                                 {20, 0},   {0, 20},   {-17, -17}, {17, 17}};
     for (const auto& s : scales)
         add("of scale", level(s[0]), level(s[1]), elements, elements, elements);
-    // 2: all magnitudes in one tensor. Taps that reach over the border leave an element few of the
-    // weights that decide on its channel's exponent.
+    // 2: all magnitudes in one tensor. An element whose taps cross the border uses only few of the
+    // weights that determine its channel's exponent.
     const bool window = p.problem.inputs[1].shape.rank() == 4 &&
                         p.problem.attrs.ints("kernel") != Ints{1} &&
                         p.problem.op != backward_filter_type;
     add("all in a", {-20, 20}, level(0), elements, whole, elements);
     add("all in b", level(0), {-20, 20}, window ? whole : elements, whole, elements);
     add("all in both", {-20, 20}, {-17, 17}, whole, whole, whole);
-    // 3: slices of the result of very different magnitude.
+    // 3: slices of the result with very different magnitudes.
     const Grain by_a = p.swapped ? Grain::along1 : Grain::along0;
     const Grain by_b = p.swapped ? Grain::along0 : Grain::along1;
     add("slices of a", {-20, 20, p.a_kept}, level(0), by_a, by_a, whole);
@@ -331,8 +332,8 @@ std::vector<Case> cases_of(const Product& p) {
     add("slices of a by 16", {-20, 20, p.a_kept, 16}, level(0), by_a, by_a, by_a);
     add("slices of b by 16", level(0), {-20, 20, p.b_kept, 16}, by_b, by_b, by_b);
     add("near slices of both", {-2.5, 2.5, p.a_kept}, {-2.5, 2.5, p.b_kept}, by_a, by_a, by_a);
-    // 4: parts of the sum of very different magnitude; and such as the other factor evens out,
-    // where an exponent in common keeps 2^-18 of the largest.
+    // 4: parts of the sum with very different magnitudes; and parts that the other factor
+    // compensates, where a common exponent keeps 2^-18 of the largest.
     add("parts of a", {-20, 20, p.a_summed}, level(0), elements, elements, elements);
     add("parts of b", level(0), {-20, 20, p.b_summed}, elements, elements, elements);
     add("evened out", {-2.5, 2.5, p.a_summed}, {2.5, -2.5, p.b_summed}, elements, elements,
@@ -358,7 +359,7 @@ void check(const Product& p, const Case& c) {
     for (const Context& context : testing::test_devices()) {
         ContextImpl& impl = Access::impl(context);
         const std::vector<Tensor> inputs{upload(context, a), upload(context, b)};
-        // What plain multiply-adds reach, at each grain.
+        // The errors of plain multiply-adds, for each grain.
         double plain[4] = {};
         for (const bool others : {false, true})
             for (const bool constant : {false, true}) {
@@ -370,7 +371,7 @@ void check(const Product& p, const Case& c) {
                     if (!engine->is_applicable(impl.traits(), problem)) continue;
                     if (!c.splits && names(*engine, "mma")) continue;
                     for (const LayoutChoice& choice : engine->layouts(impl.traits(), problem)) {
-                        // A constant factor matters where it is packed.
+                        // A constant factor makes a difference only if it is packed.
                         if (constant && choice.inputs[1].kind != Layout::Kind::packed) continue;
                         const std::vector<float> found =
                             run(context, *engine, problem, choice, inputs);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Embedding, Attention, LSTM, GRU and Split by eager calls, forward and backward, against their
-// oracles, and the oracles' gradients against differences, over the tables of cases, on every
-// device.
+// Compares Embedding, Attention, LSTM, GRU and Split in eager calls, forward and backward, with
+// their oracles, and the oracles' gradients with finite differences, over the tables of cases on
+// every device.
 #include "graph/operator.hpp"
 #include "support/cases.hpp"
 #include "support/catch.hpp"
@@ -93,7 +93,7 @@ struct Example {
                 sum += made[i].data[j] * gradients[i].data[j];
         return sum;
     }
-    /// The oracle's gradient along a random direction against a central difference.
+    /// Compares the oracle's gradient along a random direction with a central difference.
     void check_differences() const {
         std::mt19937 random(9);
         for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -143,7 +143,7 @@ void check_table(const std::string& name) {
         if (entry.value("speed", false) || testing::has_narrow_inputs(entry)) continue;
         INFO(name << " " << entry["name"].get<std::string>());
         const Example e(entry);
-        if (name != "embedding") e.check_differences();  // padding_idx is no derivative
+        if (name != "embedding") e.check_differences();  // padding_idx changes it
         for (const Context& context : testing::test_devices()) {
             INFO(context.info().name);
             e.check(context, entry["options"].dump());

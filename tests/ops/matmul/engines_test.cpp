@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every engine of MatMul, InnerProduct and Embedding against the oracle, on every device: over the
-// tables of cases, over seeded random problems, with every value of each tuning parameter, and with
-// epilogues.
+// Compares every engine of MatMul, InnerProduct and Embedding with the oracle, on every device:
+// over the tables of cases, over seeded random problems, with every value of each tuning parameter,
+// and with epilogues.
 #include "engine/activations.hpp"
 #include "engine/engine.hpp"
 #include "graph/operator.hpp"
@@ -38,7 +38,7 @@ HostArray normals(const Shape& shape, std::mt19937& random) {
     return made;
 }
 
-/// A problem with contents and the oracle's answer.
+/// A problem with its contents and the oracle's result.
 struct Example {
     Problem problem;
     std::vector<HostArray> inputs;
@@ -78,7 +78,7 @@ struct Example {
 };
 
 Tensor upload(const Context& context, const HostArray& array) {
-    // A foreign offset in front, so that offsets are tried too.
+    // Other data in front, so that offsets are tested too.
     const std::int64_t count = array.shape.numel() + 3;
     std::vector<double> values(3, 0);
     values.insert(values.end(), array.data.begin(), array.data.end());
@@ -134,8 +134,8 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
     }
 }
 
-// `constant_tunings`: tunings are tried where the second factor is constant, not where it is none.
-// `of_unit`: of the others, the reference alone.
+// `constant_tunings`: test tunings only if the second factor is constant. `of_unit`: of the other
+// engines, run only the reference.
 void check(const Context& context, const Example& e, bool all_tunings = false,
            bool constant_tunings = false, bool of_unit = false) {
     ContextImpl& impl = Access::impl(context);
@@ -281,7 +281,7 @@ TEST_CASE("a sum of 100,000 products keeps its precision") {
     }
 }
 
-// Precision fp16 and bf16: activations stored in 16 bits, on devices that have engines for that.
+// Precision fp16 and bf16: activations stored in 16 bits, on devices that have engines for them.
 TEST_CASE("engines of activations of 16 bits agree with the oracle") {
     const std::vector<Context>& devices = testing::test_devices();
     struct Case {
@@ -313,7 +313,7 @@ TEST_CASE("engines of activations of 16 bits agree with the oracle") {
             e.problem.precision = dtype == DType::f16 ? Precision::fp16 : Precision::bf16;
             for (const Context& context : devices)
                 check(context, e, c.all_tunings && dtype == DType::f16, true);
-            // ReLU of the sum with another tensor of 16 bits.
+            // ReLU of the sum with another 16-bit tensor.
             const Activation& f = find_activation("relu");
             std::mt19937 random(9);
             HostArray added = normals(e.problem.outputs[0].shape, random);
@@ -333,9 +333,9 @@ TEST_CASE("engines of activations of 16 bits agree with the oracle") {
         }
 }
 
-// Attention's products, and those that make the gradients of weights: both factors are computed,
-// and stored in 16 bits. storage_test has other engines take them, whose kernels compilers for CPUs
-// take long over.
+// Attention's products, and those of the gradients of weights: both factors are computed, and
+// stored in 16 bits. storage_test covers other engines for them, whose kernels take long to compile
+// for CPUs.
 TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 bits") {
     const std::vector<Context>& devices = testing::test_devices();
     struct Case {
@@ -352,12 +352,13 @@ TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 
         {true, false, {Shape{600, 136}, Shape{600, 72}}, f16, f16, f32, Precision::fp16, true},
         {true, false, {Shape{600, 136}, Shape{600, 72}}, bf16, f32, f32, Precision::bf16, true},
         {true, true, {Shape{3, 200, 24}, Shape{16, 200}}, bf16, bf16, f32, Precision::bf16},
-        // Lines that are no multiple of eight, batches that are broadcast in two dimensions.
+        // Rows whose length is not a multiple of eight, and batches that are broadcast in two
+        // dimensions.
         {false, false, {Shape{2, 1, 19, 37}, Shape{2, 3, 37, 21}}, f16, f16, bf16, Precision::fp16},
         {false, false, {Shape{2, 1, 24, 40}, Shape{2, 3, 40, 16}}, f16, f16, f16, Precision::fp16},
         {true, false, {Shape{67, 131}, Shape{67, 9}}, bf16, f16, f16, Precision::bf16},
         {false, false, {Shape{70, 136}, Shape{136, 68}}, f32, f16, f16, Precision::fp16},
-        // Told to be finer than what is stored.
+        // With a finer precision than that of the stored values.
         {false, true, {Shape{70, 136}, Shape{72, 136}}, f16, bf16, f32, Precision::fp32},
         {false, true, {Shape{70, 136}, Shape{72, 136}}, bf16, bf16, f32, Precision::tf32},
     };
@@ -380,7 +381,7 @@ TEST_CASE("engines on matrix units agree with the oracle over two factors of 16 
         e.problem.outputs[0].dtype = c.output;
         e.problem.precision = c.precision;
         for (const Context& context : devices) check(context, e, c.all_tunings, false, true);
-        // What another tensor adds, and an activation.
+        // An epilogue that adds another tensor, and an activation.
         std::mt19937 random(9);
         e.inputs.push_back(normals(e.wanted.shape, random));
         e.problem.inputs.push_back({e.wanted.shape, f32, {}, false});

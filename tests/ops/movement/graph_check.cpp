@@ -21,7 +21,7 @@ namespace dlprim {
 
 namespace {
 
-/// Plain contents of a value.
+/// The plain contents of a value.
 struct Contents {
     Shape shape;
     DType dtype = DType::f32;
@@ -41,7 +41,7 @@ std::vector<double> doubles(const Contents& contents) {
     return result;
 }
 
-/// Where element `i` of a plain array of this shape lies in the layout.
+/// The position in the layout of element `i` of a plain array of this shape.
 std::int64_t place(const Shape& shape, const Layout& layout, std::int64_t i) {
     if (layout.is_plain()) return i;
     const std::int64_t w = i % shape[3], h = i / shape[3] % shape[2];
@@ -54,7 +54,7 @@ std::int64_t place(const Shape& shape, const Layout& layout, std::int64_t i) {
 }
 
 constexpr std::int64_t margin =
-    3;  // elements in front of and behind every array, which stay as they are
+    3;  // elements before and after every array, which must stay unchanged
 
 /// An array on the device in a layout, with margins.
 struct DeviceArray {
@@ -95,7 +95,7 @@ struct DeviceArray {
             std::memcpy(result.bytes.data() + i * static_cast<std::int64_t>(width), at, width);
             std::memset(at, 0, width);
         }
-        // What is left are lanes that pad the channels: zero after every write, in floats.
+        // The remaining lanes are padding of the channels: zero after every write, for floats.
         const bool zero =
             std::all_of(first, first + bytes, [](std::byte v) { return v == std::byte{0}; });
         REQUIRE((zero || !is_float(dtype)));
@@ -119,8 +119,8 @@ void check_close(const std::vector<double>& found, const std::vector<double>& wa
 
 testing::Turns turns;
 
-/// Runs one node by every engine in every layout (on OpenCL devices some, but one at least); all
-/// must agree.
+/// Runs one node with every engine in every layout (on OpenCL devices in some, but at least one).
+/// All results must agree.
 std::vector<Contents> run(const Context& context, const Graph& graph, const Node& node,
                           const std::vector<Contents>& values) {
     ContextImpl& impl = Access::impl(context);

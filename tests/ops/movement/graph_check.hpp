@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks an operator's engines and gradient rule without planner or executor: a graph of one node
-// and its gradient is interpreted node by node, each node by every engine in every layout, and
+// Checks an operator's engines and gradient rule without planner or executor. A graph of one node
+// and its gradient is interpreted node by node, each with every engine in every layout, and
 // compared with the oracle.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace dlprim {
 HostArray random_array(const Shape& shape, std::string_view fill, std::mt19937& random,
                        DType dtype = DType::f32);
 
-/// Runs forward and, for float inputs, backward on every context.
+/// Runs the forward pass and, for float inputs, the backward pass on every context.
 void check_operator(std::string_view type, const Attrs& options,
                     const std::vector<HostArray>& inputs);
 

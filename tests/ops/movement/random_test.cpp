@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The same over seeded random problems (200 an operator, or as DLPRIM_TEST_RANDOM says), and over
-// values that are special: NaN, infinities, ties.
+// The same checks with seeded random problems (200 per operator, or DLPRIM_TEST_RANDOM), and with
+// special values: NaN, infinities, ties.
 #include "ops/movement/graph_check.hpp"
 #include "support/catch.hpp"
 
@@ -19,7 +19,7 @@ struct Random {
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine);
     }
     bool coin() { return pick(0, 1) == 1; }
-    /// Channels: odd ones, and ones that fill blocks.
+    /// Numbers of channels: odd ones, and ones that fill blocks.
     std::int64_t channels() { return coin() ? pick(1, 40) : 8 * pick(1, 6); }
     Ints sizes(std::int64_t rank, std::int64_t most) {
         Ints result;
@@ -45,7 +45,7 @@ void each(F&& f) {
     }
 }
 
-/// Gradients are checked in float; other types only move.
+/// Gradients are checked in float. Other types are only moved.
 HostArray array(Random& random, const Ints& sizes, DType dtype = DType::f32) {
     return random_array(Shape(sizes), "normal", random.engine,
                         dtype == DType::f16 ? DType::u16 : dtype);

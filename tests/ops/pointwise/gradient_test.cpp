@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradient rule of Pointwise: the nodes it adds, computed by the oracle, against
-// oracle_backward, and oracle_backward against differences.
+// The gradient rule of Pointwise: the nodes that it adds, computed by the oracle, are compared with
+// oracle_backward, and that with finite differences.
 #include "graph/operator.hpp"
 #include "support/catch.hpp"
 
@@ -102,7 +102,7 @@ void check(const std::string& code, const std::vector<In>& inputs, bool integers
         for (std::size_t e = 0; e < expected.size(); ++e)
             CHECK(got.data[e] == Approx(expected[e]).epsilon(1e-9).margin(1e-9));
         if (integers) continue;
-        // A difference quotient of sum over outputs of dy * y, at a few elements.
+        // A finite difference of the sum over outputs of dy * y, for a few elements.
         for (std::size_t e = 0; e < expected.size(); e += 1 + expected.size() / 5) {
             double loss[2];
             for (int side = 0; side < 2; ++side) {
@@ -137,7 +137,8 @@ TEST_CASE("gradients of pointwise programs") {
     check("y0 = reduce[1; 2.5; a + b](x0 * x1)", {{{5, 6}}, {{6}}});
     check("y0 = reduce[1; -2; b * a](x0); y1 = reduce[0; 0.5; a * b](x0)", {{{3, 4}}});
     check("y0 = reduce[0; 3; a * b](x0)", {{{40, 4}}}, true);
-    // A start that lies between the elements: rows that it wins have no gradient.
+    // An initial value that lies between the elements: rows where it is the result have no
+    // gradient.
     check("y0 = reduce[1; 1.2; max(a, b)](x0 * x0); y1 = reduce[1; -1.2; min(b, a)](x0)",
           {{{9, 4}}});
     check("y0 = reduce[1; 0; max(a, b)](x0)", {{{5, 40}}}, true);

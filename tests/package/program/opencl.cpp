@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program outside the tree that uses OpenCL itself: it opens a device, and its own kernels stand
-// before and behind a network of the library's on one queue, with no wait and no copy between them.
+// A program outside the source tree that uses OpenCL itself. It opens a device, and enqueues its
+// own kernels before and after a network of the library on one queue, without waits or copies
+// between them.
 #include <CL/cl.h>
 #include <dlprim/dlprim.hpp>
 
