@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Context: choice of a device by text, and the public face of ContextImpl.
+// Context: chooses a device by text, and is the public interface of ContextImpl.
 #include <dlprim/context.hpp>
 
 #include "base/env.hpp"
@@ -21,7 +21,7 @@ std::string lowered(std::string_view text) {
     return result;
 }
 
-// Best first: GPUs, then accelerators, then CPUs; among equals by their estimated peak.
+// The best device first: GPUs, then accelerators, then CPUs, and within a kind by estimated peak.
 std::vector<const OpenCLDevice*> ranked() {
     std::vector<const OpenCLDevice*> devices;
     for (const OpenCLDevice& device : opencl_devices()) devices.push_back(&device);
@@ -57,7 +57,7 @@ bool is_number_pair(std::string_view text) {
                        [](char c) { return ascii::is_digit(c) || c == ':'; });
 }
 
-// What keeps a device from being opened, as far as that is known before; empty: nothing.
+// Why the device cannot be opened, as far as that is known in advance; empty if nothing is known.
 std::string trouble_of(const OpenCLDevice& device) {
     const std::string trouble =
         is_pocl(device.platform_version) ? pocl_cache_trouble() : std::string();
@@ -77,7 +77,7 @@ std::shared_ptr<ContextImpl> open_default() {
             return opened(*devices[i]);
         } catch (const Error& error) {
             if (error.kind() == ErrorKind::invalid_argument)
-                throw;  // the environment, not the device
+                throw;  // the environment is wrong, not the device
             const DeviceInfo next = i + 1 < devices.size() ? devices[i + 1]->info : host_info();
             log(LogLevel::warning,
                 cat("device ", next.str(), " is taken in place of a better one: ", error.what()));
@@ -89,8 +89,8 @@ std::shared_ptr<ContextImpl> open_default() {
     return make_host_context();
 }
 
-// Whether a part of a name, in lower case, means this device. The platform's version comes last:
-// only there does PoCL say that it is PoCL.
+// Whether a part of a name, in lower case, identifies this device. The platform's version is
+// checked last, because only there PoCL reports that it is PoCL.
 bool names_device(const OpenCLDevice& device, const std::string& name, bool by_version) {
     const auto holds = [&](const std::string& text) {
         return lowered(text).find(name) != std::string::npos;
@@ -99,8 +99,8 @@ bool names_device(const OpenCLDevice& device, const std::string& name, bool by_v
     return holds(device.info.name) || holds(device.info.platform);
 }
 
-// The device that a text means, nullptr for the host. `origin`: where the text came from, for the
-// message.
+// The device that a text identifies, or nullptr for the host. `origin` says in messages where the
+// text came from.
 const OpenCLDevice* chosen(std::string_view wanted, std::string_view origin) {
     if (wanted == "cpu" || wanted == "host") return nullptr;
     const std::string name = lowered(wanted);
@@ -117,7 +117,7 @@ const OpenCLDevice* chosen(std::string_view wanted, std::string_view origin) {
     not_found(wanted, origin);
 }
 
-// What a caller asks for, else the environment; nothing: the default.
+// The text that the caller gives, else that of the environment. Empty: the default device.
 struct Choice {
     explicit Choice(std::string_view device) : text(device) {
         if (!text.empty()) return;
@@ -201,8 +201,8 @@ ContextImpl::Attachment& ContextImpl::attachment(std::unique_ptr<Attachment> (*m
 }
 
 std::shared_ptr<ContextImpl> ContextImpl::for_users(std::shared_ptr<ContextImpl> impl) {
-    // What the attachment holds refers to the context that holds it: the last user's handle parts
-    // the two. Nobody is left then who could ask for it again.
+    // The attachment refers to the context that owns it. So it is destroyed with the last handle of
+    // a user, after which nobody can ask for it.
     ContextImpl* const opened = impl.get();
     return {opened, [owner = std::move(impl)](ContextImpl*) { owner->attachment_.reset(); }};
 }

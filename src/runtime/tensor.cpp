@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Tensor: views, and copies that gather or scatter on the host where a view has gaps.
+// Tensor: views, and copies that gather or scatter on the host if a view has gaps.
 #include <dlprim/tensor.hpp>
 
 #include "base/text.hpp"
@@ -16,7 +16,7 @@ std::uint64_t byte_size(const Shape& shape, DType dtype) {
     return static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
 }
 
-// Elements from the first to the last one that a non-empty strided view touches.
+// The number of elements from the first to the last one of a non-empty strided view.
 std::uint64_t extent(const Shape& shape, const std::vector<std::int64_t>& strides) {
     std::int64_t last = 0;
     for (int i = 0; i < shape.rank(); ++i)
@@ -41,8 +41,8 @@ void each_element(const Shape& shape, const std::vector<std::int64_t>& strides, 
     }
 }
 
-// Whether a non-empty view keeps to the first `elements` of its memory. The sums do not overflow:
-// every stride that steps is checked against what is left before it is multiplied.
+// Whether a non-empty view is inside the first `elements` of its memory. The sums cannot overflow:
+// before a stride is multiplied, it is compared with the number of remaining elements.
 bool stays_within(const Shape& shape, const std::vector<std::int64_t>& strides, std::int64_t offset,
                   std::uint64_t elements) {
     if (offset < 0 || static_cast<std::uint64_t>(offset) >= elements) return false;
@@ -91,7 +91,7 @@ Tensor::Tensor(Context context, std::shared_ptr<Buffer> buffer, std::uint64_t by
       shape_(std::move(shape)),
       strides_(shape_.strides()),
       dtype_(dtype) {
-    // Tensors are made at every call: no text without an error.
+    // Tensors are made in every call, so the text is built only when there is an error.
     if (buffer_ == nullptr)
         fail(ErrorKind::invalid_argument, "a tensor of shape ", shape_.str(), " needs memory");
     require(byte_offset_ % size_of(dtype_) == 0, "offset ", byte_offset_,
@@ -250,7 +250,7 @@ void Tensor::copy_from_host(const void* data, std::uint64_t size) {
     }
     const std::size_t element = size_of(dtype_);
     std::vector<std::byte> memory(extent(shape_, strides_) * element);
-    queue.read(place, memory.data(), memory.size(), true);  // keeps what lies in the gaps
+    queue.read(place, memory.data(), memory.size(), true);  // preserves the data in the gaps
     const auto* from = static_cast<const std::byte*>(data);
     each_element(shape_, strides_, [&](std::int64_t at) {
         std::memcpy(memory.data() + static_cast<std::size_t>(at) * element, from, element);
