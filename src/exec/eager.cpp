@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Eager calls: plans kept by problem; a second call of the same problem is a look-up, bindings and
-// enqueues.
+// Eager calls: plans are cached by problem, so a repeated call only looks up a plan, binds memory
+// and enqueues.
 #include "exec/eager.hpp"
 
 #include "base/lru_map.hpp"
@@ -20,20 +20,21 @@ namespace {
 
 constexpr std::size_t most_kept = 4096;
 
-/// Calls of one context. Scratch is shared: the queue is in order, and calls of several threads are
-/// enqueued one after the other, each as a whole. Executors have inner() handles of the context,
-/// which owns this.
+/// The eager calls of one context. They share scratch memory, because the queue is in order and
+/// each call of a thread is enqueued as a whole. Executors have inner() handles of the context,
+/// which owns this cache.
 struct ContextCache : ContextImpl::Attachment {
-    /// Held by whoever uses what follows, or an executor of it. Whoever holds it asks no Deferred
-    /// for its memory, which may ask for a conversion, and so for this.
+    /// Protects the members below and the executors in them. While it is held, no Deferred may be
+    /// asked for its memory, because that may start a conversion, which locks this mutex.
     std::mutex mutex;
-    /// By problem. One whose plan keeps something derived from its parameters (packed weights)
-    /// belongs to those parameters, so that layers of one shape do not undo each other's work: it
-    /// is found by problem and parameters, and leaves nothing by its problem but that it is so.
+    /// Entries by problem. If a plan keeps data derived from its parameters (packed weights), the
+    /// entry belongs to those parameters, so that layers of the same shape do not replace each
+    /// other's data. Its key is then the problem with the parameters, and the entry of the problem
+    /// alone is null.
     LruMap<std::shared_ptr<EagerEntry>> entries{most_kept};
-    LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< of results to plain
+    LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< conversions of results to plain
     BlockStore store;
-    std::string key;  ///< made here, call by call
+    std::string key;  ///< the key of the current call
 };
 
 ContextCache& cache_of(const Context& context) {
@@ -43,7 +44,7 @@ ContextCache& cache_of(const Context& context) {
     return static_cast<ContextCache&>(Access::impl(context).attachment(make));
 }
 
-/// Keys are bytes: what has no fixed size stands behind its size.
+/// Keys are bytes. Data of variable size are preceded by their size.
 template <typename T>
 void append(std::string& key, const T& value) {
     key.append(reinterpret_cast<const char*>(&value), sizeof(value));
@@ -92,7 +93,7 @@ void add_params(std::string& key, const EagerCall& call, std::span<const EagerOp
     }
 }
 
-/// `cache.mutex` is held.
+/// The caller holds `cache.mutex`.
 std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& context,
                                        const EagerCall& call,
                                        std::span<const EagerOperand> operands) {
@@ -128,7 +129,7 @@ void forget_entry(const Context& context, const EagerCall& call,
     forget();
 }
 
-/// The plan of a value that comes in one layout and goes out plain.
+/// The plan that converts a value from its layout to plain.
 std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& store) {
     Graph graph;
     Value value;
@@ -145,7 +146,7 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
                                       true);
 }
 
-/// How results of eager calls become plain.
+/// Converts a result of an eager call to plain.
 void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& contents,
                     const std::shared_ptr<Buffer>& plain) {
     ContextCache& cache = cache_of(from.context());
@@ -167,7 +168,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
             executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
-            cache.conversions.erase(key);  // planned anew without the engine that failed
+            cache.conversions.erase(key);  // planned again without the failed engine
         }
     }
 }
@@ -184,16 +185,16 @@ const Context& context_of(const EagerCall& call) {
     for (const auto& list : {call.inputs, call.params, call.output_gradients})
         for (const Tensor& tensor : list) check(tensor);
     for (const Tensor& tensor : call.how.out)
-        if (tensor.defined()) check(tensor);  // others are to be made
+        if (tensor.defined()) check(tensor);  // undefined tensors are outputs to be made
     return first.context();
 }
 
-/// Whether the tensor is all of what is deferred, in its order.
+/// Whether the tensor is all of the deferred contents, in row-major order.
 bool is_whole(const Tensor& tensor, const Deferred& deferred) {
     return tensor.byte_offset() == 0 && tensor.shape() == deferred.shape() && tensor.contiguous();
 }
 
-/// Memory of what the call reads; inputs and output gradients as they lie.
+/// The memory that the call reads. Inputs and output gradients stay in the layout that they have.
 std::vector<EagerOperand> operands_of(const EagerCall& call) {
     std::vector<EagerOperand> operands;
     operands.reserve(call.inputs.size() + call.params.size() + call.output_gradients.size());
@@ -228,7 +229,7 @@ void check_out(const EagerCall& call, const EagerEntry& entry) {
     }
 }
 
-/// Memory for a result; what `out` tensors held is dropped.
+/// Allocates a result.
 Tensor make_result(const Context& context, const EagerEntry::Result& result) {
     const Shape& shape = result.spec.shape;
     const DType dtype = result.spec.dtype;
@@ -240,7 +241,7 @@ Tensor make_result(const Context& context, const EagerEntry::Result& result) {
                                                      shape, dtype, convert_result));
 }
 
-/// Memory of a call's results, by index: `out` tensors where there are any, else new ones.
+/// The memory of a call's results, by index: `out` tensors if there are any, else new ones.
 std::vector<EagerOperand> results_of(const Context& context, const EagerCall& call,
                                      const EagerEntry& entry, std::vector<Tensor>& results) {
     std::vector<EagerOperand> places(results.size());
@@ -293,13 +294,14 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
 
 std::vector<Tensor> run(const EagerCall& call) {
     const Context& context = context_of(call);
-    // Once for all tries: an `out` tensor that is an input, too, loses its contents at the first.
+    // Computed once for all attempts: if an `out` tensor is also an input, the first attempt
+    // discards its contents.
     const std::vector<EagerOperand> operands = operands_of(call);
     for (;;) {
         try {
             return run_once(context, call, operands);
         } catch (const EngineFailure&) {
-            forget_entry(context, call, operands);  // planned anew without the engine that failed
+            forget_entry(context, call, operands);  // planned again without the failed engine
         }
     }
 }
@@ -310,7 +312,7 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     static std::mutex mutex;
     static auto* known = new std::unordered_map<std::string, std::shared_ptr<const EagerOptions>>;
     static std::uint64_t last = 0;
-    std::string key = attrs.str();  // which prints 2 and [2] alike
+    std::string key = attrs.str();  // prints 2 and [2] alike
     for (const auto& item : attrs.items()) key += static_cast<char>('0' + item.second.index());
     const std::lock_guard lock(mutex);
     if (known->size() >= most_kept) known->clear();

@@ -25,7 +25,7 @@ ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor,
     return id;
 }
 
-/// What the operator says of its parameters; the call's are checked against it.
+/// The parameters that the operator declares. Checks those of the call against them.
 std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
                                       const EagerCall& call) {
     std::vector<TensorSpec> specs;

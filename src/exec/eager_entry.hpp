@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// EagerEntry: the plan of one eager call and how tensors are bound to it.
+// EagerEntry: the plan of one eager call, and how tensors are bound to it.
 #pragma once
 
 #include "exec/eager.hpp"
@@ -15,17 +15,17 @@ struct EagerCall {
     bool backward;
 };
 
-/// Memory that a call reads: inputs, params, output gradients, in that order.
+/// Memory that a call reads: inputs, params and output gradients, in this order.
 struct EagerOperand {
     std::shared_ptr<Buffer> buffer;
     std::uint64_t byte_offset = 0;
     const Layout* layout = nullptr;  ///< nullptr: plain
 };
 
-/// A planned call and the order in which its externals are bound.
+/// A planned call, and the operands or results to which its externals are bound.
 struct EagerEntry {
     std::unique_ptr<Executor> executor;
-    /// By external: which operand or result it is.
+    /// By external: the index of the operand or result.
     struct Binding {
         bool result = false;
         std::size_t index = 0;
@@ -36,21 +36,21 @@ struct EagerEntry {
         Layout layout;
     };
     std::vector<Result> results;
-    std::vector<TensorSpec> gradients;  ///< of outputs: what the call must bring
+    std::vector<TensorSpec> gradients;  ///< of outputs: the gradients that the call must provide
     bool uses_scalars = false;
-    bool forgotten = false;  ///< one of its engines has failed, and calls are planned without it
+    bool forgotten = false;  ///< an engine of it failed, and later calls use another plan
 };
 
-/// Whether some result goes to a tensor of the caller.
+/// Whether some result is written to a tensor of the caller.
 bool has_out(const EagerCall& call);
-/// A binding of another shape or type than planned would be read past its end: throws
-/// Error(invalid_argument).
+/// Throws Error(invalid_argument) if the tensor has another shape or type than planned, because
+/// kernels would access memory outside it.
 void check_operand(const EagerCall& call, const char* what, std::size_t index, const Tensor& tensor,
                    const TensorSpec& wanted);
-/// The same of all output gradients, and of their number.
+/// Checks all output gradients and their number.
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted);
 
-/// Plans the call for operands that lie as `operands` do. Scratch comes from `store`.
+/// Plans the call for operands in the layouts of `operands`. Scratch memory comes from `store`.
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
                                              std::span<const EagerOperand> operands,
                                              BlockStore& store);
