@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Arithmetic operators on tensors: one pointwise kernel each, or a matrix product.
+// Arithmetic operators on tensors. Each is one pointwise kernel, or a matrix product.
 //
-// The other operand may be a tensor, a number or a numpy array; shapes broadcast as numpy's do. A
-// number takes the tensor's element type where that holds it, so that 2 * t is of t's type.
+// The other operand may be a tensor, a number or a numpy array. Shapes broadcast like numpy's. A
+// number gets the tensor's element type if that type can hold it, so that 2 * t has the type of t.
 #include "tensor.hpp"
 
 #include <nanobind/stl/string.h>
@@ -17,8 +17,8 @@
 namespace dlprim::python {
 namespace {
 
-/// An operator: its program for two tensors, and for a number on the right and on the left, with
-/// the type of its results where that is not the operands'.
+/// An operator: its program for two tensors, and for a number on the right and on the left, and the
+/// type of its results if that differs from the operands'.
 struct Binary {
     const char* symbol;
     const char* tensors;  ///< "x0 + x1"
@@ -46,7 +46,7 @@ nb::object not_implemented() {
     return nb::borrow(Py_NotImplemented);
 }
 
-/// A pointwise program whose results are of the operands' type, or of bool.
+/// Runs a pointwise program whose results have the operands' type, or bool.
 Tensor run(const char* program, const std::vector<Tensor>& inputs,
            const std::vector<double>& scalars, bool truth) {
     if (!truth) return ops::pointwise(program, inputs, scalars).at(0);
@@ -60,8 +60,8 @@ Tensor run(const char* program, const std::vector<Tensor>& inputs,
     return ops::call("Pointwise", options, inputs).at(0);
 }
 
-/// Whether the dimensions are those of a tensor without gaps in another order. Then `order` says
-/// which dimension of this one each of that tensor's is.
+/// Whether the tensor is a permutation of the dimensions of a tensor without gaps. Then `order`
+/// gives for each of that tensor's dimensions the dimension of this one.
 bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
     const auto stride = [&](int dim) { return tensor.strides()[static_cast<std::size_t>(dim)]; };
     order.resize(static_cast<std::size_t>(tensor.shape().rank()));
@@ -76,7 +76,7 @@ bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
     return true;
 }
 
-/// The tensor without gaps whose dimensions a view has in another order.
+/// The tensor without gaps whose dimensions a view permutes.
 Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
     std::vector<std::int64_t> sizes;
     for (const int dim : order) sizes.push_back(view.shape()[dim]);
@@ -84,7 +84,7 @@ Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
     return view.view(shape, shape.strides());
 }
 
-/// The view's elements, put in its order on the device.
+/// A copy of the view's elements in row-major order, made on the device.
 Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
     std::vector<std::size_t> dims(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) dims[static_cast<std::size_t>(order[i])] = i;
@@ -94,7 +94,7 @@ Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
     return ops::call("Transpose", options + "]}", {put_in_order(view, order)}).at(0);
 }
 
-/// Copies on the device into a tensor without gaps of the same shape and type.
+/// Copies on the device to a tensor without gaps of the same shape and type.
 void write_to(Tensor& to, const Tensor& from) {
     if (to.shape().empty()) return;
     ops::CallOptions options;
@@ -108,7 +108,7 @@ Tensor converted(const Tensor& tensor, DType dtype) {
     return ops::call("Cast", options, {dense(tensor)}).at(0);
 }
 
-/// Throws where operands lie on two contexts.
+/// Throws if the operands belong to two contexts.
 void check_contexts(const char* symbol, const Tensor& a, const Tensor& b) {
     if (a.context() == b.context()) return;
     const auto& device = [](const Tensor& tensor) { return tensor.context().info().str(); };
@@ -118,7 +118,7 @@ void check_contexts(const char* symbol, const Tensor& a, const Tensor& b) {
                     "; dlprim.Tensor(context, tensor.numpy()) copies one to the other's");
 }
 
-/// &, | and ^, of truth alone.
+/// &, | and ^, which are for bool only.
 bool is_logical(const Binary& op) {
     return &op == &both || &op == &either || &op == &one_of;
 }
@@ -148,12 +148,12 @@ nb::object combine(const Binary& op, const Tensor& a, const Tensor& b) {
 
 // Numbers.
 
-/// What a number may be as an operand; taken apart while Python may be touched.
+/// A number as an operand. It is decoded while the interpreter's lock is held.
 struct Number {
     bool whole = false;  ///< an int, or a bool
     bool truth = false;
-    bool fits = false;         ///< into `integer`
-    std::int64_t integer = 0;  ///< of an int
+    bool fits = false;         ///< whether it fits into `integer`
+    std::int64_t integer = 0;  ///< the value of an int
     double value = 0;
 };
 
@@ -174,7 +174,7 @@ Number to_number(nb::handle object) {
     return number;
 }
 
-/// Whether an integer type holds an int.
+/// Whether an integer type can hold the int.
 bool holds(DType dtype, const Number& number) {
     if (!number.fits || dtype == DType::i64) return number.fits;
     if (dtype == DType::boolean) return number.integer == 0 || number.integer == 1;
@@ -201,7 +201,7 @@ Tensor single(const Context& context, const Number& number, DType dtype) {
     return tensor;
 }
 
-/// The type that an int gets as an operand beside a tensor of integers.
+/// The type of an int operand whose other operand is a tensor of integers.
 DType type_beside(const Tensor& tensor, const Number& number, bool comparison) {
     const bool truth = tensor.dtype() == DType::boolean && !number.truth;
     const DType dtype = truth ? DType::i64 : tensor.dtype();
@@ -218,7 +218,7 @@ nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Num
                     std::string(op.symbol) + " takes tensors of bool, True and False, no number");
     const bool integers = !is_float(tensor.dtype()) && number.whole;
     const char* with_scalar = reversed ? op.left : op.right;
-    // Scalars are for floats, and text of JSON holds no infinity.
+    // Scalars are floats, and JSON text cannot contain infinity.
     const bool scalar =
         !integers && *with_scalar != 0 && (std::isfinite(number.value) || !op.truth);
     DType dtype = is_float(tensor.dtype()) ? tensor.dtype() : DType::f32;
@@ -250,7 +250,7 @@ nb::object operate(const Tensor& tensor, nb::handle other) {
     return reversed ? combine(op, made, tensor) : combine(op, tensor, made);
 }
 
-/// Small whole exponents are products: exact for integers, and as numpy computes squares.
+/// Small whole exponents become products, which are exact for integers and match numpy's squares.
 nb::object raise(const Tensor& tensor, nb::handle exponent) {
     if (!is_number(exponent) || !PyIndex_Check(exponent.ptr()))
         return operate<power>(tensor, exponent);
@@ -289,7 +289,7 @@ Tensor inverted(const Tensor& tensor) {
 
 // Matrix products.
 
-/// An operand of a product: without gaps, perhaps with its last two dimensions swapped.
+/// An operand of a product: without gaps, except that its last two dimensions may be swapped.
 struct Factor {
     Tensor tensor;
     bool swapped = false;
@@ -408,8 +408,8 @@ void bind_arithmetic(TensorClass& type) {
     bind(type, "__rpow__", &operate<power, true>, operand);
     bind(type, "__matmul__", &multiply_matrices<false>, array_or_tensor);
     bind(type, "__rmatmul__", &multiply_matrices<true>, array_or_tensor);
-    // numpy's arrays compare with anything, so that mypy finds pairs of narrower types unsafe. Of
-    // equality it expects a bool, as object's own gives.
+    // numpy's arrays compare with anything, so mypy considers pairs of narrower types unsafe. For
+    // equality it expects a bool, as object's own method returns.
     bind(type, "__lt__", &operate<less>, "typing.Any");
     bind(type, "__le__", &operate<less_equal>, "typing.Any");
     bind(type, "__gt__", &operate<greater>, "typing.Any");
@@ -426,7 +426,7 @@ void bind_arithmetic(TensorClass& type) {
         .def("__pos__", &copied)
         .def("__abs__", [](const Tensor& self) { return unary(self, "y0 = abs(x0)", false); })
         .def("__invert__", &inverted)
-        // Comparisons give tensors; a tensor as a key stands for itself.
+        // Comparisons return tensors. As a key, a tensor is identified by its object.
         .def("__hash__", [](nb::handle self) { return std::hash<const void*>()(self.ptr()); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values between numpy and tensors, without a copy on the way that can be spared.
+// Values between numpy and tensors, without unnecessary copies.
 #include "tensor.hpp"
 
 #include <nanobind/ndarray.h>
@@ -19,8 +19,8 @@ const void* memory_of(nb::handle array) {
     return nb::cast<nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>>(array).data();
 }
 
-/// numpy's array of the values. Python's own floats are float32 here, as networks want them, where
-/// numpy takes float64.
+/// numpy's array of the values. Python floats become float32, the usual type in networks, whereas
+/// numpy would choose float64.
 nb::object as_array(nb::handle values) {
     nb::object array = numpy().attr("asarray")(values);
     if (nb::hasattr(values, "dtype") ||
@@ -59,7 +59,7 @@ void write(Tensor& tensor, const HostArray& host) {
     tensor.copy_from_host(converted.data(), converted.size());
 }
 
-/// Copies a tensor to an array that has been found, or made, fit for it.
+/// Copies a tensor to an array that fits it.
 void read(const Tensor& tensor, const nb::object& array) {
     if (tensor.shape().empty()) return;
     void* const memory = const_cast<void*>(memory_of(array));
@@ -89,7 +89,7 @@ HostArray to_host_array(nb::handle values) {
     try {
         return from_array(as_array(values));
     } catch (nb::python_error& error) {
-        // What numpy has no type for may still be had by DLPack: PyTorch's bfloat16.
+        // A type that numpy lacks may be available by DLPack, such as PyTorch's bfloat16.
         if (!error.matches(PyExc_TypeError) || !nb::hasattr(values, "__dlpack__")) throw;
     }
     return from_dlpack_host(values);

@@ -2,17 +2,17 @@
 // What the files of the Python module share: one bind_ function per part, and rules for all of
 // them.
 //
-// The module sees include/dlprim alone. Every call that may take long releases the interpreter's
-// lock; a call on a Net or a Solver first takes the lock of its context (ContextLock), since nets
-// of one context are for one thread at a time. Whatever may log a line must have released the
-// interpreter's lock, too: the receiver of dlprim.set_log takes it while other threads that log
-// wait for it. Destructors do not log.
+// The module includes only include/dlprim. Every call that may take long releases the interpreter's
+// lock. A call on a Net or a Solver first takes the lock of its context (ContextLock), because the
+// nets of one context may be used by only one thread at a time. Code that may log must also have
+// released the interpreter's lock: the receiver of dlprim.set_log takes it, while other threads
+// that log wait for the receiver. Destructors do not log.
 #pragma once
 
 #include "gil.hpp"
 
-// In every file: one that lacked it would cast strings in another way, and the linker keeps one of
-// the two.
+// Every file must include this. A file without it would convert strings differently, and the linker
+// keeps only one version.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 #include <dlprim/dlprim.hpp>
@@ -25,7 +25,7 @@ namespace dlprim::python {
 
 namespace nb = nanobind;
 
-// Each adds its classes and functions to the module dlprim._core.
+// Each function adds its classes and functions to the module dlprim._core.
 void bind_errors(nb::module_& module);
 void bind_dtypes(nb::module_& module);
 void bind_context(nb::module_& module);
@@ -37,13 +37,13 @@ void bind_solver(nb::module_& module);
 
 // Locks and forks (lock.cpp).
 
-/// Lets other Python threads run, and holds the lock of a context while it lives. Python must not
-/// be touched meanwhile but by GilAcquire. Throws Error(device) in a child of fork()
-/// where the context belongs to the parent.
+/// Releases the interpreter's lock and holds the lock of a context during its lifetime. Meanwhile
+/// Python may be used only with GilAcquire. Throws Error(device) in a child of fork() if the
+/// context belongs to the parent.
 class ContextLock {
   public:
     explicit ContextLock(const Context& context);
-    /// Only tries: is_held() says whether it holds the lock.
+    /// Only tries to lock; is_held() returns whether it succeeded.
     ContextLock(const Context& context, std::try_to_lock_t);
     ~ContextLock();
     ContextLock(const ContextLock&) = delete;
@@ -53,59 +53,59 @@ class ContextLock {
 
   private:
     GilRelease release_;
-    std::unique_lock<std::recursive_mutex> lock_;  ///< given back before Python's is taken
+    std::unique_lock<std::recursive_mutex> lock_;  ///< released before Python's lock is taken
 };
 
-/// Takes the lock of a context for a Python "with" block; the interpreter's lock is free meanwhile
-/// for other threads. What the block calls may take the same lock again.
+/// Takes the lock of a context for a Python "with" block, and releases the interpreter's lock while
+/// it waits. Calls inside the block may take the same lock again.
 void enter_context_lock(const Context& context);
-/// Gives it back, in the same thread.
+/// Releases it, in the same thread.
 void leave_context_lock(const Context& context);
 
-/// Notes that a context was opened by this process.
+/// Records that this process opened a context.
 void register_context(const Context& context);
-/// Throws Error(device) in a child of fork() whose parent has used OpenCL: drivers' threads stay
-/// with the parent. Whoever is about to ask OpenCL for anything calls this first.
+/// Throws Error(device) in a child of fork() whose parent has used OpenCL, because drivers' threads
+/// stay in the parent. Call it before any use of OpenCL.
 void check_opencl_after_fork();
 
 // Python's types (errors.cpp).
 
-/// "a float" or "a numpy.ndarray": what an object is, for messages.
+/// The kind of an object, for messages: "a float" or "a numpy.ndarray".
 std::string kind_of(nb::handle object);
 /// Throws TypeError: "<what> is <wanted>, not a list".
 [[noreturn]] void wrong_type(const char* what, const char* wanted, nb::handle got);
 const Context& to_context(nb::handle context);
-/// Whether an object is an int, or numpy's, and no array.
+/// Whether an object is an int, Python's or numpy's, and not an array.
 bool is_int(nb::handle object);
 
 // Element types (dtypes.cpp).
 
 /// The name in Python: "float32".
 const char* dtype_name(DType dtype);
-/// Of "float32", numpy.float32, numpy.dtype("f4") and their like; throws TypeError.
+/// Parses "float32", numpy.float32, numpy.dtype("f4") and so on. Throws TypeError.
 DType to_dtype(nb::handle dtype);
 
 // numpy (arrays.cpp).
 
-/// The C-ordered memory, in native byte order, with the values of a number, a list, an array or
-/// whatever numpy.asarray takes; copied where they do not lie so already.
+/// C-ordered memory in native byte order with the values of a number, a list, an array or anything
+/// that numpy.asarray accepts. Copied if necessary.
 struct HostArray {
     nb::object owner;
     DType dtype = DType::f32;
     Shape shape;
     const void* data = nullptr;
 };
-/// Throws TypeError where the elements have no dtype of the library.
+/// Throws TypeError if the library has no dtype for the elements.
 HostArray to_host_array(nb::handle values);
 
-/// New memory on the context's device with the values, converted to `dtype` where one is given.
+/// New memory on the context's device with the values, converted to `dtype` if given.
 Tensor to_tensor(const Context& context, nb::handle values, std::optional<DType> dtype = {});
 Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DType> dtype = {});
-/// Overwrites a tensor or view with values of its shape, converted to its dtype.
+/// Overwrites a tensor or view with values of the same shape, converted to its dtype.
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
-/// ml_dtypes.bfloat16 where that is installed, else None: numpy has no such type.
+/// ml_dtypes.bfloat16 if that package is installed, else None, because numpy has no such type.
 nb::object bfloat16_type();
 /// Copies the values into a numpy array of the tensor's shape and type.
 void copy_to(const Tensor& tensor, nb::handle array);
@@ -117,10 +117,10 @@ nb::tuple to_tuple(const Shape& shape);
 
 // Tensors without gaps (arithmetic.cpp).
 
-/// The tensor, or a copy of a strided view without gaps, as operators want them. Permuted
+/// The tensor itself, or a copy of a strided view without gaps, as operators need it. Permuted
 /// dimensions are put in order on the device. The caller holds a ContextLock.
 Tensor dense(const Tensor& tensor);
-/// The same for permuted dimensions alone: what is copied to the host anyway may keep its gaps.
+/// The same for permuted dimensions only. It is enough for data that are copied to the host anyway.
 Tensor in_order(const Tensor& tensor);
 
 }  // namespace dlprim::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A Python function that the library calls in the middle of a long call, and Ctrl-C beside it.
+// A Python function that the library calls during a long call, and the check for Ctrl-C.
 #pragma once
 
 #include "bind.hpp"
@@ -9,11 +9,11 @@
 
 namespace dlprim::python {
 
-/// Holds a Python callable or None, and may be copied and dropped by any thread, also after the
-/// interpreter's end. Calling it takes the interpreter's lock, raises KeyboardInterrupt where
-/// Ctrl-C was pressed, and passes on what the callable raises as nb::python_error, which travels
-/// through the library to the caller of the long call. Without a callable it looks for Ctrl-C
-/// alone, at most every 20 ms: for the lock it may have to wait for another Python thread.
+/// Holds a Python callable or None. Any thread may copy and destroy it, even after the
+/// interpreter's end. Calling it takes the interpreter's lock and raises KeyboardInterrupt if
+/// Ctrl-C was pressed. An exception of the callable passes through the library to the caller of the
+/// long call, as nb::python_error. Without a callable it only checks for Ctrl-C, at most every 20
+/// ms, because it may have to wait for another thread to get the lock.
 class Callback {
   public:
     explicit Callback(nb::handle callable) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Context, devices(), and what is known about them.
+// Context and devices(), and information about them.
 #include "bind.hpp"
 
 #include <nanobind/stl/string.h>
@@ -86,7 +86,7 @@ std::string text_of(const Counters& counters) {
 }
 
 void bind_counters(nb::module_& module) {
-    // Signed, for differences: memory may have been freed between two readings.
+    // Signed, so that differences are valid: memory may have been freed between two readings.
     const auto reader = [](auto member) {
         return [member](const Counters& self) { return static_cast<std::int64_t>(self.*member); };
     };

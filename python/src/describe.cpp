@@ -10,7 +10,7 @@
 namespace dlprim::python {
 namespace {
 
-/// The shape and dtype that several records have.
+/// Adds the shape and dtype that several records have.
 template <typename Record>
 nb::class_<Record> bind_tensor_record(nb::module_& module, const char* name, const char* what) {
     return nb::class_<Record>(module, name, what)

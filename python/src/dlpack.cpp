@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sharing memory with other libraries: DLPack in and out, and numpy's __array__.
+// Shares memory with other libraries: DLPack in both directions, and numpy's __array__.
 //
 // Tensors of the host are shared. Memory of OpenCL devices has no address, so it is copied to the
 // host, and consumers always see kDLCPU.
@@ -47,7 +47,7 @@ bool on_host(const Tensor& tensor) {
 
 // Out.
 
-/// What an exported array keeps: the tensor, or memory of its own.
+/// The owner of an exported array's memory: the tensor, or separate memory.
 nb::capsule keeper(Tensor tensor) {
     return nb::capsule(new Tensor(std::move(tensor)),
                        [](void* kept) noexcept { delete static_cast<Tensor*>(kept); });
@@ -63,7 +63,7 @@ nb::object exported(const Tensor& tensor, void* data, const std::vector<std::int
         .cast();
 }
 
-/// Views share their gaps with whoever takes them.
+/// A shared view keeps its gaps.
 nb::object shared(const Tensor& tensor) {
     void* data = nullptr;
     {
@@ -74,7 +74,7 @@ nb::object shared(const Tensor& tensor) {
 }
 
 nb::object copied_out(const Tensor& tensor) {
-    // As aligned as the host's own tensors are.
+    // Aligned like the host's own tensors.
     constexpr std::size_t alignment = 64;
     const std::size_t bytes = (tensor.bytes() + alignment - 1) / alignment * alignment;
     void* const data = std::aligned_alloc(alignment, std::max(bytes, alignment));
@@ -118,10 +118,10 @@ nb::object array_of(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
 
 // In.
 
-/// Lets an array go in whatever thread the last tensor on it does.
+/// Keeps an array until the last tensor on it is destroyed, in any thread.
 std::shared_ptr<void> keep(Array array) {
     return {new Array(std::move(array)), [](void* kept) {
-                if (!nb::is_alive()) return;  // the interpreter, and what it kept, is gone
+                if (!nb::is_alive()) return;  // the interpreter has ended and freed it
                 const GilAcquire lock;
                 delete static_cast<Array*>(kept);
             }};
@@ -144,13 +144,13 @@ nb::ndarray<nb::ro> imported(nb::handle object) {
     return array;
 }
 
-/// The tensor that shares an array's memory; undefined where that cannot be.
+/// A tensor that shares an array's memory; undefined if that is impossible.
 Tensor wrapped(const Context& context, nb::handle object, const nb::ndarray<nb::ro>& described) {
     Array array;
     const DType dtype = from_dlpack_type(described.dtype());
     const auto address = reinterpret_cast<std::uintptr_t>(described.data());
     if (context.info().kind != DeviceKind::host || address % size_of(dtype) != 0) return {};
-    if (!nb::try_cast(object, array)) return {};  // only to be read
+    if (!nb::try_cast(object, array)) return {};  // the array is read-only
     const Shape shape = shape_of(described);
     if (shape.empty()) return Tensor(context, shape, dtype);
     std::vector<std::int64_t> strides;
@@ -223,7 +223,7 @@ memory, which waits for the device; with copy=False that is a BufferError.)")
 
 A tensor of the host's context is shared unless copy is True or dtype differs; one of an OpenCL device
 is copied, and copy=False is a ValueError for it. tensor.numpy() copies always.)");
-    // numpy leaves `array + tensor` to the tensor.
+    // Makes numpy leave `array + tensor` to the tensor.
     type.attr("__array_ufunc__") = nb::none();
     module.def("from_dlpack", &from_dlpack, nb::arg("context").none(), nb::arg("array").none(),
                nb::kw_only(), nb::arg("copy") = nb::none(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Element types: names in Python ("float32"), numpy's dtypes, and what DLPack calls them.
+// Element types: their names in Python ("float32"), numpy's dtypes, and DLPack's types.
 #include "bind.hpp"
 
 #include <array>
@@ -63,20 +63,20 @@ DType to_dtype(nb::handle dtype) {
     DType found{};
     if (PyUnicode_Check(dtype.ptr())) {
         std::string name;
-        if (!nb::try_cast(dtype, name))  // characters that UTF-8 has not
+        if (!nb::try_cast(dtype, name))  // characters that UTF-8 cannot encode
             refuse(nb::cast<std::string>(nb::object(nb::steal(PyObject_ASCII(dtype.ptr())))));
         if (find_dtype(name, found)) return found;
         try {
             return parse_dtype(name);  // as in network JSON: "float", "half", "int"
         } catch (const Error&) {
-            // numpy may know it: "f4".
+            // numpy may know it, such as "f4".
         }
     }
-    if (dtype.is_none()) refuse("None");  // which is float64 to numpy
+    if (dtype.is_none()) refuse("None");  // numpy takes None as float64
     nb::object numpy = nb::module_::import_("numpy");
     std::string name;
     try {
-        // Reached by 'f4', numpy.float32, numpy.dtype('>f4'), float, and ml_dtypes.bfloat16 alike.
+        // This handles 'f4', numpy.float32, numpy.dtype('>f4'), float, and ml_dtypes.bfloat16.
         name = nb::cast<std::string>(nb::str(numpy.attr("dtype")(dtype).attr("name")));
     } catch (nb::python_error&) {
         name = nb::cast<std::string>(nb::str(dtype));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dlprim::Error becomes the exception of dlprim.errors that its kind asks for.
+// Converts dlprim::Error to the exception of dlprim.errors for its kind.
 #include "bind.hpp"
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace dlprim::python {
 namespace {
 
-/// The name of an error's class in dlprim.errors.
+/// The name of the class in dlprim.errors for an error.
 const char* class_of(const Error& error) {
     switch (error.kind()) {
         case ErrorKind::invalid_argument:
@@ -38,10 +38,11 @@ const char* class_of(const Error& error) {
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
-    // Classes are looked up when they are needed: errors are rare, and nothing outlives Python.
+    // Classes are looked up when they are needed, because errors are rare and nothing may outlive
+    // Python.
     const auto raise = [](const char* name, const char* message) {
         const nb::object type = nb::module_::import_("dlprim.errors").attr(name);
-        // Paths need not be UTF-8: Python writes their bytes as os.fsdecode() does.
+        // Paths need not be UTF-8. Their bytes are decoded as by os.fsdecode().
         const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
             message, static_cast<Py_ssize_t>(std::strlen(message)), "surrogateescape"));
         if (text.is_valid()) PyErr_SetObject(type.ptr(), text.ptr());

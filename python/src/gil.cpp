@@ -6,8 +6,8 @@
 namespace dlprim::python {
 namespace {
 
-/// Calls what takes the interpreter's lock, which throws nothing but the unwinding of a thread that
-/// Python ends. To end the catch block would abort.
+/// Calls a function that takes the interpreter's lock. It throws nothing, except that Python may
+/// end the thread by unwinding it. Leaving the catch block would then abort the process.
 template <typename Take>
 auto take_or_sleep(Take&& take) {
     try {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The interpreter's lock. When Python ends, it ends every other thread (a daemon thread in the
-// middle of a step) that asks for the lock: by pthread_exit before Python 3.14, which unwinds
-// through C++ that cannot be unwound and so aborts the process. Such a thread sleeps here instead
-// until the process has ended, as Python 3.14 lets it.
+// The interpreter's lock. When Python ends, it ends every other thread that asks for the lock, such
+// as a daemon thread in the middle of a step. Before Python 3.14 it uses pthread_exit, which
+// unwinds through C++ code that must not be unwound and so aborts the process. Here such a thread
+// sleeps instead until the process has ended, as in Python 3.14.
 #pragma once
 
 #include <nanobind/nanobind.h>
 
 namespace dlprim::python {
 
-/// Lets other Python threads run while it lives.
+/// Releases the interpreter's lock during its lifetime, so that other Python threads run.
 class GilRelease {
   public:
     GilRelease();
@@ -21,7 +21,8 @@ class GilRelease {
     PyThreadState* state_;
 };
 
-/// Holds the interpreter's lock while it lives, in any thread, whether it holds it already or not.
+/// Holds the interpreter's lock during its lifetime, in any thread, even if the thread already
+/// holds it.
 class GilAcquire {
   public:
     GilAcquire();
@@ -33,8 +34,8 @@ class GilAcquire {
     PyGILState_STATE state_;
 };
 
-/// Whether the interpreter is about to end or has ended, so that threads that held a context's lock
-/// may never give it back.
+/// Whether the interpreter is ending or has ended. Then threads that hold a context's lock may
+/// never release it.
 bool is_ending();
 
 }  // namespace dlprim::python

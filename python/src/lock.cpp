@@ -2,9 +2,9 @@
 // The lock that serialises calls on a context's nets, and what is refused after fork().
 //
 // A child of fork() has none of its parent's threads, neither a driver's nor the host pool's, so
-// calls on what the parent opened could wait for ever. Records of contexts say which process
-// opened them; the handlers of pthread_atfork count the forks that lie behind this process, and
-// keep the records' mutex free in the child.
+// calls on objects that the parent opened could wait forever. A record per context states which
+// process opened it. Handlers of pthread_atfork count the forks that led to this process, and keep
+// the mutex of the records free in the child.
 #include "bind.hpp"
 
 #include <atomic>
@@ -23,19 +23,19 @@ constexpr const char* way_out =
 
 struct Record {
     std::recursive_mutex mutex;
-    unsigned forks = 0;  ///< that lay behind the process which opened the context
+    unsigned forks = 0;  ///< forks before the process that opened the context
 };
 
 struct Records {
     std::mutex mutex;
-    /// By identity. Entries stay: a record is small, and contexts are few.
+    /// By address. Entries are never removed, since a record is small and contexts are few.
     std::map<const void*, std::unique_ptr<Record>> contexts;
-    std::atomic<unsigned> forks{0};  ///< that lie behind this process
+    std::atomic<unsigned> forks{0};  ///< forks before this process
     bool opencl_asked = false;
-    unsigned opencl_forks = 0;  ///< that lay behind the process which asked OpenCL first
+    unsigned opencl_forks = 0;  ///< forks before the process that used OpenCL first
 };
 
-// Never destroyed: tensors may outlive any static.
+// Never destroyed, because tensors may outlive all static objects.
 Records& records() {
     static Records* const instance = [] {
         auto* made = new Records;
@@ -85,7 +85,7 @@ void register_context(const Context& context) {
     Records& all = records();
     const std::lock_guard<std::mutex> lock(all.mutex);
     auto& record = all.contexts[context.identity()];
-    // One that the parent left at this address may be locked.
+    // A mutex that the parent left at this address may be locked.
     if (!record || record->forks != all.forks) record = std::make_unique<Record>();
     record->forks = all.forks;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dlprim.set_log: the library's notices go to a Python callable.
+// dlprim.set_log: passes the library's messages to a Python callable.
 #include "bind.hpp"
 
 #include <nanobind/stl/string_view.h>
@@ -22,7 +22,8 @@ std::shared_ptr<nb::object> shared(nb::object callable) {
             }};
 }
 
-/// What the callable throws has no caller to go to: Python reports it (sys.unraisablehook).
+/// An exception of the callable has no caller that could handle it, so Python reports it
+/// (sys.unraisablehook).
 void deliver(const nb::object& receiver, LogLevel level, std::string_view line) {
     const GilAcquire lock;
     try {
@@ -56,7 +57,7 @@ The library never prints. The receiver is called with a level ("debug", "info" o
 line, for example about an engine that does not build on this device. Calls are serialised, may come
 from any thread, and must not call back into dlprim. What the receiver raises goes to
 sys.unraisablehook.)");
-    // Nothing is called any more once the interpreter goes.
+    // The callable is not called any more once the interpreter ends.
     nb::module_::import_("atexit").attr("register")(
         nb::cpp_function([] { set_receiver(nb::none()); }));
 }

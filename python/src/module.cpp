@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// dlprim._core: what the package dlprim is made of.
+// dlprim._core: the native part of the package dlprim.
 #include "bind.hpp"
 
 namespace dlprim::python {
 namespace {
 
-/// What daemon threads hold when Python ends is never given back; nanobind would print that it has
-/// leaked.
+/// Objects that daemon threads hold at Python's end are never released. nanobind would print that
+/// they leaked.
 void expect_leaks_of_threads() {
     const nb::object count = nb::module_::import_("threading").attr("active_count")();
     if (nb::cast<int>(count) > 1) nb::set_leak_warnings(false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Net: include/dlprim/net.hpp for Python. The class dlprim.Net derives from this one and adds what
-// is more readable in Python (python/dlprim/net.py).
+// is easier to read in Python (python/dlprim/net.py).
 #include "net_options.hpp"
 #include "net_parts.hpp"
 #include "net_values.hpp"

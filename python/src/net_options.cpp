@@ -24,7 +24,7 @@ Mode to_mode(std::string_view name) {
         "mode '" + std::string(name) + "' is none of 'training', 'evaluation' and 'inference'");
 }
 
-/// A keyword: what it takes, and how it is set, which returns false on another type.
+/// A keyword: which types it accepts, and a function that sets it or returns false on another type.
 struct Field {
     const char* takes;
     std::function<bool(NetOptions&, nb::handle)> set;
@@ -37,7 +37,7 @@ Field field(T NetOptions::*member, const char* takes) {
             }};
 }
 
-/// Python's True and False, and numpy's.
+/// Accepts Python's True and False, and numpy's.
 Field flag(bool NetOptions::*member) {
     return {"a bool", [=](NetOptions& options, nb::handle value) {
                 const bool known =
@@ -48,7 +48,7 @@ Field flag(bool NetOptions::*member) {
             }};
 }
 
-/// A field that is set from a name, by `parse`.
+/// A field that `parse` sets from a name.
 template <typename T>
 Field named(T NetOptions::*member, T (*parse)(std::string_view)) {
     return {"a string", [=](NetOptions& options, nb::handle value) {
@@ -59,7 +59,7 @@ Field named(T NetOptions::*member, T (*parse)(std::string_view)) {
             }};
 }
 
-/// A field that `parse` makes of a Python object.
+/// A field that `parse` sets from a Python object.
 template <typename T>
 Field parsed(T NetOptions::*member, const char* takes, bool (*parse)(nb::handle, T&)) {
     return {takes,
@@ -97,7 +97,7 @@ const std::map<std::string, Field>& fields() {
     return known;
 }
 
-/// "a float: 2.5": the type alone would not do for an int that is too large.
+/// "a float: 2.5". The type alone would not explain an int that is too large.
 std::string shown(nb::handle value) {
     if (value.is_none()) return kind_of(value);
     constexpr std::size_t most = 80;
@@ -144,7 +144,7 @@ bool to_shapes(nb::handle object, std::map<std::string, Shape>& shapes) {
 NetOptions net_options(nb::handle keywords) {
     NetOptions options;
     options.mode = Mode::training;
-    options.progress = Callback(nb::none());  // looks for Ctrl-C
+    options.progress = Callback(nb::none());  // only checks for Ctrl-C
     for (const auto [key, value] : nb::borrow<nb::dict>(keywords)) {
         const auto name = nb::cast<std::string>(key);
         const auto found = fields().find(name);

@@ -11,11 +11,11 @@
 
 namespace dlprim::python {
 
-/// From a dict whose keys are fields of NetOptions. Throws nb::type_error on another key, or on a
-/// value of a wrong type; Error(invalid_argument) on a name that there is not.
+/// Converts a dict whose keys are fields of NetOptions. Throws nb::type_error on another key or a
+/// value of a wrong type, and Error(invalid_argument) on a name that does not exist.
 NetOptions net_options(nb::handle keywords);
 
-// These set their last argument, and return false where the object is of another type.
+// These functions set their last argument, or return false if the object has another type.
 
 /// A dict, or pairs of strings.
 bool to_pairs(nb::handle object, std::vector<std::pair<std::string, std::string>>& pairs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversions that refuse what would silently become another number.
+// Conversions that refuse values which would silently change.
 #include "net_values.hpp"
 
 #include <nanobind/ndarray.h>
@@ -15,7 +15,7 @@ bool is_unsigned(DType dtype) {
     return dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32;
 }
 
-/// The first number of an integer type, and the one behind its last.
+/// The first number of an integer type, and one past its last.
 std::pair<double, double> range_of(DType dtype) {
     const double bits = 8.0 * static_cast<double>(size_of(dtype));
     if (dtype == DType::boolean) return {0, 2};
@@ -36,7 +36,7 @@ void check_held(const HostArray& array, DType dtype, const std::string& what) {
     }
 }
 
-/// As DLPack names it; bfloat16, which numpy's own types lack, as bit patterns.
+/// The type in DLPack. bfloat16, which numpy itself lacks, is given as bit patterns.
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
     using Code = nb::dlpack::dtype_code;
     const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
@@ -52,7 +52,7 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 std::vector<std::byte> converted(const HostArray& array, DType dtype, const std::string& what) {
     const auto count = static_cast<std::size_t>(array.shape.numel());
     std::vector<std::byte> result(count * size_of(dtype));
-    // Without ml_dtypes the bits of bfloat16 are uint16, as they are for Tensor.
+    // Without ml_dtypes, the bits of bfloat16 are uint16, as for Tensor.
     if (array.dtype == dtype || (dtype == DType::bf16 && array.dtype == DType::u16)) {
         if (count > 0) std::memcpy(result.data(), array.data, result.size());
         return result;

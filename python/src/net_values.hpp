@@ -10,8 +10,8 @@
 
 namespace dlprim::python {
 
-/// An array's elements in another dtype: a float type rounds; what an integer type does not hold, a
-/// NaN or a fraction among it, is an Error(invalid_argument) that begins with `what`.
+/// Converts an array's elements to another dtype. A float type rounds. A value that an integer type
+/// cannot hold, including NaN and fractions, is an Error(invalid_argument) that begins with `what`.
 std::vector<std::byte> converted(const HostArray& array, DType dtype, const std::string& what);
 
 /// A numpy array that owns the tensor's memory.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// dlprim._core.Call: an operator with its options and how it is to run; and Gradient, which asks a
-// Call for its gradient. The functions of dlprim.ops (python/dlprim/ops) are made of them.
+// dlprim._core.Call: an operator with its options and settings. Gradient asks a Call for its
+// gradient. The functions of dlprim.ops (python/dlprim/ops) are built on them.
 //
 // A Call is made once per set of keywords and kept by Python, so that calling a function again
-// builds no text and looks up nothing but it. Its methods take plain handles: sentences of their
-// own say what is wrong with an argument, and nothing is converted twice.
+// builds no text and only looks up the Call. Its methods accept plain handles, so that they can
+// report wrong arguments with messages of their own and convert nothing twice.
 #include "bind.hpp"
 
 #include <nanobind/stl/pair.h>
@@ -21,13 +21,13 @@ namespace {
 
 using Tensors = std::vector<Tensor>;
 
-/// Whether the object is a Tensor: nanobind's look-up of the type is done once.
+/// Whether the object is a Tensor. nanobind's look-up of the type is done only once.
 bool is_tensor(nb::handle object) {
     static PyTypeObject* const type = reinterpret_cast<PyTypeObject*>(nb::type<Tensor>().ptr());
     return Py_TYPE(object.ptr()) == type || PyType_IsSubtype(Py_TYPE(object.ptr()), type) != 0;
 }
 
-/// Gradients of a function's outputs, handed to it in the place of `out`.
+/// Gradients of a function's outputs, which are passed in place of `out`.
 struct Gradient {
     nb::object output_gradients;  ///< a tuple or list of tensors
 };
@@ -46,7 +46,7 @@ class Call {
     const std::string& type() const { return type_; }
     const std::string& options() const { return options_; }
 
-    /// The results, or with a Gradient in the place of `out` the gradients.
+    /// The results, or the gradients if `out` is a Gradient.
     nb::object run(nb::handle inputs, nb::handle params, nb::handle out, nb::handle seed,
                    nb::handle step, bool single) const {
         if (!out.is_none() && nb::isinstance<Gradient>(out))
@@ -117,7 +117,7 @@ class Call {
         throw nb::value_error(sentence.c_str());
     }
 
-    /// `how_` with what this call gives.
+    /// `how_` with the arguments of this call.
     ops::CallOptions how(nb::handle out, nb::handle seed, nb::handle step, bool single) const {
         ops::CallOptions how = how_;
         how.seed = whole(seed, "seed", 1);
@@ -141,8 +141,8 @@ class Call {
         return how;
     }
 
-    /// Operators take no strided views. A copy of one that the operator writes would keep what it
-    /// writes to itself.
+    /// Makes copies of strided views, because operators do not accept them. An operand that the
+    /// operator writes must not be copied, because the copy would get the result.
     void make_contiguous(Operands& operands, bool writes_statistics) const {
         for (Tensors* list : {&operands.inputs, &operands.params, &operands.output_gradients})
             for (Tensor& given : *list) {
@@ -156,7 +156,7 @@ class Call {
             }
     }
 
-    /// What may wait or take long, with the interpreter's lock released.
+    /// The part that may wait or take long. It runs with the interpreter's lock released.
     Tensors work(Operands& operands, const ops::CallOptions& how, bool backward = false) const {
         const Tensors& first = operands.inputs.empty() ? operands.params : operands.inputs;
         std::optional<ContextLock> lock;
@@ -167,7 +167,7 @@ class Call {
                         : ops::call(type_, options_, operands.inputs, operands.params, how);
     }
 
-    /// Tensors of `out` come back as the objects that the caller gave.
+    /// The results. Tensors of `out` are returned as the caller's own objects.
     static nb::object results(Tensors made, nb::handle out, bool single) {
         const auto object = [&](std::size_t i) -> nb::object {
             if (!out.is_none()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Nets and Solvers as Python holds them: made, called and destroyed under their context's lock.
+// Nets and Solvers as Python holds them: made, called and destroyed while their context's lock is
+// held.
 #pragma once
 
 #include "bind.hpp"
@@ -14,14 +15,14 @@ class Owned {
   public:
     using Object = T;
 
-    /// `make()` returns a std::unique_ptr<T>; it is called under the lock.
+    /// `make()` returns a std::unique_ptr<T>. It is called with the lock held.
     template <typename Make>
     Owned(const Context& context, Make&& make) : context_(context) {
         const ContextLock lock(context_);
         object_ = make();
     }
     /// Another thread may be in the middle of a call on a net of the same context. When Python
-    /// ends, that thread may hold the lock for ever: then the process's end frees the memory.
+    /// ends, that thread may hold the lock forever. Then the end of the process frees the memory.
     ~Owned() {
         try {
             if (is_ending()) {
@@ -32,7 +33,7 @@ class Owned {
                 object_.reset();
             }
         } catch (const Error&) {
-            // A child of fork(): the device's memory is its parent's.
+            // In a child of fork(), the device's memory belongs to the parent.
         }
         object_.release();
     }
@@ -49,7 +50,7 @@ class Owned {
     std::unique_ptr<T> object_;
 };
 
-/// A member function of T as one for Python, which holds the lock.
+/// Makes a method for Python of a member function of T. The method holds the lock.
 template <typename T, typename Result, typename... Args>
 auto locked(Result (T::*call)(Args...)) {
     return [call](const Owned<T>& self, std::decay_t<Args>... args) -> Result {

@@ -35,7 +35,7 @@ void make_schedule(Schedule* self, const std::string& kind, double learning_rate
     new (self) Schedule(options, learning_rate, epochs);
 }
 
-/// Numbers that a checkpoint's `extra` takes.
+/// Numbers for a checkpoint's `extra`.
 using State = std::map<std::string, double>;
 
 State state(const Schedule& schedule) {

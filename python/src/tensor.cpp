@@ -219,8 +219,8 @@ which is copied through the host first (transposed views are not).)");
     bind_views(type);
     bind_arithmetic(type);
     bind_dlpack(module, type);
-    // Last: in the module's stub, what follows would take numpy.typing for something of this
-    // method.
+    // Defined last: in the module's stub, later annotations would take numpy.typing for an
+    // attribute of this method.
     type.def("numpy", &to_numpy, nb::sig("def numpy(self) -> numpy.typing.NDArray[typing.Any]"),
              R"(Return a new numpy array with a copy of the values; waits for the device.
 

@@ -72,7 +72,7 @@ TrainResult run(nb::handle on, const std::string& config, const std::string& tex
     if (precision) call.precision = parse_precision(*precision);
     for (const auto& [name, value] : precisions)
         call.precisions.emplace_back(name, parse_precision(value));
-    // Each looks for Ctrl-C, also where there is no callable.
+    // Both check for Ctrl-C, even if there is no callable.
     call.note = Callback(on_note);
     call.progress = Callback(on_progress);
     call.planning = Callback(on_planning);

@@ -20,7 +20,7 @@ std::int64_t to_int(nb::handle object) {
     return value;
 }
 
-/// Walks through an index and a tensor's dimensions side by side.
+/// Goes through an index and a tensor's dimensions side by side.
 class Indexing {
   public:
     explicit Indexing(const Tensor& tensor) : tensor_(tensor) {}
@@ -90,7 +90,7 @@ class Indexing {
         const Py_ssize_t size = PySlice_AdjustIndices(
             static_cast<Py_ssize_t>(tensor_.shape()[dim_]), &begin, &end, step);
         if (size > 0) offset_ += begin * stride();
-        // One element needs no step, which may be longer than any memory.
+        // A single element needs no step, which might be larger than any memory.
         push(size, size > 1 ? step * stride() : stride());
         ++dim_;
     }
@@ -112,7 +112,7 @@ class Indexing {
     std::int64_t offset_ = 0;
 };
 
-/// Sizes of which one may be -1: what is left.
+/// Sizes of which one may be -1 and is then deduced.
 Shape deduced(const Shape& from, nb::handle sizes) {
     std::vector<std::int64_t> dims;
     std::int64_t known = 1;
