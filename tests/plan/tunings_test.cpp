@@ -69,8 +69,8 @@ std::map<std::string, Traits> devices() {
     return all;
 }
 
-/// The planned nodes' problems of a case, forward and backward, with and without what depends on
-/// parameters alone being constant.
+/// The problems of a case's planned nodes, forward and backward, with and without values that are
+/// constant because they depend on parameters alone.
 Graph graph_of(const Case& one, bool training) {
     nlohmann::json inputs = nlohmann::json::array(), names = nlohmann::json::array();
     for (const CaseTensor& input : one.inputs) {
@@ -99,7 +99,7 @@ Graph graph_of(const Case& one, bool training) {
     return graph;
 }
 
-/// The problem in each precision, with operands in each mix of types that the planner may pose.
+/// The problem in each precision, with each mix of operand types that the planner may use.
 std::vector<Problem> forms_of(const Problem& problem) {
     std::vector<Problem> all;
     for (const Precision precision :
@@ -110,7 +110,7 @@ std::vector<Problem> forms_of(const Problem& problem) {
         if (precision != Precision::fp16 && precision != Precision::bf16) continue;
         const DType type = precision == Precision::fp16 ? DType::f16 : DType::bf16;
         const std::size_t inputs = std::min<std::size_t>(problem.inputs.size(), 2);
-        // bf16 is as fp16: all three will do.
+        // bf16 behaves like fp16, so testing all three types together suffices.
         for (unsigned mix = precision == Precision::fp16 ? 1 : 7; mix < 8; ++mix) {
             next = problem;
             for (const Precision posed : {precision, Precision::tf32, Precision::fp32}) {
@@ -140,7 +140,7 @@ std::vector<Problem> all_problems() {
             try {
                 graph = graph_of(one, training);
             } catch (const Error&) {
-                continue;  // no loss can be made of it: integers, or several results
+                continue;  // it cannot have a loss: integers, or several results
             }
             for (const std::vector<char>& constant :
                  {constant_values(graph), std::vector<char>(graph.values.size(), 0)})
@@ -153,8 +153,8 @@ std::vector<Problem> all_problems() {
     return problems;
 }
 
-/// Calls `check(kind, device, engine, problem)` for all kinds of devices, and all forms of all
-/// problems that an engine applies to.
+/// Calls `check(kind, device, engine, problem)` for all kinds of devices and all forms of all
+/// problems to which an engine applies.
 template <typename Check>
 void for_all(const std::vector<Problem>& problems, const Check& check) {
     for (const auto& [kind, device] : devices())
@@ -164,13 +164,14 @@ void for_all(const std::vector<Problem>& problems, const Check& check) {
                     if (engine->is_applicable(device, form)) check(kind, device, *engine, form);
 }
 
-/// Names that say where in a table something stands.
+/// Names that denote a position in a table.
 bool is_place(const std::string& name) {
     return name == "tile" || name == "layout" || name == "variant" || name == "index";
 }
 
-/// What is wrong with the names of an engine's tunings, empty where nothing is: all have the
-/// default's, none is a place, and what is not listed is not offered.
+/// What is wrong with the names in an engine's tunings, or empty. All tunings must have the
+/// default's names, none may denote a position, and a tuning that is not listed must not be
+/// accepted.
 std::string wrong_names(const Engine& engine, const Traits& device, const Problem& laid) {
     const std::vector<Tuning> all = tunings_of(engine, device, laid);
     const Tuning standard = all.front();
@@ -220,7 +221,7 @@ TEST_CASE("engines offer a hundred tunings of a problem at most") {
 
 TEST_CASE("tunings name what they set, and layouts have a name each") {
     const std::vector<Problem> all = all_problems();
-    std::vector<Problem> some;  // an eighth will do: names are no matter of sizes
+    std::vector<Problem> some;  // an eighth suffices, as names do not depend on sizes
     for (std::size_t i = 0; i < all.size(); i += 8) some.push_back(all[i]);
     std::size_t several = 0, named = 0;
     for_all(some, [&](const std::string& kind, const Traits& device, const Engine& engine,
@@ -246,7 +247,8 @@ TEST_CASE("tunings name what they set, and layouts have a name each") {
 }
 
 TEST_CASE("where an operator has several engines, the last is its reference") {
-    // The tuner checks candidates against the last, and messages name it as what should work.
+    // The tuner compares candidates with the last engine, and messages name it as the one that
+    // should work.
     OperatorRegistry::instance();
     const EngineRegistry& engines = EngineRegistry::instance();
     std::map<std::string, std::size_t> counts;
@@ -265,8 +267,9 @@ TEST_CASE("where an operator has several engines, the last is its reference") {
 }
 
 TEST_CASE("reference engines are not taken for fast where few elements have long sums") {
-    // The 1x1 convolutions of squeeze-and-excite, on images of one pixel: little work, but a
-    // reference engine does each sum in one long loop. Others pack weights, for a launch or two.
+    // The 1x1 convolutions of squeeze-and-excite blocks, on images of one pixel. They are little
+    // work, but a reference engine computes each sum in one long loop. Other engines pack weights,
+    // which takes a launch or two.
     OperatorRegistry::instance();
     int long_sums = 0;
     for (const auto& [kind, traits] : devices()) {
@@ -295,7 +298,7 @@ TEST_CASE("reference engines are not taken for fast where few elements have long
                     (is_reference(*engine) ? reference : least) =
                         is_reference(*engine) ? seconds : std::min(least, seconds);
                 }
-                // Of all three directions: x and weight are the operands, or y and one of them.
+                // For all three directions: the operands are x and weight, or y and one of these.
                 const bool sums_batch = node.op->type() == "Convolution2DBackwardFilter";
                 const bool sums_out = node.op->type() == "Convolution2DBackwardData";
                 const int terms = sums_batch ? 64 : sums_out ? out : in;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A cache folder of a test's own.
+// A cache folder for a single test.
 #pragma once
 
 #include "base/env.hpp"
@@ -14,8 +14,8 @@
 
 namespace dlprim {
 
-// A folder that DLPRIM_CACHE_DIR names while the object lives. Contexts opened meanwhile try no
-// instructions, so that what is compiled and kept is the test's own.
+// Sets DLPRIM_CACHE_DIR to a new folder during its lifetime. Contexts that are opened meanwhile do
+// not probe instructions, so everything that is compiled and cached belongs to the test.
 class CacheFolder {
   public:
     CacheFolder()

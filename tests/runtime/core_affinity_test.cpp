@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A runtime's threads are bound to a core each, or, with DLPRIM_AFFINITY=0, left alone. A program
-// of its own: threads are bound once a process.
+// Each thread of a runtime is bound to a core, or to none with DLPRIM_AFFINITY=0. This is a
+// separate program, because threads are bound once per process.
 #include "support/catch.hpp"
 
 #include <dlprim/context.hpp>
@@ -28,7 +28,7 @@ std::vector<int> cores_of(pid_t thread) {
     return cores;
 }
 
-// The cores of those threads of this process that may run on one alone.
+// The cores of those threads of this process that may run on a single core.
 std::vector<int> bound_cores() {
     std::vector<int> bound;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
@@ -45,12 +45,12 @@ TEST_CASE("a processor's threads have a core each") {
     const std::vector<int> own = cores_of(0);
     const char* wanted = std::getenv("DLPRIM_AFFINITY");
     const bool off = wanted != nullptr && std::string(wanted) == "0";
-    std::vector<Context> open;  // which keeps the runtime's threads
+    std::vector<Context> open;  // keeps the runtime's threads alive
     bool tried = false;
     for (const DeviceInfo& info : Context::devices()) {
         if (info.platform != "Portable Computing Language") continue;
         open.emplace_back(info.id);
-        open.emplace_back(info.id);  // the second time changes nothing
+        open.emplace_back(info.id);  // opening again changes nothing
         const auto units = static_cast<std::size_t>(open.back().traits().compute_units);
         if (own.size() < 2 || units != own.size()) continue;
         tried = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Choosing a device by text, what its absence says, and DLPRIM_TRAITS.
+// Choosing a device by text, messages if it does not exist, and DLPRIM_TRAITS.
 #include "base/text.hpp"
 #include "support/catch.hpp"
 
@@ -134,7 +134,7 @@ TEST_CASE("matrix instructions are tried for each type by itself") {
         INFO(info.name);
         const Traits all = traits_by(info, "wgmma=1");
         const bool unit = all.wgmma || all.mma;
-        // Devices that have them have them for both types, and the smaller unit as well.
+        // Devices with matrix units support both types, and the smaller unit too.
         CHECK(all.matrix_fp16 == unit);
         CHECK(all.matrix_bf16 == unit);
         for (const char* const smaller : {"", "wgmma=0,"}) {

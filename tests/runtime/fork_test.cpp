@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A child of fork() has none of its parent's threads: it ends without a wait for them, and a host
-// context that it opens has threads of its own.
+// A child of fork() has none of its parent's threads. It must end without waiting for them, and a
+// host context that it opens must have threads of its own.
 #include "support/catch.hpp"
 
 #include <dlprim/ops.hpp>
@@ -24,20 +24,20 @@ float product(const Context& context) {
     return ops::matmul(x, x).to_floats().at(7);
 }
 
-/// Threads of this process.
+/// The number of threads of this process.
 int threads() {
     const std::filesystem::directory_iterator tasks("/proc/self/task");
     return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
-/// What a child leaves that does `work` and ends as programs do; it is ended where it hangs.
+/// The exit status of a child that does `work` and ends normally. If it hangs, it is killed.
 template <typename Work>
 int status_of_child(Work&& work) {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
         ::alarm(60);
-        std::exit(work() ? 0 : 1);  // with destructors of static objects and exit handlers
+        std::exit(work() ? 0 : 1);  // runs destructors of static objects and exit handlers
     }
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
@@ -49,8 +49,8 @@ int status_of_child(Work&& work) {
 TEST_CASE("a child of fork ends without what its parent has opened") {
     for (const DeviceInfo& info : Context::devices()) {
         INFO(info.str());
-        // A driver's threads are at different places each time: some children in ten hang where
-        // work is under way, or where they release what the driver holds.
+        // A driver's threads are at different points each time. Of ten children, some would hang if
+        // work were running, or if they released what the driver holds.
         for (int i = 0; i < 20; ++i) {
             auto context = std::make_unique<Context>(info.id);
             CHECK(product(*context) == 800);

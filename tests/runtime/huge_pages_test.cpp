@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Large buffers of processors lie in memory for which large pages are asked, or, with
-// DLPRIM_HUGE_PAGES=0, in the runtime's own; either way they hold what is written and go with their
-// context.
+// Large buffers of processors use memory for which large pages are requested or, with
+// DLPRIM_HUGE_PAGES=0, the runtime's own memory. Either way they keep their contents and are freed
+// with their context.
 #include "support/catch.hpp"
 
 #include <dlprim/tensor.hpp>
@@ -16,7 +16,7 @@ using namespace dlprim;
 
 namespace {
 
-// MiB of this process for which it asked large pages: mappings with the flag "hg".
+// MiB of this process for which large pages were requested: mappings with the flag "hg".
 std::int64_t advised_mib() {
     std::ifstream maps("/proc/self/smaps");
     std::int64_t kib = 0, size = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A kernel built, bound by name and run, and host work, on every device of the machine.
+// Builds, binds and runs a kernel, and runs host work, on every device of the machine.
 #include "engine/launch.hpp"
 #include "runtime/access.hpp"
 #include "support/catch.hpp"

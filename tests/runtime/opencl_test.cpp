@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenCL handles in and out: dlprim/opencl.hpp.
+// OpenCL handles in both directions: dlprim/opencl.hpp.
 #include "runtime/cl.hpp"
 #include "runtime/context_impl.hpp"
 #include "support/catch.hpp"
@@ -17,7 +17,7 @@ std::vector<Context> opencl_contexts() {
     return found;
 }
 
-/// A cl_context and queue of the test's own, on the device of one of the library's.
+/// A cl_context and a queue that the test owns, on the device of one of the library's contexts.
 struct Own {
     explicit Own(const Context& of, cl_command_queue_properties properties = 0)
         : device(opencl::handles(of).device) {
@@ -69,8 +69,8 @@ TEST_CASE("a context on handles of the program's") {
             const Tensor x(context, {3}, std::vector<float>{1, 2, 3});
             sum = ops::add(x, x);
         }
-        CHECK(sum.to_floats() == std::vector<float>{2, 4, 6});  // keeps its context
-        // Another context on the same handles, though its tensors do not mix with the first's.
+        CHECK(sum.to_floats() == std::vector<float>{2, 4, 6});  // keeps its context alive
+        // Another context on the same handles. Its tensors cannot be mixed with those of the first.
         const Context again = opencl::open(own.context, own.device, own.queue);
         const opencl::Memory place = opencl::memory(sum);
         const Tensor shared = Tensor::wrap_opencl(again, place.memory, place.byte_offset, {3});
@@ -114,7 +114,7 @@ TEST_CASE("events order the library's work and the program's") {
         cl_int state = CL_COMPLETE;
         CHECK(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(state), &state,
                              nullptr) == CL_SUCCESS);
-        CHECK(state != CL_COMPLETE);  // the gate is shut
+        CHECK(state != CL_COMPLETE);  // the gate is closed
         CHECK(clSetUserEventStatus(gate, CL_COMPLETE) == CL_SUCCESS);
         CHECK(clWaitForEvents(1, &done) == CL_SUCCESS);
         CHECK(y.to_floats() == std::vector<float>{0, 1});

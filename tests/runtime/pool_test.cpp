@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The host's threads: coverage, determinism of the cut, exceptions, callers from several threads.
+// The host's threads: coverage, deterministic pieces, exceptions, and calls from several threads.
 #include "runtime/host_pool.hpp"
 #include "support/catch.hpp"
 

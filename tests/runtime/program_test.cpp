@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs: signatures read from text, build errors with a log, the on-disk cache and its damage.
+// Programs: signatures parsed from text, build errors with a log, the cache on disk and damage to
+// it.
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "engine/launch.hpp"
@@ -200,7 +201,7 @@ TEST_CASE("compiled programs come from memory, then from disk, and damage does n
         expect(1);
     }
     fs::remove(file);
-    fs::create_directory(file);  // can neither be read nor replaced
+    fs::create_directory(file);  // can be neither read nor replaced
     expect(0);
 }
 

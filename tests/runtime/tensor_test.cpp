@@ -67,7 +67,7 @@ TEST_CASE("a view has any shape and strides within its tensor") {
         CHECK(x.view({3}, {0}, 23).to_floats() == std::vector<float>{23, 23, 23});
         CHECK(x.view({}, {}, 7).to_floats() == std::vector<float>{7});
         CHECK(x.view({0, 2}, {1, 1}).to_floats().empty());
-        // A view of a view counts from the view's own first element, and stays within it.
+        // A view of a view counts from the first element of that view and must stay inside it.
         const Tensor row = x.slice(0, 1, 2).slice(1, 2, 3);
         CHECK(row.view({2}, {3}).to_floats() == std::vector<float>{20, 23});
         x.view({2, 3}, {12, 4}, 1).fill(-1);
@@ -89,7 +89,7 @@ TEST_CASE("host memory is reached by its address, and kept by its owner") {
     CHECK(static_cast<float*>(x.slice(0, 1, 2).host_data())[1] == 4);
     static_cast<float*>(x.host_data())[0] = 8;
     CHECK(x.to_floats()[0] == 8);
-    // Others may have written to it: nothing derived from it counts.
+    // Others may have written to it, so data derived from it are invalid.
     CHECK(Access::buffer(x)->foreign());
 
     auto memory = std::make_shared<std::vector<float>>(ramp(4));
@@ -114,7 +114,7 @@ TEST_CASE("tensors tell whether they share memory") {
     const Context context("cpu");
     const Tensor x(context, {2, 3}, ramp(6)), same_values(context, {2, 3}, ramp(6));
     CHECK(x.shares_memory(x.slice(0, 1, 2)));
-    CHECK(x.slice(0, 0, 1).shares_memory(x.slice(0, 1, 2)));  // which do not overlap
+    CHECK(x.slice(0, 0, 1).shares_memory(x.slice(0, 1, 2)));  // these do not overlap
     CHECK(!x.shares_memory(same_values));
     CHECK(!x.shares_memory(Tensor()));
     CHECK(!Tensor().shares_memory(Tensor()));
@@ -197,7 +197,7 @@ TEST_CASE("queues fill and copy") {
     }
 }
 
-// Under AddressSanitizer alone does this fail where memory is copied as if it could not overlap.
+// If memory were copied as if it could not overlap, only AddressSanitizer would notice it.
 TEST_CASE("the host copies from memory that overlaps a tensor's own") {
     const Context host("cpu");
     std::vector<float> memory = ramp(8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reading the table of cases and making their data.
+// Reads the table of cases and makes their data.
 #include "support/cases.hpp"
 
 #include "formats/json_net.hpp"
@@ -61,7 +61,7 @@ Case read_case(const Json& json, const std::string& file) {
     return one;
 }
 
-/// As the tensor on the device holds it.
+/// Rounds values to those that the tensor's type can hold.
 void round_to(HostArray& array) {
     std::vector<std::byte> bytes(array.data.size() * size_of(array.dtype));
     convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
@@ -92,8 +92,8 @@ HostArray make_data(const CaseTensor& tensor, std::mt19937& random) {
     HostArray array{tensor.shape,
                     std::vector<double>(static_cast<std::size_t>(tensor.shape.numel())),
                     tensor.dtype};
-    // Own arithmetic on the generator's numbers: the library's distributions differ between
-    // compilers.
+    // Our own arithmetic on the generator's numbers, because the standard distributions differ
+    // among compilers.
     const auto unit = [&] { return (static_cast<double>(random()) + 0.5) / 4294967296.0; };
     if (tensor.fill == "normal") {
         for (double& v : array.data)

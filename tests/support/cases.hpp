@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table of cases (tests/cases/*.json): one reader for all tests, and the data that cases are
-// tried on, made from a seed.
+// The table of cases (tests/cases/*.json): one reader for all tests, and the data of cases, made
+// from a seed.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -12,9 +12,9 @@
 
 namespace dlprim::testing {
 
-/// An input or parameter of a case: what it looks like and what it is filled with.
+/// An input or parameter of a case: its type and shape, and how it is filled.
 struct CaseTensor {
-    Shape shape;  ///< of a parameter: left to the operator
+    Shape shape;  ///< for parameters the operator determines it
     DType dtype = DType::f32;
     std::string fill =
         "normal";              ///< "normal", "uniform", "positive", "distinct", "equal", "labels"
@@ -31,24 +31,24 @@ struct Case {
     std::string title() const { return type + "/" + name; }
 };
 
-/// All cases of all files of `folder`, by file name. Throws std::runtime_error that names the file
-/// on what it does not know.
+/// All cases of all files in `folder`, by file name. Throws std::runtime_error, which names the
+/// file, on unknown contents.
 std::vector<Case> load_cases(const std::string& folder);
 
-/// Values for a tensor, such as its dtype can hold.
+/// Values for a tensor that its dtype can hold.
 HostArray make_data(const CaseTensor& tensor, std::mt19937& random);
 
-/// The operands of a case, inputs then parameters, and the operator's completed options.
+/// The operands of a case (inputs, then parameters) and the operator's completed options.
 struct CaseData {
     Attrs attrs;
     std::vector<HostArray> inputs, params;
 };
 
-/// Throws Error where the operator refuses the case.
+/// Throws Error if the operator refuses the case.
 CaseData make_case_data(const Case& one, unsigned seed);
 
-/// Relative L2 distance. Values that are not finite must be equal. `scale`: what a norm below it
-/// counts as, for results that are zero but for rounding.
+/// Relative L2 distance. Values that are not finite must be equal. A norm below `scale` counts as
+/// `scale`, for results that are zero except for rounding.
 double relative_error(const std::vector<double>& found, const std::vector<double>& wanted,
                       double scale);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Catch2 in either of the versions that distributions carry.
+// Catch2 in either of the major versions that distributions have.
 #pragma once
 
 #if __has_include(<catch2/catch_test_macros.hpp>)

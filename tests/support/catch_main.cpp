@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// main() of the test programs: Catch2 2 makes it here, Catch2 3 brings its own.
+// main() of the test programs for Catch2 2; Catch2 3 has its own.
 #if !__has_include(<catch2/catch_test_macros.hpp>)
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>

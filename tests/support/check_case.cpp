@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Running a case and comparing.
+// Runs a case and compares the results.
 #include "support/check_case.hpp"
 
 #include "exec/eager.hpp"
@@ -83,17 +83,17 @@ double norm(const std::vector<double>& values) {
 }
 
 double tolerance(DType dtype, Precision precision, const Plan& plan) {
-    // All is computed in float or better and a result rounded once, by half a unit in the last
-    // place of numbers of 11 or 8 bits: 2^-11 or 2^-8 of it at most. Twice that for operators made
-    // of two such (a sum and its activation).
+    // Everything is computed in float or better. A result is rounded once, by at most half a unit
+    // in the last place of numbers of 11 or 8 bits, which is 2^-11 or 2^-8 of it. The bound is
+    // twice that for operators that consist of two such operations (a sum and its activation).
     if (dtype == DType::f16) return 2 * 0x1p-11;
     if (dtype == DType::bf16) return 2 * 0x1p-8;
     if (is_integer(dtype) || dtype == DType::boolean) return 0;
     double most = 1e-5;
     for (const Step& step : plan.steps) {
         if (step.engine == nullptr) continue;
-        // Both operands off by up to 2^-11 of themselves, in two products behind each other: a
-        // gradient's, and the forward one whose result it goes through.
+        // Both operands have errors of up to 2^-11, in two consecutive products: that of the
+        // gradient, and the forward product on whose result it depends.
         if (precision != Precision::fp32 && step.engine->computes_in(precision)) return 4 * 0x1p-11;
         if (step.engine->name().find("winograd") != std::string_view::npos) most = 1e-4;
     }
@@ -116,7 +116,7 @@ class Checker {
           output_gradients_(upload(device, expected_.output_gradients)) {}
 
     void direction(bool backward) {
-        // A plan is valid until the next call, so all is read off it first.
+        // A plan is valid only until the next call, so everything is copied from it first.
         std::map<std::string, std::string> forced;  // engine -> type
         {
             const Plan& plan = compare(backward, {});
@@ -141,7 +141,7 @@ class Checker {
     }
 
   private:
-    /// Whether a device unlike this one would use the engine.
+    /// Whether a device of another kind would use the engine.
     bool applies_elsewhere(const Engine& engine, const Problem& problem) const {
         if (device_.traits().host) return false;
         Traits other = device_.traits();
@@ -170,7 +170,7 @@ class Checker {
         where_ = one_.title() + (backward ? " backward" : " forward") + forced;
         std::vector<Bytes> first;
         for (int round = 0; round < 2; ++round) {
-            // Parameters anew: a training forward changes them.
+            // Upload the parameters again, because a training-mode forward changes them.
             params_ = upload(device_, data_.params);
             std::vector<Tensor> results =
                 backward ? ops::backward(one_.type, one_.options, inputs_, params_,
@@ -231,7 +231,7 @@ class Checker {
             const std::size_t operands = data_.inputs.size() + data_.params.size();
             if (i >= operands) return fail("made too many gradients");
             if (made && wanted.data.empty() && wanted.shape.numel() != 0) {
-                if (i < data_.inputs.size()) continue;  // of labels that are floats: zeros
+                if (i < data_.inputs.size()) continue;  // float labels have zeros
                 std::ostringstream text;
                 text << "made a gradient of operand " << i << ", which is a state";
                 fail(text.str());
@@ -250,10 +250,10 @@ class Checker {
         }
     }
 
-    /// `size`: what errors are measured by where that is more than the norm of what is wanted. A
-    /// sum that is computed in float, however well, is off by a rounding of its terms, not of what
-    /// is left when they cancel; the bound on it (n roundings times the sum of the terms' absolute
-    /// values) is what oracles of such operators give as OracleBackwardCall::terms.
+    /// `size` is what errors are relative to, if it is larger than the norm of the expected result.
+    /// The error of a float sum is proportional to its terms, not to what remains if they cancel.
+    /// Its bound is n roundings times the sum of the terms' absolute values, which oracles of such
+    /// operators return as OracleBackwardCall::terms.
     void compare_one(const char* what, std::size_t index, const Bytes& bytes, const Shape& shape,
                      DType dtype, const HostArray& wanted, const Plan& plan, double size = 0) {
         std::ostringstream text;
@@ -265,7 +265,7 @@ class Checker {
         std::vector<double> values(static_cast<std::size_t>(shape.numel()));
         convert(bytes.data(), dtype, values.data(), DType::f64, values.size());
         HostArray rounded = wanted;
-        if (!is_float(dtype)) {  // what the oracle holds in double, as this type
+        if (!is_float(dtype)) {  // the oracle's double, converted to this type
             Bytes typed(rounded.data.size() * size_of(dtype));
             convert(rounded.data.data(), DType::f64, typed.data(), dtype, rounded.data.size());
             convert(typed.data(), dtype, rounded.data.data(), DType::f64, rounded.data.size());

@@ -13,7 +13,7 @@ namespace dlprim::testing {
 namespace {
 
 std::vector<Context>* open_devices() {
-    OperatorRegistry::instance();  // registers engines too, for tests that ask for these alone
+    OperatorRegistry::instance();  // registers engines too, for tests that use only those
     auto* all = new std::vector<Context>;
     const std::vector<DeviceInfo> present = Context::devices();
     const char* wanted = std::getenv("DLPRIM_TEST_DEVICES");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which devices a test program runs on: every one there is, or those that DLPRIM_TEST_DEVICES names
-// (separated by commas: "host", "pocl", "intel" for the CPU, "other" for all the rest, or whatever
-// a Context takes).
+// The devices on which a test program runs: all devices, or those that DLPRIM_TEST_DEVICES names,
+// separated by commas ("host"; "pocl"; "intel" for the CPU; "other" for all the rest; or any name
+// that a Context accepts).
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -11,12 +11,11 @@
 
 namespace dlprim::testing {
 
-/// Exit status by which a test program says that it had nothing to run on (ctest's
-/// SKIP_RETURN_CODE).
+/// The exit status of a test program that had nothing to run on (ctest's SKIP_RETURN_CODE).
 inline constexpr int skipped_status = 77;
 
-/// Never closed: drivers may be gone when statics are destroyed. Empty when none of those asked for
-/// is there.
+/// Never closed, because drivers may be gone when static objects are destroyed. Empty if none of
+/// the requested devices exists.
 const std::vector<Context>& test_devices();
 
 }  // namespace dlprim::testing

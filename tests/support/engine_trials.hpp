@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tests that run an engine apart from a plan share: where its operands lie, and how far its
-// results may be from the oracle's.
+// What tests share that run an engine outside a plan: the places of operands, and how far results
+// may be from the oracle's.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -12,13 +12,14 @@
 
 namespace dlprim::testing {
 
-/// The tensor's memory, as launches take it. The tensor keeps it.
+/// The tensor's memory, in the form that launches need. The tensor keeps it alive.
 inline BufferRef ref(const Tensor& tensor) {
     return {Access::buffer(tensor).get(), tensor.byte_offset()};
 }
 
-/// Of the L2 norm: float sums; or the rounding of a matrix or weights, and of what is added and
-/// stored, each by up to half a unit of the last place of what the problem stores.
+/// Relative to the L2 norm: the error of float sums, or the rounding of a matrix or weights and of
+/// values that are added and stored, each by up to half a unit in the last place of the problem's
+/// types.
 inline double tolerance(const Problem& problem) {
     double most = 1e-5;
     for (const auto* operands : {&problem.inputs, &problem.outputs})

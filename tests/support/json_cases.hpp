@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What tests that read tests/cases/*.json as JSON, below the network's passes, ask of a case.
+// For tests that read tests/cases/*.json as JSON, below the network's passes.
 #pragma once
 
 #include "formats/json_net.hpp"
@@ -11,12 +11,14 @@
 
 namespace dlprim::testing {
 
-/// A case's options, read as those of a network's file; throws Error on a kind that no option has.
+/// A case's options, parsed like those of a network file. Throws Error on a kind that no option
+/// has.
 inline Attrs attrs_of(const nlohmann::json& options) {
     return parse_options_json(options.dump());
 }
 
-/// Inputs of 16 bits: operators_test, which knows how they are rounded, has these cases.
+/// Whether a case has 16-bit inputs. Such cases are tested by operators_test, which knows their
+/// rounding.
 inline bool has_narrow_inputs(const nlohmann::json& entry) {
     const nlohmann::json& inputs = entry.at("inputs");
     return std::any_of(inputs.begin(), inputs.end(), [](const nlohmann::json& input) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A generator an operator type, by families. Sizes are small and odd on purpose: they fill no tile.
+// One generator per operator type, in families. Sizes are small and odd on purpose, so they fill no
+// tile.
 #include "support/random_cases.hpp"
 
 #include "support/random_draft.hpp"
@@ -41,7 +42,8 @@ bool has_random_cases(std::string_view type) {
 }
 
 Case random_case(const std::string& type, unsigned number) {
-    // A generator may make what the operator refuses (an empty output, say): the next draw follows.
+    // A generator may make a case that the operator refuses (such as an empty output). Then the
+    // next draw is used.
     std::string refusal;
     for (unsigned attempt = 0; attempt < 50; ++attempt) {
         Dice dice(number * 7919 + attempt * 104729 + 17);

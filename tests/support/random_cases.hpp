@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Seeded random problems: valid options and small shapes of any operator.
+// Seeded random problems: valid options and small shapes for every operator.
 #pragma once
 
 #include "support/cases.hpp"
@@ -11,8 +11,8 @@ namespace dlprim::testing {
 
 bool has_random_cases(std::string_view type);
 
-/// The problem of that number; the same on every machine. Throws std::runtime_error where the
-/// generator made nothing that the operator accepts.
+/// The problem of this number, which is the same on every machine. Throws std::runtime_error if the
+/// generator finds nothing that the operator accepts.
 Case random_case(const std::string& type, unsigned number);
 
 }  // namespace dlprim::testing

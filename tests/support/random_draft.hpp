@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What generators of random problems are written with: dice, and the draft of a case. One function
-// a family of operators (random_<family>.cpp) lists its generators by operator type.
+// What the generators of random problems use: dice, and the draft of a case. For each family of
+// operators one function (random_<family>.cpp) lists the generators by operator type.
 #pragma once
 
 #include "support/cases.hpp"
@@ -31,7 +31,7 @@ class Dice {
         return list[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(list.size()) - 1))];
     }
     double number(double low, double high) {
-        // Few digits, which JSON keeps.
+        // Few digits, so that JSON stores the number exactly.
         return static_cast<double>(pick(static_cast<std::int64_t>(low * 64),
                                         static_cast<std::int64_t>(high * 64))) /
                64;
@@ -46,7 +46,7 @@ class Dice {
     std::mt19937 random_;
 };
 
-/// What a generator fills.
+/// The case that a generator fills in.
 struct Draft {
     Dice& dice;
     Case& one;
@@ -65,7 +65,7 @@ struct Draft {
         tensor.dtype = dice.of<DType>({DType::f32, DType::i32, DType::i64});
         return tensor;
     }
-    /// Sets an option now and then; else it keeps its default.
+    /// Sets an option in some of the cases. Otherwise it keeps its default.
     void maybe(const char* name, const Json& value) {
         if (dice.coin()) options[name] = value;
     }
@@ -78,7 +78,7 @@ Generators product_generators();
 Generators movement_generators();
 Generators pointwise_generators();
 
-/// Names of activations that operators take as an option.
+/// Names of activations that operators accept as an option.
 const std::vector<std::string>& activations();
 
 /// [N, C, ...] of rank 2 to 4.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random problems: operators that move data, or only see it otherwise.
+// Random problems: operators that move data or change its view.
 #include "support/random_draft.hpp"
 
 #include <algorithm>

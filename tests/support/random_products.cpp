@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random problems: matrix products and what is made of them.
+// Random problems: matrix products and operators that consist of them.
 #include "support/random_draft.hpp"
 
 #include <algorithm>

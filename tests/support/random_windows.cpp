@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random problems: convolution, pooling and interpolation: images seen through windows.
+// Random problems: operators that read images through windows: convolution, pooling and
+// interpolation.
 #include "support/random_draft.hpp"
 
 #include <algorithm>

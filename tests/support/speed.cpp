@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Measuring and comparing.
+// Measures and compares.
 #include "support/speed.hpp"
 
 #include "base/text.hpp"
@@ -23,13 +23,13 @@ namespace {
 constexpr double seconds_a_median = 0.3;  ///< calls are repeated for so long, or
 constexpr std::size_t most_calls = 25, least_calls = 3;
 
-/// Operations, or elements, up to which the oracle's loops take seconds.
+/// The number of operations or elements for which the oracle's loops take seconds.
 constexpr double oracle_work = 3e8;
 
 using Engines = std::vector<std::pair<std::string, std::string>>;
 
 struct Result {
-    std::vector<std::vector<double>> values;  ///< one a result; empty: there is none
+    std::vector<std::vector<double>> values;  ///< one per result; empty if there is none
     std::vector<DType> dtypes;
 };
 
@@ -70,7 +70,7 @@ class Measurement {
     }
 
   private:
-    /// Uploaded operands and calls on them.
+    /// Holds uploaded operands and makes calls on them.
     class Caller {
       public:
         Caller(const Measurement& m, const Context& device, const Engines& engines)
@@ -117,7 +117,7 @@ class Measurement {
         return result;
     }
 
-    /// What results are compared with; false: nothing yet.
+    /// Prepares the results to compare with. Returns false if there are none yet.
     bool expect() {
         expected_.clear();
         sizes_.clear();
@@ -146,7 +146,7 @@ class Measurement {
         const auto enough = static_cast<std::size_t>(seconds_a_median / std::max(first, 1e-6));
         const std::size_t least = first > 1 ? 1 : least_calls;
         for (std::size_t i = 0; i < std::clamp(enough, least, most_calls); ++i) {
-            // Short calls in a row: the wait for the last one is not theirs.
+            // Short calls are repeated, so that the wait for the last one is not counted as theirs.
             const int row = first < 2e-3 ? 20 : 1;
             times.push_back(seconds([&] {
                                 for (int k = 0; k < row; ++k) call();
@@ -187,7 +187,8 @@ class Measurement {
             for (const TensorSpec& spec : *list)
                 bytes += static_cast<double>(spec.shape.numel()) *
                          static_cast<double>(size_of(spec.dtype));
-        // Backward: a product for each of two factors; operands are read, their gradients written.
+        // Backward: one product for each of the two factors. Operands are read, and their gradients
+        // written.
         const double directions = backward_ ? 2 : 1;
         return std::max(directions * flops_ / (std::max(1.0, device_.traits().gflops) * 1e9),
                         directions * bytes / (std::max(1.0, device_.traits().gbytes_per_s) * 1e9));
@@ -217,7 +218,7 @@ class Measurement {
                 continue;
             const double size = i < sizes_.size() ? std::max(sizes_[i], 1e-30) : 1e-30;
             const double error = relative_error(result.values[i], expected_[i], size);
-            // Two engines may be off to two sides.
+            // The errors of two engines may have opposite signs.
             const double allowed = tolerance(result.dtypes[i], Precision::fp32, plan) *
                                    (source_ == "the oracle" ? 1 : 2);
             if (error <= allowed) continue;
@@ -239,7 +240,7 @@ class Measurement {
     double flops_ = 0;
     bool backward_ = false;
     std::vector<std::vector<double>> expected_;
-    std::vector<double> sizes_;  ///< of gradients, by which errors are measured
+    std::vector<double> sizes_;  ///< of gradients: what errors are relative to
     std::string source_;
 };
 

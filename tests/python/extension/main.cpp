@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A program outside the tree: a matrix product on the host, through the installed headers.
+// A program outside the source tree: a matrix product on the host, with the installed headers.
 #include <dlprim/dlprim.hpp>
 
 #include <iostream>
