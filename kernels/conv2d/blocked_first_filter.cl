@@ -11,7 +11,7 @@
 //
 // Define   meaning                                          example
 // V        lanes of a vector = output channels of a block   16
-// O, T     blocks of output channels and taps of a tile     2, 14
+// O, T     blocks of output channels and taps of a tile     4, 7
 //
 // Work-item: the rows of one split. For each row it copies the input rows that it needs, with padding, to its part of
 // `scratch` ([channels * kernel rows, row_length]). It adds the sums over the row to its part of `sums`,

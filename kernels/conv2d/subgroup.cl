@@ -8,7 +8,7 @@
 //
 // Define               meaning                                               example
 // SG, TM, TN, GROUPS   see common/subgroup.clh                               16, 8, 4, 8
-// BK                   channels per step of K                                16
+// BK                   channels per step of K                                8
 // KERNEL_H, KERNEL_W   the kernel's size                                     3, 3
 // FLAT_CHANNELS        0, or the channels of a group if K has no gaps        0
 // CHANNEL_TAIL         1 if channels do not fill blocks of BK                0
