@@ -116,7 +116,7 @@ Verdict filter_verdict(const Traits& device, const Problem& problem) {
 
 Verdict winograd_verdict(const Traits& device, const Geometry& g) {
     if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-        return Verdict::no("it supports 3x3 filters without stride and dilation only");
+        return Verdict::no("it supports 3x3 kernels without stride and dilation only");
     if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
     if (g.in < device.vector_width && g.out < device.vector_width)
         return Verdict::no("it needs enough input or output channels to fill a vector");

@@ -166,7 +166,7 @@ Verdict depthwise_verdict(const Traits& device, const Problem& problem, const Wo
                                " channels in a group, and here are ", work.sum));
     const Axis &h = work.rows, &w = work.columns;
     if (h.kernel * w.kernel > most_taps)
-        return Verdict::no(cat("it supports filters of at most ", most_taps,
+        return Verdict::no(cat("it supports kernels of at most ", most_taps,
                                " elements, and here are ", h.kernel, " x ", w.kernel));
     if (h.up > most_step || w.up > most_step)
         return Verdict::no(cat("it supports strides of at most ", most_step, ", and here are ",

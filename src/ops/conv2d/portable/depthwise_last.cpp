@@ -36,7 +36,7 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
         return Verdict::no(
             cat("it needs a number of channels that is a multiple of 4, not ", g.in));
     if (g.kh * g.kw > most_taps)
-        return Verdict::no(cat("it supports filters of at most ", most_taps, " elements"));
+        return Verdict::no(cat("it supports kernels of at most ", most_taps, " elements"));
     return Verdict::yes();
 }
 
@@ -176,7 +176,7 @@ class DepthwiseLastFilter : public Engine {
         if (device.local_bytes < 16 * static_cast<std::uint64_t>(filter_items))
             return Verdict::no("it needs 4 KiB of local memory");
         if (span(Geometry::of(problem), 1) > most_span)
-            return Verdict::no("the filter spans more pixels than fit into registers");
+            return Verdict::no("the kernel spans more pixels than fit into registers");
         return last_verdict(problem, {0, 1}, false);
     }
 

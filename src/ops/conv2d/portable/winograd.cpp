@@ -116,7 +116,7 @@ class Winograd : public Engine {
         if (Verdict verdict = implicit_gemm_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
         if (g.kh != 3 || g.kw != 3 || g.sh != 1 || g.sw != 1 || g.dh != 1 || g.dw != 1)
-            return Verdict::no("it supports 3x3 filters without stride and dilation only");
+            return Verdict::no("it supports 3x3 kernels without stride and dilation only");
         if (!fits(device, plan_of(device, problem, 2)))
             return Verdict::no(
                 "the weights, or a few tiles of all channels, need more memory than the "
