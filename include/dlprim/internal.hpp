@@ -3,6 +3,8 @@
 // the library's own source, and no installed header says more of it than its name.
 #pragma once
 
+#include <dlprim/namespace.hpp>
+
 namespace dlprim {
 
 // What handles point at.
