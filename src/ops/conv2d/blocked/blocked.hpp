@@ -59,9 +59,9 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y);
 
-/// Whether a 1x1 kernel with a stride skips most of x. Then copying the pixels that it reads is
-/// faster. Otherwise rows with gaps would be read once per group of output channels, in tiles that
-/// waste the end of each short row.
+/// Whether a 1x1 kernel with a stride skips most of x. Then it is faster to copy the pixels that it
+/// reads. Without the copy, rows with gaps would be read once per group of output channels, in
+/// tiles that waste the end of each short row.
 bool reads_subsample(const Geometry& g);
 /// The geometry of the convolution on that copy.
 Geometry without_stride(Geometry g);
