@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a node asks of engines, and what that costs by their estimates: problems with their layouts
-// and precision, the price of a fusion, conversions between layouts.
+// Builds the problem that a node poses to engines, with layouts and precision, and estimates what
+// it costs: the node itself, a fusion, and conversions between layouts.
 #include "plan/choose.hpp"
 
 #include "engine/disabled.hpp"
@@ -37,7 +37,7 @@ Problem problem_of(const Traits& device, const Graph& graph, const Node& node,
     };
     for (ValueId id : node.inputs) problem.inputs.push_back(operand(id));
     for (ValueId id : node.outputs) problem.outputs.push_back(operand(id));
-    // What 16 bits round, the 11 bits of tf32 round less.
+    // Without an engine for fp16 or bf16, tf32 is the next choice: it rounds no more than they do.
     const bool narrow = node.precision == Precision::fp16 || node.precision == Precision::bf16;
     for (const Precision precision : {node.precision, narrow ? Precision::tf32 : Precision::fp32}) {
         if (precision == Precision::fp32) break;
@@ -90,7 +90,7 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
     const double never = std::numeric_limits<double>::infinity();
     double fused_seconds = never, alone_seconds = never;
     for (const Engine* engine : EngineRegistry::instance().of(fused.op, device.host)) {
-        // An engine forced on the node must still be able to compute it.
+        // If an engine is forced on the node by name, only that engine counts.
         if (!node.engine.empty() && !node.engine_by_type && engine->name() != node.engine) continue;
         const auto best = [&](const Problem& problem, double& seconds) {
             if (!usable(context, *engine, problem)) return;
@@ -102,7 +102,7 @@ bool fused_node_pays(ContextImpl& context, const Graph& graph, const Node& node)
         best(alone, alone_seconds);
     }
     if (fused_seconds == never) return false;
-    // Alone, the stage is one more launch that reads and writes the output.
+    // Unfused, the stage is one more launch that reads and writes the output.
     const double output_bytes =
         static_cast<double>(storage_bytes(fused.outputs[0].shape, fused.outputs[0].dtype, {}));
     const double stage =
@@ -129,7 +129,7 @@ double least_seconds(ContextImpl& context, const Graph& graph, const Node& node,
     };
     if (node.engine.empty()) return best(false);
     if (!node.engine_by_type) return best(true);
-    // An engine that is forced on a type stays so wherever it applies to the node in float.
+    // An engine forced on an operator type is kept for every node to which it applies in float.
     Problem plain = problem;
     for (auto* operands : {&plain.inputs, &plain.outputs})
         for (Operand& operand : *operands)

@@ -2,8 +2,8 @@
 // The emitters of a kernel for GPUs, in the order of the text:
 //
 //   elementwise   decompose, offsets, element
-//   reduction     local_arrays, place, accumulators, turns (each an element), fold_vectors, tree,
-//                 results
+//   reduction     local_arrays, place, accumulators, turns (the loop that calls element),
+//                 fold_vectors, tree, results
 //
 // Names in the text: i<dim> are coordinates. j<dim> are the digits of a thread's position in the
 // reduction, and d<dim> those of its increment. b<class> and o<class> are the offsets of the kept

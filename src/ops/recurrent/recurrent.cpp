@@ -21,7 +21,8 @@ const Schema& Recurrent::schema() const {
         {"dropout", OptionKind::number, 0.0,
          "the share of elements that become 0 behind every layer but the last, in training"},
         {"stream", OptionKind::integer, std::int64_t{-1},
-         "number of dropout's random stream, one a layer; default: from the operator's name"},
+         "number of the random stream for dropout, one per layer; default: from the operator's "
+         "name"},
     };
     return schema;
 }
