@@ -5,12 +5,24 @@
 // with block = the channel count where the layout has no blocks.
 //
 // reorder_rows: a work-item moves BLOCK channels of up to `segment` pixels (CPUs).
-// reorder_tiles: a work-group of 32 x ROWS moves 32 channels x 32 pixels through local memory, 32*33
-// elements, so that both sides are accessed along their contiguous dimension (GPUs).
-// Inputs: T (an unsigned type of the element's size), BLOCK, ROWS; X_LANE, X_PIXEL, Y_LANE, Y_PIXEL: the lane
-// and pixel steps of each side, literal 1 where they are 1.
+// reorder_tiles: a work-group moves a tile through local memory (GPUs).
+//
+// Defines: T                 an unsigned type of the element's size
+//          X_LANE, X_PIXEL   the steps of a channel and of a pixel in x, literal 1 where they are 1
+//          Y_LANE, Y_PIXEL   those in y
+// reorder_rows:
+//          BLOCK             channels that lie at equal steps on both sides: 8 or 16
+// reorder_tiles:
+//          CHANNELS, PIXELS  sides of the tile: 32 and 128
+//          PITCH             elements from a channel of the tile to the next: 129, so that the work-items of a
+//                            warp use banks of local memory of their own, whichever way they walk over the tile
+//          GROUP             work-items of a work-group: 256
+//          X_ALONG, Y_ALONG  1: that side is contiguous along pixels, 0: along channels
+//          OFFSET_T          holds an offset within a tile: uint, or ulong for planes that are very large
+// Local memory: CHANNELS * PITCH elements.
 #include "common/repeat.clh"
 
+#ifdef BLOCK
 #define MOVE(l, _) to[(l) * (ulong)(Y_LANE)] = from[(l) * (ulong)(X_LANE)];
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -39,30 +51,56 @@ void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset
         for (int l = full; l < all; l++) to[l * (Y_LANE)] = 0;
     }
 }
+#else
+// A work-group moves CHANNELS x PIXELS elements of an image through local memory. Each side is walked along the
+// dimension in which it is contiguous, by neighbouring work-items, so that both sides are read and written in whole
+// lines. A plane is a run of `pixels` elements: the width of its rows does not matter.
+//
+//                 PIXELS (x: plain)                                CHANNELS (y: channels_last)
+//               +-----------------+                              +----------+
+//      CHANNELS | 0 1 2 3 ..      |  -> local tile, rows of      | 0 1 2 .. |  PIXELS
+//               |                 |     PITCH elements        -> |          |
+//               +-----------------+                              +----------+
+//
+// The channels of a tile lie at equal steps on each side: CHANNELS divides the blocks of both.
+#define ELEMENTS (CHANNELS * PIXELS)
+#define STEPS ((ELEMENTS + GROUP - 1) / GROUP)
+#define IN_TILE(e) (ELEMENTS % GROUP == 0 || (e) < ELEMENTS)
+#define CHANNEL(along, e) ((along) ? (e) / PIXELS : (e) % CHANNELS)
+#define PIXEL(along, e) ((along) ? (e) % PIXELS : (e) / CHANNELS)
 
-kernel void reorder_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offset, int channels,
-                          int y_channels, int pixels, int x_block, int y_block, long x_image, long y_image,
-                          long x_block_step, long y_block_step, long x_lane, long y_lane, long x_pixel,
-                          long y_pixel, int x_along, int y_along)
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1)))
+void reorder_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offset, int channels, int y_channels,
+                   int pixels, int channel_tiles, int x_block, int y_block, long x_image, long y_image,
+                   long x_block_step, long y_block_step, long x_lane, long y_lane, long x_pixel, long y_pixel)
 {
-    local T tile[32 * 33];  // [channel][pixel]
-    const int p0 = get_group_id(0) * 32, c0 = get_group_id(1) * 32;
-    const long n = get_group_id(2);
-    const int fast = get_local_id(0);
-    x += x_offset + n * x_image;
-    y += y_offset + n * y_image;
-    for (int slow = get_local_id(1); slow < 32; slow += ROWS) {
-        const int i = x_along ? slow : fast, j = x_along ? fast : slow;
-        const int c = c0 + i, p = p0 + j;
-        if (p < pixels && c < y_channels)
-            tile[i * 33 + j] =
-                c < channels ? x[c / x_block * x_block_step + c % x_block * x_lane + p * x_pixel] : (T)0;
+    local T tile[CHANNELS * PITCH];
+    const int item = get_local_id(0), id = get_group_id(0);
+    const int c0 = id % channel_tiles * CHANNELS, p0 = id / channel_tiles * PIXELS;
+    const long n = get_group_id(1);
+    x += x_offset + n * x_image + c0 / x_block * x_block_step + c0 % x_block * (X_LANE) + p0 * (X_PIXEL);
+    y += y_offset + n * y_image + c0 / y_block * y_block_step + c0 % y_block * (Y_LANE) + p0 * (Y_PIXEL);
+    const int tile_pixels = min(pixels - p0, PIXELS);
+    const int x_channels = min(channels - c0, CHANNELS), tile_channels = min(y_channels - c0, CHANNELS);
+    // All reads are under way before the first is stored.
+    T values[STEPS];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int e = s * GROUP + item, c = CHANNEL(X_ALONG, e), p = PIXEL(X_ALONG, e);
+        values[s] = 0;
+        if (c < x_channels && p < tile_pixels) values[s] = x[c * (OFFSET_T)(X_LANE) + p * (OFFSET_T)(X_PIXEL)];
+    }
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int e = s * GROUP + item;
+        if (IN_TILE(e)) tile[CHANNEL(X_ALONG, e) * PITCH + PIXEL(X_ALONG, e)] = values[s];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int slow = get_local_id(1); slow < 32; slow += ROWS) {
-        const int i = y_along ? slow : fast, j = y_along ? fast : slow;
-        const int c = c0 + i, p = p0 + j;
-        if (p < pixels && c < y_channels)
-            y[c / y_block * y_block_step + c % y_block * y_lane + p * y_pixel] = tile[i * 33 + j];
+#pragma unroll
+    for (int s = 0; s < STEPS; s++) {
+        const int e = s * GROUP + item, c = CHANNEL(Y_ALONG, e), p = PIXEL(Y_ALONG, e);
+        if (c < tile_channels && p < tile_pixels)
+            y[c * (OFFSET_T)(Y_LANE) + p * (OFFSET_T)(Y_PIXEL)] = tile[c * PITCH + p];
     }
 }
+#endif

@@ -63,7 +63,8 @@ TEST_CASE("every pair of layouts") {
     register_all_operators();
     const Layout layouts[] = {Layout::plain(), Layout::channels_last(), Layout::blocked(8),
                               Layout::blocked(16)};
-    const Shape shapes[] = {{1, 1, 1, 1}, {2, 3, 5, 7}, {1, 33, 6, 11}, {2, 70, 1, 1}};
+    const Shape shapes[] = {{1, 1, 1, 1},    {2, 3, 5, 7},    {1, 33, 6, 11}, {2, 70, 1, 1},
+                            {2, 16, 13, 13}, {1, 72, 27, 27}, {2, 64, 3, 55}};
     for (const DeviceInfo& info : Context::devices()) {
         const Context context(info.id);
         for (const Layout& from : layouts)
@@ -73,7 +74,11 @@ TEST_CASE("every pair of layouts") {
                     check<std::uint32_t>(Access::impl(context), shape, DType::f32, from, to);
             }
         check<std::uint64_t>(Access::impl(context), shapes[1], DType::i64, layouts[0], layouts[3]);
-        check<std::uint16_t>(Access::impl(context), shapes[1], DType::f16, layouts[0], layouts[1]);
+        check<std::uint64_t>(Access::impl(context), shapes[5], DType::i64, layouts[1], layouts[0]);
+        for (const Shape& shape : shapes)
+            for (const int from : {0, 1})
+                check<std::uint16_t>(Access::impl(context), shape, DType::f16, layouts[from],
+                                     layouts[1 - from]);
         check<std::uint8_t>(Access::impl(context), shapes[1], DType::u8, layouts[2], layouts[0]);
     }
 }
