@@ -4,7 +4,8 @@
 // mean. Sizes and defines as in generic.cl. No local memory.
 //
 //   ROWS 1 (CPUs): a work-item computes one row of dx (outer * ih of them)
-//   ROWS 0:        a work-item computes V lanes of one element of dx
+//   ROWS 0:        a work-item computes V lanes of one element of dx (GPUs, windows that are too many for
+//                  backward_strip.cl)
 #include "common/storage.clh"
 
 #define JOIN_(a, b) a##b

@@ -3,7 +3,7 @@
 // by sh, sw and start pt above and pl left of the input; pb, pr lie behind it. No local memory.
 //
 //   ROWS 1 (CPUs): a work-item computes one row of outputs (outer * oh of them)
-//   ROWS 0:        a work-item computes V lanes of one output
+//   ROWS 0:        a work-item computes V lanes of one output (GPUs, windows that are too large for strip.cl)
 //
 // Defines: V        lanes a step: 1, 4, 8 or 16
 //          AVERAGE  1: mean over the window, 0: maximum

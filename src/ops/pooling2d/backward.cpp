@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.backward: gradient of Pooling2D on OpenCL, gathered by input element; see
-// kernels/pooling2d/backward.cl.
+// kernels/pooling2d/backward.cl, and backward_strip.cl for GPUs.
 #include "ops/pooling2d/kernel.hpp"
+#include "ops/pooling2d/strip.hpp"
 
 namespace dlprim {
 
@@ -35,8 +36,10 @@ class Backward : public Engine {
                                      problem.inputs[0]);
         auto launch = std::make_unique<KernelLaunch>();
         if (shape.outer == 0) return launch;
-        KernelCall call = shape.call(context, "pooling2d/backward.cl", "pool_backward",
-                                     shape.input.shape, "", tuning);
+        const pooling2d::Strip strip(context.traits(), problem, true);
+        KernelCall call = strip ? strip.call(context, "", tuning.at("group"))
+                                : shape.call(context, "pooling2d/backward.cl", "pool_backward",
+                                             shape.input.shape, "", tuning);
         call.tensor("dy", 0, size_of(problem.inputs[0].dtype))
             .tensor("dx", dx, size_of(problem.outputs[0].dtype));
         call.tensor("idx", indices ? 1 : 0, size_of(problem.inputs[indices ? 1 : 0].dtype));
@@ -45,7 +48,8 @@ class Backward : public Engine {
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/backward.cl", "pooling2d/sized.clh", storage_source};
+        return {"pooling2d/backward.cl", "pooling2d/sized.clh", "pooling2d/backward_strip.cl",
+                "pooling2d/lanes.clh", storage_source};
     }
 };
 

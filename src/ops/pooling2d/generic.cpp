@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.generic: Pooling2D on OpenCL in plain, channels_last and blocked layouts; see
-// kernels/pooling2d/generic.cl.
+// kernels/pooling2d/generic.cl, and strip.cl for GPUs.
 #include "ops/pooling2d/kernel.hpp"
+#include "ops/pooling2d/strip.hpp"
 
 namespace dlprim {
 
@@ -30,12 +31,15 @@ class Generic : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {
         const bool indices = problem.outputs.size() == 2;
+        const char* const index = indices ? " -DINDEX=1" : " -DINDEX=0";
         pooling2d::KernelShape shape(context.traits(), problem, problem.inputs[0],
                                      problem.outputs[0]);
         auto launch = std::make_unique<KernelLaunch>();
         if (shape.outer == 0) return launch;
-        KernelCall call = shape.call(context, "pooling2d/generic.cl", "pool", shape.output.shape,
-                                     indices ? " -DINDEX=1" : " -DINDEX=0", tuning);
+        const pooling2d::Strip strip(context.traits(), problem, false);
+        KernelCall call = strip ? strip.call(context, index, tuning.at("group"))
+                                : shape.call(context, "pooling2d/generic.cl", "pool",
+                                             shape.output.shape, index, tuning);
         call.tensor("x", 0, size_of(problem.inputs[0].dtype))
             .tensor("y", 1, size_of(problem.outputs[0].dtype));
         call.tensor("idx", indices ? 2 : 1, size_of(problem.outputs[indices ? 1 : 0].dtype));
@@ -44,7 +48,8 @@ class Generic : public Engine {
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/generic.cl", "pooling2d/sized.clh", storage_source};
+        return {"pooling2d/generic.cl", "pooling2d/sized.clh", "pooling2d/strip.cl",
+                "pooling2d/lanes.clh", storage_source};
     }
 };
 

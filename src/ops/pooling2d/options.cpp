@@ -84,6 +84,7 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
     if (device.wide_vectors || device.host)
         candidates.insert(candidates.begin(), {Layout::blocked(16), Layout::blocked(8)});
     std::vector<LayoutChoice> result;
+    result.reserve(candidates.size());
     for (const Layout& layout : candidates)
         result.push_back({std::vector<Layout>(problem.inputs.size(), layout),
                           std::vector<Layout>(problem.outputs.size(), layout)});
@@ -109,7 +110,8 @@ double seconds(const Traits& device, const Problem& problem) {
             plain = plain && operand.layout.is_plain();
         }
     // On CPUs only lanes of channels make vectors.
-    const double share = (device.wide_vectors || device.host) && plain ? 0.15 : 0.6;
+    const bool cpu = device.wide_vectors || device.host;
+    const double share = !cpu ? 0.8 : plain ? 0.15 : 0.6;
     return bytes / (share * std::max(device.gbytes_per_s, 1.0) * 1e9) + device.launch_us * 1e-6;
 }
 

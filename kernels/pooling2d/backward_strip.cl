@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// Gradient of pooling on GPUs: dy [outer, OH, OW, LANES * V] -> dx [outer, IH, IW, LANES * V]. No local memory.
+//
+// A work-item computes STRIP elements of dx, one below the other, for V lanes of one column. Each sums, in a fixed
+// order, over the windows that hold it: those whose maximum it was, or a share of each mean. The strip's windows are
+// read once, and all of the reads are under way together. Rows count from the top of the padding, where a strip starts
+// at a multiple of the stride. So the compiler knows which windows hold which row.
+//
+//    3x3, stride 2, STRIP 4: WINDOW_ROWS 3, WINDOW_COLUMNS 2
+//
+//      window row   -1:  2            a number is the row of the window that lies on row r of the strip
+//      rows of       0:  0 1 2
+//      the strip ->  1:      0 1
+//                        r=0 1 2 3
+//
+// Defines: as in strip.cl; STRIP is a multiple of STRIDE_H
+#include "common/storage.clh"
+#include "pooling2d/lanes.clh"
+
+#define STRIPS ((IH + PAD_TOP + STRIP - 1) / STRIP)
+#define ROWS_BEFORE ((KERNEL_H - 1) / STRIDE_H)
+#define COLUMNS_BEFORE ((KERNEL_W - 1) / STRIDE_W)
+#define WINDOW_ROWS ((STRIP - 1) / STRIDE_H + ROWS_BEFORE + 1)
+#define WINDOW_COLUMNS (COLUMNS_BEFORE + 1)
+
+kernel void pool_backward_strip(global const A_T* dy, ulong dy_offset, global const INDEX_T* idx,
+                                ulong idx_offset, global C_T* dx, ulong dx_offset, ulong count) {
+    if (get_global_id(0) >= count) return;
+    const COUNT_T id = (COUNT_T)get_global_id(0), column = id / LANES, row = column / IW;
+    const int lane = (int)(id % LANES), ix = (int)(column % IW), strip = (int)(row % STRIPS);
+    const ulong outer = row / STRIPS;
+    dy += dy_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
+    idx += idx_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
+    dx += dx_offset + outer * ((ulong)IH * IW * PIXEL) + lane * V;
+    const int dy_aligned = FOURS_ALIGNED(A_T, dy), dx_aligned = FOURS_ALIGNED(C_T, dx);
+    const int idx_aligned = FOURS_ALIGNED(INDEX_T, idx);
+    const int i0 = strip * (STRIP / STRIDE_H) - ROWS_BEFORE, j0 = (ix + PAD_LEFT) / STRIDE_W - COLUMNS_BEFORE;
+    // The column of window j0 that lies on column ix.
+    const int meets = ix + PAD_LEFT - j0 * STRIDE_W;
+
+    FLOATS d[WINDOW_ROWS][WINDOW_COLUMNS];
+#if !AVERAGE
+    INTS at[WINDOW_ROWS][WINDOW_COLUMNS];
+#endif
+#pragma unroll
+    for (int a = 0; a < WINDOW_ROWS; ++a)
+#pragma unroll
+        for (int b = 0; b < WINDOW_COLUMNS; ++b) {
+            const int i = i0 + a, j = j0 + b;
+            d[a][b] = 0.0f;
+#if !AVERAGE
+            at[a][b] = -1;
+#endif
+            if (i >= 0 && i < OH && j >= 0 && j < OW && meets - b * STRIDE_W < KERNEL_W) {
+                const ulong from = ((ulong)i * OW + j) * PIXEL;
+                d[a][b] = LOAD(dy + from, dy_aligned);
+#if AVERAGE
+                d[a][b] /= (float)DIVISOR(i * STRIDE_H - PAD_TOP, j * STRIDE_W - PAD_LEFT);
+#else
+                at[a][b] = LOAD_INDEX(idx + from, idx_aligned);
+#endif
+            }
+        }
+
+#pragma unroll
+    for (int r = 0; r < STRIP; ++r) {
+        const int iy = strip * STRIP + r - PAD_TOP;
+        if (iy < 0 || iy >= IH) continue;
+        FLOATS sum = 0.0f;
+#pragma unroll
+        for (int a = 0; a < WINDOW_ROWS; ++a) {
+            const int line = r - (a - ROWS_BEFORE) * STRIDE_H;
+            if (line < 0 || line >= KERNEL_H) continue;
+#pragma unroll
+            for (int b = 0; b < WINDOW_COLUMNS; ++b) {
+#if AVERAGE
+                sum += d[a][b];
+#else
+                const int own = line * KERNEL_W + meets - b * STRIDE_W;
+                sum += select((FLOATS)0.0f, d[a][b], at[a][b] == (INTS)own);
+#endif
+            }
+        }
+        STORE(sum, dx + ((ulong)iy * IW + ix) * PIXEL, dx_aligned);
+    }
+}

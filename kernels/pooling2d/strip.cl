@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Pooling on GPUs: x [outer, IH, IW, LANES * V] -> y [outer, OH, OW, LANES * V]. No local memory.
+//
+// A work-item computes a strip of STRIP outputs, one below the other, for V lanes of one column. It reads the rows
+// under the strip once, and all of its reads are under way together. Neighbours take neighbouring lanes, then columns:
+//
+//      ox                      READ_ROWS x KERNEL_W elements (3x3, stride 2, STRIP 2: 5 x 3)
+//    +----+                       +---+---+---+
+//    | oy |   strip   <-          |   |   |   |  \  window of oy
+//    +----+                       |   |   |   |  |
+//    | +1 |                       |   |   |   |  /  \  window of oy + 1
+//    +----+                       |   |   |   |     |
+//                                 |   |   |   |     /
+//
+// Defines: V         lanes a step: 1 or 4
+//          STRIP     outputs of a work-item: 4
+//          AVERAGE   1: mean over the window, 0: maximum
+//          INCLUDE   1: the mean's divisor counts padding
+//          INDEX     1: idx gets the position of the maximum in its window
+//          INDEX_T   uchar or int
+//          COUNT_T   counts work-items: uint or ulong
+//          IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, PAD_BOTTOM, PAD_RIGHT
+#include "common/storage.clh"
+#include "pooling2d/lanes.clh"
+
+#define STRIPS ((OH + STRIP - 1) / STRIP)
+#define READ_ROWS ((STRIP - 1) * STRIDE_H + KERNEL_H)
+// Whether every window's columns lie inside the image.
+#define COLUMNS_FIT (PAD_LEFT == 0 && (OW - 1) * STRIDE_W + KERNEL_W <= IW)
+#define ROWS_FIT (PAD_TOP == 0 && (STRIPS * STRIP - 1) * STRIDE_H + KERNEL_H <= IH)
+#define COLUMN_INSIDE(j) (COLUMNS_FIT || ((j) >= 0 && (j) < IW))
+#define ROW_INSIDE(i) (ROWS_FIT || ((i) >= 0 && (i) < IH))
+
+#if AVERAGE
+#define OUTSIDE 0.0f
+#else
+#define OUTSIDE -INFINITY
+#endif
+
+kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong y_offset,
+                       global INDEX_T* idx, ulong idx_offset, ulong count) {
+    if (get_global_id(0) >= count) return;
+    const COUNT_T id = (COUNT_T)get_global_id(0), column = id / LANES, strip = column / OW;
+    const int lane = (int)(id % LANES), ox = (int)(column % OW), oy = (int)(strip % STRIPS) * STRIP;
+    const ulong outer = strip / STRIPS;
+    const int top = oy * STRIDE_H - PAD_TOP, left = ox * STRIDE_W - PAD_LEFT;
+    x += x_offset + outer * ((ulong)IH * IW * PIXEL) + lane * V;
+    y += y_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
+    idx += idx_offset + outer * ((ulong)OH * OW * PIXEL) + lane * V;
+    const int x_aligned = FOURS_ALIGNED(A_T, x), y_aligned = FOURS_ALIGNED(C_T, y);
+    const int idx_aligned = FOURS_ALIGNED(INDEX_T, idx);
+
+    FLOATS read[READ_ROWS][KERNEL_W];
+#pragma unroll
+    for (int i = 0; i < READ_ROWS; ++i)
+#pragma unroll
+        for (int j = 0; j < KERNEL_W; ++j) {
+            read[i][j] = OUTSIDE;
+            if (ROW_INSIDE(top + i) && COLUMN_INSIDE(left + j)) {
+                global const A_T* at = x + ((long)(top + i) * IW + left + j) * PIXEL;
+                read[i][j] = LOAD(at, x_aligned);
+            }
+        }
+
+#pragma unroll
+    for (int r = 0; r < STRIP; ++r) {
+        if (oy + r >= OH) continue;
+        const ulong to = ((ulong)(oy + r) * OW + ox) * PIXEL;
+        const int above = top + r * STRIDE_H;
+#if AVERAGE
+        FLOATS sum = 0.0f;
+#pragma unroll
+        for (int i = 0; i < KERNEL_H; ++i)
+#pragma unroll
+            for (int j = 0; j < KERNEL_W; ++j) sum += read[r * STRIDE_H + i][j];
+        STORE(sum / (float)DIVISOR(above, left), y + to, y_aligned);
+#else
+        FLOATS best = -INFINITY;
+        // Where all elements are -INFINITY, the maximum is the window's first element inside the image.
+        INTS at = (INTS)((max(above, 0) - above) * KERNEL_W + max(left, 0) - left);
+#pragma unroll
+        for (int i = 0; i < KERNEL_H; ++i)
+#pragma unroll
+            for (int j = 0; j < KERNEL_W; ++j) {
+                const FLOATS v = read[r * STRIDE_H + i][j];
+                const INTS better = (v > best) | isnan(v);
+                best = select(best, v, better);
+                at = select(at, (INTS)(i * KERNEL_W + j), better);
+            }
+        STORE(best, y + to, y_aligned);
+#if INDEX
+        STORE_INDEX(at, idx + to, idx_aligned);
+#endif
+#endif
+    }
+}
