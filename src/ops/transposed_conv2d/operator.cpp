@@ -98,8 +98,8 @@ class TransposedConvolution2D : public Operator {
         Attrs attrs;
         for (const char* name : {"groups", "kernel", "stride", "dilate"})
             attrs.set(name, node.attrs.items().find(name)->second);
-        // Rows added at the end are rows that the convolution's window does not reach: a pad that
-        // is smaller by as much makes its output exactly this operator's input.
+        // output_pad adds rows that the convolution's window does not reach. With a bottom pad that
+        // is smaller by output_pad, the convolution's output has the size of this operator's input.
         attrs.set("pad",
                   Ints{options.pad[0], options.pad[1], options.pad[2] - options.output_pad[0],
                        options.pad[3] - options.output_pad[1]});
@@ -107,7 +107,7 @@ class TransposedConvolution2D : public Operator {
         ValueId y = graph.add1("Convolution2DBackwardData", node.name,
                                {node.inputs[0], node.inputs[1]}, attrs);
         Node& made = graph.nodes[static_cast<std::size_t>(graph.value(y).producer)];
-        made.name = node.name;  // the given node goes away and leaves its name
+        made.name = node.name;  // the original node is removed, and this one takes its name
         made.engine = node.engine;
         made.frozen = node.frozen;
         if (options.bias) {
