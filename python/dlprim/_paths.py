@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where an installed package keeps the C++ library that it is made of, for extensions that link with it."""
+"""The places of the C++ library in an installed package, for extensions that link with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _folder(relative: str, what: str) -> str:
 def get_include() -> str:
     """The folder that holds the headers ``dlprim/*.hpp`` of the C++ library.
 
-    :raises FileNotFoundError: where dlprim is imported from a build folder and not installed.
+    :raises FileNotFoundError: if dlprim is imported from a build folder and not installed.
     """
     return _folder("include", "headers")
 
@@ -30,14 +30,14 @@ def get_include() -> str:
 def get_library_dir() -> str:
     """The folder that holds the C++ library ``libdlprim_core.so``.
 
-    :raises FileNotFoundError: where dlprim is imported from a build folder and not installed.
+    :raises FileNotFoundError: if dlprim is imported from a build folder and not installed.
     """
     return _folder("lib", "library")
 
 
 def get_cmake_dir() -> str:
-    """The folder of the CMake package: ``-Ddlprim_DIR=`` of it lets ``find_package(dlprim)`` give ``dlprim::core``.
+    """The folder of the CMake package: ``-Ddlprim_DIR=FOLDER`` makes ``find_package(dlprim)`` provide ``dlprim::core``.
 
-    :raises FileNotFoundError: where dlprim is imported from a build folder and not installed.
+    :raises FileNotFoundError: if dlprim is imported from a build folder and not installed.
     """
     return _folder("lib/cmake/dlprim", "CMake package")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Safetensors files, where the package safetensors does not serve: bfloat16, which numpy lacks, and safe writing."""
+"""Safetensors files: what the package safetensors cannot do, which is bfloat16 for numpy, and safe writing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .errors import DlprimError, FileError, InvalidArgumentError, MissingFileErr
 Array = npt.NDArray[Any]
 Path = Union[str, "os.PathLike[str]"]
 
-# Types by their names in files.
+# Names of types in files.
 KINDS = {
     "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F64": "float64", "I8": "int8", "I16": "int16",
     "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16", "U32": "uint32", "BOOL": "bool",
@@ -36,7 +36,7 @@ def package() -> Any:
 
 
 def check_regular(path: str) -> None:
-    """Refuses what would block or never end: FIFOs, sockets, devices, directories."""
+    """Refuses FIFOs, sockets, devices and directories, because reading them might never end."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError as error:
@@ -48,7 +48,7 @@ def check_regular(path: str) -> None:
 
 
 def read_bfloat16(path: str, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-    """Tensors of bfloat16, which numpy lacks. The header has been checked by safetensors."""
+    """Reads tensors of bfloat16, which numpy lacks. The package safetensors has checked the header before."""
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -64,7 +64,8 @@ def entry(kind: str, shape: Sequence[int], bits: Array) -> tuple[str, list[int],
 
 
 def write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], metadata: Mapping[str, str] | None) -> None:
-    """The format is a length, a header in JSON, and the elements: the widest first, which aligns all of them."""
+    """Writes a file: a length, a header in JSON, and the elements. The widest types come first, to align all elements.
+    """
     kinds = {ours: theirs for theirs, ours in KINDS.items()}
     header: dict[str, Any] = {}
     if metadata is not None:
@@ -89,7 +90,7 @@ def write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], metad
 
 @contextmanager
 def _replacing(path: str) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place when it is whole."""
+    """A temporary file in the folder of `path`, which replaces `path` when it is complete."""
     temporary = f"{path}.{secrets.token_hex(4)}"
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)

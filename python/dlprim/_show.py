@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a tensor is shown: its values as numpy shows them, its shape where that hides some, dtype and device."""
+"""The text of a tensor: its values as numpy prints them, its dtype and device, and its shape if values are left out."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ._dtypes import widened
 if typing.TYPE_CHECKING:
     from ._core import Tensor
 
-# numpy shows up to so many elements whole.
+# numpy prints arrays of at most so many elements completely.
 _WHOLE = 1000
 _EDGE = 3
-# What is not larger is copied at once rather than piece by piece.
+# Tensors of at most this size are copied at once rather than piece by piece.
 _PIECE_BYTES = 1 << 16
 
 
 def show(tensor: Tensor) -> str:
-    """Return repr(tensor); of a large one only the elements that are shown leave the device."""
+    """Return repr(tensor). Of a large tensor, only the elements that are shown are copied from the device."""
     whole = tensor.size <= _WHOLE
     values = tensor.numpy() if whole else _edges(tensor)
     if tensor.dtype == "bfloat16":
@@ -32,7 +32,7 @@ def show(tensor: Tensor) -> str:
 
 
 def _edges(tensor: Tensor) -> np.ndarray[typing.Any, typing.Any]:
-    """Return the values with the middle of every long dimension cut to one element, which is not shown."""
+    """Return the values. The middle of every long dimension becomes a single element, which numpy does not print."""
     if tensor.nbytes <= _PIECE_BYTES or tensor.ndim == 0:
         values = tensor.numpy()
         for axis, size in enumerate(values.shape):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JSON as the library takes it, from what Python's users have: a text, a dict or a path."""
+"""Converts what users have (a text, a dict or a path) to the JSON that the library takes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ JsonSource = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 
 def _plain(value: Any) -> Any:
-    """Make a list or a number of what json.dumps() does not know: numpy's arrays and numbers."""
+    """Convert what json.dumps() does not support, numpy's arrays and numbers, to lists and numbers."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -23,7 +23,7 @@ def _plain(value: Any) -> Any:
 def json_source(source: JsonSource, what: str) -> tuple[str, bool]:
     """Return a JSON text and False, or the path of a JSON file and True.
 
-    A str that ends in ".json" is a path, and so is every os.PathLike; another str is JSON itself.
+    A str that ends in ".json" is a path, and so is every os.PathLike. Any other str is JSON itself.
     """
     if isinstance(source, Mapping):
         return json.dumps(dict(source), default=_plain, allow_nan=False), False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What dlprim raises: DlprimError and its children, each also the exception that Python's users expect.
+"""Exceptions of dlprim: DlprimError and its subclasses. Each is also the exception that Python's users expect.
 
-The text is a single sentence that says what failed, on what, and what would help. A value of a wrong
-Python type is a TypeError, as everywhere in Python.
+The text is a single sentence. It says what failed, for which object, and what would help. A value of a wrong Python
+type raises TypeError, as everywhere in Python.
 """
 
 __all__ = [
@@ -21,23 +21,23 @@ __all__ = [
 
 
 class DlprimError(Exception):
-    """The parent of everything that the library raises."""
+    """The base class of all exceptions that the library raises."""
 
 
 class InvalidArgumentError(DlprimError, ValueError):
-    """A shape, option or call that makes no sense."""
+    """A shape, option or call is invalid."""
 
 
 class NotFoundError(DlprimError, KeyError):
-    """A device, tensor, parameter or engine that is not there."""
+    """A device, tensor, parameter or engine does not exist."""
 
     def __str__(self) -> str:
-        """Return the sentence, where KeyError would show it in quotes."""
+        """Return the sentence without the quotation marks that KeyError would add."""
         return str(self.args[0]) if len(self.args) == 1 else super().__str__()
 
 
 class OutOfMemoryError(DlprimError, MemoryError):
-    """The memory of the host or of the device does not suffice."""
+    """There is too little memory on the host or on the device."""
 
 
 class DeviceError(DlprimError, RuntimeError):
@@ -45,7 +45,7 @@ class DeviceError(DlprimError, RuntimeError):
 
 
 class BuildError(DlprimError, RuntimeError):
-    """A kernel does not compile; the sentence names the file that holds the compiler's log."""
+    """A kernel does not compile. The sentence names the file that contains the compiler's log."""
 
 
 class FileError(DlprimError, OSError):
@@ -53,16 +53,16 @@ class FileError(DlprimError, OSError):
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """A file that is to be read is not there."""
+    """A file that should be read does not exist."""
 
 
 class FormatError(DlprimError, ValueError):
-    """A file does not hold what its format asks for."""
+    """The contents of a file do not conform to its format."""
 
 
 class UnsupportedError(DlprimError, NotImplementedError):
-    """What is asked for makes sense, but not on this device or in this build."""
+    """The request is valid, but this device or this build does not support it."""
 
 
 class NumericError(DlprimError, ArithmeticError):
-    """NaN or infinity where a number is needed."""
+    """A number is NaN or infinite where it must be finite."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks as pictures: ``net.plot()`` and what a notebook shows, drawn by graphviz's program ``dot``."""
+"""Pictures of networks: ``net.plot()`` and what notebooks show. Graphviz's program ``dot`` draws them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .summary import LayerRecord, TensorRecord, table
 
 __all__ = ["Drawing", "Shown", "dot_source", "draw"]
 
-# What an operator of docs/json.md is, and the colour of its box.
+# The kind of each operator of docs/json.md, and the colour of its box.
 _COLOURS = {
     "#d5e8d4": ("Input", "Parameter"),
     "#dae8fc": (
@@ -43,13 +43,13 @@ _COLOURS = {
     "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
 }
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
-_LONG = 10_000  # operators that arrows may run past before dot is slow: it makes a node for each
-_SECONDS = 120.0  # that dot may take
+_LONG = 10_000  # operators that arrows may pass before dot becomes slow, because it makes a node for each
+_SECONDS = 120.0  # the time limit of dot
 _FORMATS = ("svg", "png", "pdf", "ps", "jpg", "gif", "dot", "gv")
 
 
 class Drawing:
-    """A network's picture. A notebook shows it; `save` writes it; `source` is graphviz's text."""
+    """A network's picture. Notebooks show it, `save` writes it, and `source` is its text for graphviz."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -60,7 +60,7 @@ class Drawing:
 
     @property
     def svg(self) -> str:
-        """The picture as SVG text. Raises DlprimError where graphviz's dot is not there."""
+        """The picture as SVG text. Raises DlprimError if graphviz's dot is not installed."""
         return self._draw(_SECONDS)
 
     def _draw(self, seconds: float) -> str:
@@ -69,7 +69,7 @@ class Drawing:
         return self._svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the picture: .svg, .png, .pdf, .ps, .jpg or .gif, and with .dot or .gv graphviz's text."""
+        """Writes the picture as .svg, .png, .pdf, .ps, .jpg or .gif, or with .dot or .gv as graphviz's text."""
         target = Path(path)
         kind = target.suffix[1:].lower()
         if kind not in _FORMATS:
@@ -96,8 +96,8 @@ def draw(
 ) -> Drawing:
     """Draws a network's operators and the tensors between them.
 
-    With `path` the picture is written there, in the format that its suffix names. `outputs` are tensors that leave
-    the network. `shapes` writes each tensor's sizes at its arrow. `rankdir` is graphviz's: "TB" draws from top to
+    If `path` is given, the picture is written there, in the format of its suffix. `outputs` are the network's outputs.
+    With `shapes`, each arrow is labelled with the sizes of its tensor. `rankdir` is graphviz's: "TB" draws from top to
     bottom, "LR" from left to right.
     """
     if rankdir not in ("TB", "LR", "BT", "RL"):
@@ -109,7 +109,7 @@ def draw(
 
 
 class Shown:
-    """What networks have in common to be looked at: a table, a picture, and what print and notebooks show."""
+    """What networks have in common for inspection: a table, a picture, and what print and notebooks show."""
 
     def _layers(self) -> list[LayerRecord]:
         """The inputs and operators, in the order in which they run."""
@@ -123,17 +123,17 @@ class Shown:
         return ""
 
     def summary(self, width: int | None = None) -> str:
-        """The table that `print` shows: layer, type, output shape, parameters, what it reads; totals below.
+        """The table that `print` shows: layer, type, output shape, parameters, inputs. Totals are below it.
 
-        Lines have at most `width` characters (120 where not given).
+        Lines have at most `width` characters; the default is 120.
         """
         return table(self._layers(), self._title(), width=width)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, shapes: bool = True, rankdir: str = "TB") -> Drawing:
         """Draws the network by graphviz; see dlprim.plot.draw.
 
-        With `path` the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises
-        DlprimError where a picture is wanted and graphviz's program dot is not installed.
+        If `path` is given, the picture is written there, in the format of its suffix: .svg, .png, .pdf, .dot. Raises
+        DlprimError if a picture is needed and graphviz's program dot is not installed.
         """
         return draw(self._layers(), path, outputs=self._outputs_shown(), shapes=shapes, rankdir=rankdir)
 
@@ -141,7 +141,7 @@ class Shown:
         return self.summary()
 
     def _repr_svg_(self) -> str | None:
-        """The picture for a notebook; None, upon which it shows text, where dot is missing or takes too long."""
+        """The picture for a notebook. If dot is missing or takes too long, None, so that the notebook shows text."""
         if not shutil.which("dot"):
             return None
         try:
@@ -155,8 +155,8 @@ def dot_source(
 ) -> str:
     """The network in graphviz's language.
 
-    Where arrows run past many operators, as in a DenseNet, dot would take minutes: then it is told to try less hard,
-    and sizes stand in the boxes rather than at the arrows.
+    If arrows pass many operators, as in a DenseNet, dot would take minutes. Then it is told to optimise less, and sizes
+    are in the boxes rather than at the arrows.
     """
     arrows, ends = _arrows(layers, outputs)
     long = sum(reader - maker for maker, reader, _ in arrows) > _LONG
@@ -183,7 +183,7 @@ _Arrow = tuple[int, int, TensorRecord]
 
 
 def _arrows(layers: Sequence[LayerRecord], outputs: Iterable[str]) -> tuple[list[_Arrow], list[tuple[int, str]]]:
-    """From maker to reader the tensors between them; outputs are readers behind the last layer."""
+    """Maps each pair of maker and reader to the tensors between them. Outputs count as readers after the last layer."""
     makers: dict[str, tuple[int, TensorRecord]] = {}  # tensor -> the operator that made it last
     arrows = []
     for i, layer in enumerate(layers):
@@ -210,7 +210,7 @@ def _colour(layer: LayerRecord) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A string of graphviz's, in which nothing of a name means anything: names come from files."""
+    """A string of graphviz's language. Names come from files, so all special characters are escaped."""
     lines = text.split("\n")
     safe = ["".join(c if c.isprintable() else "?" for c in line[:200]) for line in lines]
     return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;") for line in safe) + '"'

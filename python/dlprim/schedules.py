@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Schedules: the learning rate as a function of the epoch, as training configurations have them.
+"""Schedules: the learning rate as a function of the epoch, as in training configurations.
 
-A schedule is called with the epoch, counted from 0, in which a fraction counts batches:
+A schedule is called with the epoch, counted from 0. A fraction of an epoch counts batches:
 
     schedule = schedules.cosine(0.1, epochs=30, warmup_epochs=1)
     solver.learning_rate = schedule(epoch + batch / batches)
 
-With warmup_epochs the rate first rises from 0 to the full rate. Each raises InvalidArgumentError on
-numbers that make no sense.
+With warmup_epochs, the rate first rises from 0 to the full rate. Every function raises InvalidArgumentError on invalid
+numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["Schedule", "constant", "cosine", "plateau", "step"]
 
 
 def constant(learning_rate: float, *, warmup_epochs: float = 0) -> Schedule:
-    """Return a schedule of one rate."""
+    """Return a schedule with a constant rate."""
     return Schedule("constant", learning_rate, 0, warmup_epochs=warmup_epochs)
 
 
@@ -33,9 +33,9 @@ def cosine(learning_rate: float, epochs: float, minimum: float = 0, *, warmup_ep
 
 
 def plateau(learning_rate: float, patience: int = 5, gamma: float = 0.1, *, warmup_epochs: float = 0) -> Schedule:
-    """Return a schedule that multiplies the rate by `gamma` when a loss has stopped falling.
+    """Return a schedule that multiplies the rate by `gamma` when the loss has stopped falling.
 
-    report(loss) is to be called after each epoch; the rate falls after more than `patience` epochs in a
-    row without a new least loss. state() and set_state() carry what it knows through a checkpoint.
+    Call report(loss) after each epoch. The rate falls when more than `patience` epochs in a row have brought no new
+    lowest loss. state() and set_state() save and restore the schedule's state for checkpoints.
     """
     return Schedule("plateau", learning_rate, 0, patience=patience, gamma=gamma, warmup_epochs=warmup_epochs)

@@ -10,31 +10,30 @@ from .net import Net
 
 
 class Solver(_core.Solver):
-    """Trains a net in training mode: SGD, Adam or AdamW, with definitions and constants as PyTorch's.
+    """Trains a net in training mode by SGD, Adam or AdamW, with PyTorch's definitions and constants.
 
-    One solver per net, which it keeps alive. Work is enqueued; reading a loss waits for it.
+    A net has one solver, which keeps the net alive. Work is enqueued; reading a loss waits for it.
 
     Args:
-        net: in training mode; it plans anew.
+        net: a net in training mode. It makes a new plan.
         kind: "sgd", "adam" or "adamw".
-        learning_rate: from the first step on; see the property.
-        momentum: of sgd.
-        nesterov: of sgd with a momentum.
-        beta1: of adam and adamw.
-        beta2: of adam and adamw.
-        epsilon: of adam and adamw.
-        weight_decay: sgd and adam: added to the gradient; adamw: decoupled.
-        clip_norm: above 0: gradients are scaled to at most this global L2 norm.
-        clip_value: above 0: gradients are clamped to plus and minus this.
-        accumulate: batches whose gradients are averaged before an update.
-        loss_scale: where operators are of precision fp16: what the loss is multiplied by at first; 0: none.
-        loss_scale_steps: good updates in a row that double it.
-        guard_loss: from the first loss on that is not finite, parameters stay as they are, without a wait,
-            until call_off().
+        learning_rate: the rate from the first step on; see the property.
+        momentum: for sgd.
+        nesterov: for sgd with momentum.
+        beta1: for adam and adamw.
+        beta2: for adam and adamw.
+        epsilon: for adam and adamw.
+        weight_decay: for sgd and adam it is added to the gradient; for adamw it is decoupled.
+        clip_norm: if positive, gradients are scaled to at most this global L2 norm.
+        clip_value: if positive, gradients are clamped to [-clip_value, clip_value].
+        accumulate: number of batches whose gradients are averaged before an update.
+        loss_scale: initial factor of the loss if operators have precision fp16; 0 means none.
+        loss_scale_steps: number of consecutive good updates after which the factor is doubled.
+        guard_loss: from the first loss that is not finite, parameters stay unchanged until call_off(). Nothing waits.
 
     Raises:
-        InvalidArgumentError: a number that makes no sense, or a net that is not in training mode.
-        UnsupportedError: a trainable parameter that is not float32.
+        InvalidArgumentError: a number is invalid, or the net is not in training mode.
+        UnsupportedError: a trainable parameter is not float32.
     """
 
     def __init__(
@@ -79,7 +78,7 @@ class Solver(_core.Solver):
 
     @property
     def net(self) -> Net:
-        """The net that it trains."""
+        """The net that this solver trains."""
         return self._net
 
     def __reduce__(self) -> NoReturn:

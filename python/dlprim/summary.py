@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks as a table: what ``print(net)`` shows, for Net and for the models of ``dlprim.nn``."""
+"""Tables of networks: what ``print(net)`` shows, for Net and for the models of ``dlprim.nn``."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ __all__ = ["LayerRecord", "ParamRecord", "TensorRecord", "count_params", "dtype_
 
 
 def dtype_name(dtype: Any) -> str:
-    """``"float32"`` and so on, from a name of docs/json.md, a numpy or torch dtype or a Python type; else TypeError."""
-    if isinstance(dtype, type) and dtype in (float, int):  # what they mean to a network
+    """Returns ``"float32"`` and so on, from a name of docs/json.md, a numpy or torch dtype or a Python type.
+
+    Raises TypeError on anything else.
+    """
+    if isinstance(dtype, type) and dtype in (float, int):  # their meaning in a network
         return "float32" if dtype is float else "int32"
     text = str(dtype)
     return _core.dtype_name(text[len("torch.") :] if text.startswith("torch.") else dtype)
@@ -28,7 +31,7 @@ def dtype_name(dtype: Any) -> str:
 
 @dataclass(frozen=True)
 class TensorRecord:
-    """A tensor of a network: its name, sizes and type."""
+    """A tensor of a network: its name, its sizes and its type."""
 
     name: str
     shape: tuple[int, ...]
@@ -37,7 +40,7 @@ class TensorRecord:
 
 @dataclass(frozen=True)
 class ParamRecord:
-    """A parameter of a network, and whether a solver changes it."""
+    """A parameter of a network, and whether solvers change it."""
 
     name: str
     shape: tuple[int, ...]
@@ -51,13 +54,13 @@ class ParamRecord:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its elements take."""
+        """Number of bytes of its elements."""
         return self.size * itemsize(self.dtype)
 
 
 @dataclass(frozen=True)
 class LayerRecord:
-    """An operator of a network; of the type ``"Input"``, one of the network's inputs."""
+    """An operator of a network, or with type ``"Input"`` one of the network's inputs."""
 
     name: str
     type: str
@@ -67,7 +70,7 @@ class LayerRecord:
 
 
 def records_of(network: NetworkDescription) -> list[LayerRecord]:
-    """The inputs and operators of what dlprim.describe() and Net.describe() return."""
+    """The inputs and operators of a result of dlprim.describe() or Net.describe()."""
     records = []
     for x in network.inputs:
         records.append(LayerRecord(x.name, "Input", (), (TensorRecord(x.name, x.shape, x.dtype),)))
@@ -79,17 +82,17 @@ def records_of(network: NetworkDescription) -> list[LayerRecord]:
 
 
 def count_params(layers: Iterable[LayerRecord]) -> tuple[int, int]:
-    """Elements of trainable and of other parameters; those that operators share count once."""
+    """The numbers of elements of trainable and of other parameters. Shared parameters count once."""
     params = {param.name: param for layer in layers for param in layer.params}
     trainable = sum(param.size for param in params.values() if param.trainable)
     return trainable, sum(param.size for param in params.values()) - trainable
 
 
 def table(layers: Sequence[LayerRecord], title: str | None = None, *, width: int | None = None) -> str:
-    """The network's operators, a row each, as text: layer, type, output shape, parameters, what it reads.
+    """The network's operators as text, one row each: layer, type, output shape, parameters, inputs.
 
-    `width` is the most characters of a line (default 120); long cells are cut. Totals of trainable and other
-    parameters stand below the rows. Parameters that an earlier row has already shown are marked as shared.
+    Lines have at most `width` characters (default 120), and long cells are cut. Below the rows are the totals of
+    trainable and other parameters. Parameters that an earlier row has shown are marked as shared.
     """
     rows = _rows(layers)
     header = ("Layer", "Type", "Output shape", "Parameters", "Connected to")
@@ -144,7 +147,7 @@ def _bytes(count: int) -> str:
 
 
 def _widths(rows: Sequence[Sequence[str]], limit: int) -> list[int]:
-    """Columns as wide as their widest cell; where a line would exceed `limit` the widest columns give way."""
+    """Makes columns as wide as their widest cell. If a line would exceed `limit`, the widest columns are cut."""
     widths = [max(_columns(_clean(row[i])) for row in rows) for i in range(len(rows[0]))]
     room = max(limit - 2 * (len(widths) - 1), 8 * len(widths))
     while sum(widths) > room:
@@ -162,7 +165,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Names come from files: what would move a terminal's cursor is shown as an escape."""
+    """Replaces characters that would move a terminal's cursor by escapes, because names come from files."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

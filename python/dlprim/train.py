@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""train(): what the command dlprim_train does; fit(): a training loop over numpy arrays."""
+"""train(): the same as the command dlprim_train. fit(): a training loop over numpy arrays."""
 
 from __future__ import annotations
 
@@ -39,27 +39,26 @@ def train(
 ) -> TrainResult:
     """Train a network from a training configuration (docs/json.md).
 
-    Other threads' calls on the context's nets wait until it is done. Ctrl-C ends it after the batch with
-    KeyboardInterrupt, and so does an exception of a callback, which arrives as it was raised; checkpoints
-    of the epochs before are there, and resume goes on from them.
+    Calls of other threads on nets of the context wait until it ends. Ctrl-C ends it after the batch with
+    KeyboardInterrupt. An exception of a callback also ends it, and is raised unchanged. Checkpoints of the earlier
+    epochs exist then, and resume continues from them.
 
     Args:
         context: the device.
-        config: the configuration as a text, a dict, or a path: a str that ends in ".json", or an
-            os.PathLike. Paths in it are relative to the file's folder; those of a text or dict to the
-            working folder.
-        out: folder, made if need be: checkpoints, model.h5, metrics.csv, report.html.
-        resume: checkpoint to go on from.
-        epochs: instead of the configuration's, when above 0.
-        precision: "fp32", "tf32", "fp16" or "bf16", over the configuration's.
+        config: the configuration as a text, a dict, or a path: a str that ends in ".json", or an os.PathLike. Paths in
+            it are relative to the file's folder, or for a text or dict to the working folder.
+        out: folder for checkpoints, model.h5, metrics.csv and report.html. It is created if necessary.
+        resume: checkpoint from which to continue.
+        epochs: if positive, replaces the configuration's number.
+        precision: "fp32", "tf32", "fp16" or "bf16"; takes precedence over the configuration.
         precisions: by operator name or type: a dict or pairs.
         on_progress: called with a TrainProgress after each batch, and after each epoch with epoch_done.
-        on_note: called with remarks before it trains.
-        on_planning: called as (what, done, total) while nets plan and compile.
+        on_note: called with remarks before training starts.
+        on_planning: called with (what, done, total) while nets plan and compile.
 
     Raises:
-        FormatError: what is wrong in configuration or data.
-        NumericError: a loss that is not finite; it names the first operator whose output is not.
+        FormatError: the configuration or the data are wrong.
+        NumericError: a loss is not finite. The message names the first operator whose output is not finite.
     """
     text, is_path = json_source(config, "a training configuration")
     return _core.train(
@@ -79,13 +78,13 @@ def train(
 
 @dataclass(frozen=True)
 class FitProgress:
-    """How far fit() is: told after each batch, and after each epoch with epoch_done."""
+    """The progress of fit(), after each batch, and after each epoch with epoch_done."""
 
-    epoch: int  #: the epoch that runs, from 1
+    epoch: int  #: the current epoch, from 1
     epochs: int
-    batch: int  #: batches of the epoch that are done
-    batches: int  #: batches of an epoch
-    loss: float  #: the network's losses by their weights, mean over the epoch's batches so far
+    batch: int  #: number of finished batches of the epoch
+    batches: int  #: number of batches per epoch
+    loss: float  #: sum of the network's losses times their weights, mean over the epoch's batches so far
     learning_rate: float
     epoch_done: bool = False
 
@@ -103,28 +102,28 @@ def fit(
     schedule: Callable[[float], float] | None = None,
     callbacks: Callable[[FitProgress], object] | Iterable[Callable[[FitProgress], object]] = (),
 ) -> list[FitProgress]:
-    """Train a net on arrays whose first dimension counts samples, and return what each epoch led to.
+    """Train a net on arrays whose first dimension counts samples. Return the results of each epoch.
 
-    Each batch waits for its loss. Samples at an epoch's end that fill no batch are left out; with shuffle
-    these are others in every epoch. An exception of a callback ends the training and arrives.
+    Each batch waits for its loss. Samples at the end of an epoch that do not fill a batch are left out; with shuffle
+    these are others in every epoch. An exception of a callback ends the training and is passed on.
 
     Args:
-        net: in training mode, with a loss and values of its parameters.
+        net: in training mode, with a loss and with values of its parameters.
         solver: of this net.
-        x: samples of the first input, or a dict of all inputs' samples by name.
+        x: samples of the first input, or a dict with the samples of all inputs by name.
         y: samples of the second input, such as labels.
-        epochs: how often all samples are seen.
-        batch: samples per step; 0: as many as the net's inputs have.
-        shuffle: whether each epoch has an order of its own, which `seed` decides.
+        epochs: how often all samples are used.
+        batch: samples per step; 0 means as many as the net's inputs have.
+        shuffle: whether each epoch has an order of its own, which depends on `seed`.
         seed: of the orders.
-        schedule: the learning rate by epoch, counted from 0, such as dlprim.schedules make.
-        callbacks: one or several, each called with a FitProgress; one that returns True ends the training.
+        schedule: the learning rate as a function of the epoch, counted from 0, such as those of dlprim.schedules.
+        callbacks: one or several, each called with a FitProgress. One that returns True ends the training.
 
     Raises:
-        InvalidArgumentError: as Net.set_input(); there is also no loss.
-        ValueError: arrays of other lengths than the first, fewer samples than a batch, a negative number of
-            epochs or samples, or a solver of another net.
-        NumericError: a loss that is not finite.
+        InvalidArgumentError: as Net.set_input(), or the net has no loss.
+        ValueError: arrays have different lengths, there are fewer samples than a batch, the number of epochs or samples
+            is negative, or the solver belongs to another net.
+        NumericError: a loss is not finite.
     """
     _check(net, solver, epochs, batch, schedule)
     inputs = _named(net, x, y)
@@ -154,7 +153,7 @@ def fit(
 
 
 def _check(net: Net, solver: Solver, epochs: int, batch: int, schedule: object) -> None:
-    """Refuses what fit() would otherwise meet in the middle of a training."""
+    """Checks the arguments, so that errors are not raised in the middle of a training."""
     if not isinstance(net, Net):
         raise TypeError(f"fit() trains a dlprim.Net, not a {type(net).__name__}")
     if not isinstance(solver, Solver):
@@ -171,7 +170,7 @@ def _check(net: Net, solver: Solver, epochs: int, batch: int, schedule: object) 
 
 
 def _named(net: Net, x: ArrayLike | Mapping[str, ArrayLike], y: ArrayLike | None) -> dict[str, NDArray[Any]]:
-    """Arrays by the names of inputs."""
+    """Arrays by input name."""
     given = dict(x) if isinstance(x, Mapping) else dict(zip(net.input_names, [x] if y is None else [x, y]))
     if isinstance(x, Mapping) and y is not None:
         raise TypeError("fit() takes y only where x is no dict: the dict holds all inputs")
@@ -188,7 +187,7 @@ def _named(net: Net, x: ArrayLike | Mapping[str, ArrayLike], y: ArrayLike | None
 
 
 class _Order:
-    """Which samples each batch of an epoch holds."""
+    """The samples of each batch of an epoch."""
 
     def __init__(self, inputs: Mapping[str, NDArray[Any]], batch: int, seed: int | None) -> None:
         lengths = {name: len(array) for name, array in inputs.items()}
@@ -203,7 +202,7 @@ class _Order:
         self._seed = seed
 
     def batches(self, epoch: int) -> Iterator[Any]:
-        """Indices or slices, batch by batch."""
+        """Indices or slices, one per batch."""
         if self._seed is None:
             for first in range(0, self.count * self._batch, self._batch):
                 yield slice(first, first + self._batch)
@@ -214,7 +213,7 @@ class _Order:
 
 
 def _loss_of(net: Net, epoch: int, number: int) -> float:
-    """The last step's losses by their weights; waits."""
+    """The sum of the last step's losses times their weights. Waits."""
     total = 0.0
     for name, weight in net.loss_weights.items():
         total += weight * float(np.sum(net.output(name).numpy(), dtype=np.float64))

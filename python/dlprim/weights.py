@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Weights from and to PyTorch's state_dicts, dicts of numpy arrays and safetensors files.
 
-A dict of arrays by the network's own names is what net.weights() returns and net.set_weights() takes; this module
-finds out what is what where names are others.
+net.weights() returns, and net.set_weights() takes, a dict of arrays by the network's own names. If names differ, this
+module finds out which tensor belongs to which parameter.
 
 ::
 
@@ -10,11 +10,11 @@ finds out what is what where names are others.
     print(matches)                                                      # what was matched to what
     dlprim.weights.save_safetensors(net, "net.safetensors")
 
-Networks name their parameters ``conv1.0``, ``conv1.1``; a map says which tensor of a state_dict each of them is.
-Without a map tensors are matched by name where all names agree; else an operator that is called as a module of the
-state_dict takes that module's tensors, and the rest is matched by order and shape. Both orders are known:
-dlprim's BatchNorm has running mean, running variance, scale, offset; PyTorch's has weight, bias, running_mean,
-running_var and num_batches_tracked, which dlprim has no use for.
+Networks name their parameters ``conv1.0``, ``conv1.1``. A map may tell the state_dict's tensor for each of them.
+Without a map, tensors are matched by name if all names agree. Otherwise an operator that has the name of a module of
+the state_dict gets that module's tensors, and the rest is matched by order and shape. Both orders are known: dlprim's
+BatchNorm has running mean, running variance, scale, offset; PyTorch's has weight, bias, running_mean, running_var and
+num_batches_tracked, which dlprim does not use.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ Array = npt.NDArray[Any]
 Path = Union[str, "os.PathLike[str]"]
 NameMap = Union[Mapping[str, str], Callable[[str], str]]
 
-# Of one BatchNorm of PyTorch, in dlprim's order.
+# PyTorch's tensors of one BatchNorm, in dlprim's order.
 _BATCH_NORM = ("running_mean", "running_var", "weight", "bias")
 _IGNORED = "num_batches_tracked"
 
 
 class Match(NamedTuple):
-    """A parameter of a network, the tensor that it takes, and the parameter's shape."""
+    """A parameter of a network, its matching tensor, and the parameter's shape."""
 
     param: str
     source: str
@@ -67,10 +67,10 @@ class Match(NamedTuple):
 
 
 class Matches(list[Match]):
-    """What was matched to what, in the network's order; `print` shows it.
+    """Which tensor was matched to which parameter, in the network's order. `print` shows it.
 
-    `ignored` names tensors that networks have no use for (num_batches_tracked, tables of integers), `problems` holds
-    one sentence for each parameter and tensor that found no partner.
+    `ignored` lists tensors that networks do not use (num_batches_tracked, tables of integers). `problems` has one
+    sentence for each parameter and each tensor without a match.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Matches(list[Match]):
 
 
 def match(params: Mapping[str, Sequence[int]], state: Mapping[str, Any], names: NameMap | None = None) -> Matches:
-    """Finds the tensor of a state_dict for each of a network's parameters; loads nothing.
+    """Finds the tensor of a state_dict for each parameter of a network. Loads nothing.
 
-    `params` holds the parameters' shapes by name, in the network's order; `state` tensors or arrays by name, in
-    PyTorch's order. `names` maps a parameter's name to the tensor's, as a dictionary or a function. What finds no
-    partner is told in `problems`.
+    `params` has the parameters' shapes by name, in the network's order. `state` has tensors or arrays by name, in
+    PyTorch's order. `names` maps a parameter's name to the tensor's name, as a dictionary or a function. Parameters and
+    tensors without a match are reported in `problems`.
     """
     shapes = {name: tuple(shape) for name, shape in params.items()}
     tensors = {name: _shape_of(name, value) for name, value in state.items()}
@@ -111,13 +111,13 @@ def match(params: Mapping[str, Sequence[int]], state: Mapping[str, Any], names: 
 
 
 def load(net: Net, state: Any, names: NameMap | None = None, *, strict: bool = True) -> Matches:
-    """Gives a network the values of a state_dict: PyTorch's, or a dict of numpy arrays. Returns what went where.
+    """Sets a network's parameters to the values of a state_dict, and returns the matches.
 
-    `state` may also be a PyTorch module. `names` maps the network's parameters to the state_dict's tensors; without
-    it they are matched by name where all names agree, else by order and shape. Values of half, bfloat16 and double
-    convert to the parameter's type, and strided ones are copied. Raises InvalidArgumentError, before anything is
-    changed, where something finds no partner, unless `strict` is False: then parameters without one are initialised,
-    and the result's `problems` name them.
+    `state` is a state_dict of PyTorch, a PyTorch module, or a dict of numpy arrays. `names` maps the network's
+    parameters to its tensors. Without it they are matched by name if all names agree, and otherwise by order and shape.
+    Values of half, bfloat16 and double are converted to the parameter's type, and strided ones are copied. If something
+    has no match, raises InvalidArgumentError before anything is changed. With `strict` False, parameters without a
+    match are initialised instead, and the result's `problems` name them.
     """
     tensors = _state(state)
     shapes = {name: net.param_shape(name) for name in net.param_names}
@@ -132,9 +132,9 @@ def load(net: Net, state: Any, names: NameMap | None = None, *, strict: bool = T
 def to_state_dict(net: Net, like: Any = None, names: NameMap | None = None) -> dict[str, torch.Tensor]:
     """The network's parameters as a state_dict of PyTorch's tensors.
 
-    `like` is a state_dict, or a module, whose names and order the result has: module.load_state_dict() takes it.
-    Parameters are matched as by `load`; what networks have no use for is taken over from `like`. Without it the names
-    are the network's own.
+    `like` is a state_dict or a module. Then the result has its names and order, so that module.load_state_dict()
+    accepts it. Parameters are matched as by `load`, and tensors that networks do not use are copied from `like`.
+    Without `like` the names are the network's own.
     """
     import torch
 
@@ -158,10 +158,10 @@ def to_state_dict(net: Net, like: Any = None, names: NameMap | None = None) -> d
 
 
 def load_safetensors(net: Net, path: Path, names: NameMap | None = None, *, strict: bool = True) -> Matches:
-    """Gives a network the values of a safetensors file; matched and told as by `load`.
+    """Sets a network's parameters to the values of a safetensors file. Matches and reports as `load` does.
 
-    Such a file's tensors have no order, so they are matched by name or by `names`. Raises FileError, FormatError and
-    what `load` raises.
+    The tensors of such a file have no order, so they are matched by name or by `names`. Raises FileError, FormatError
+    and what `load` raises.
     """
     tensors = read_safetensors(path)
     if names is None:
@@ -178,9 +178,10 @@ def load_safetensors(net: Net, path: Path, names: NameMap | None = None, *, stri
 def save_safetensors(
     net: Net, path: Path, names: NameMap | None = None, *, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes a network's parameters to a safetensors file, each in its own type, whole or not at all.
+    """Writes a network's parameters to a safetensors file, each in its own type.
 
-    `names` maps the network's names to the file's; without it they are the network's own.
+    The file is written whole or not at all. `names` maps the network's names to the file's. Without it they are the
+    network's own.
     """
     own = net.weights()
     tensors = {(_mapped(names, name) if names else name) or name: value for name, value in own.items()}
@@ -190,10 +191,10 @@ def save_safetensors(
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
-    """The tensors of a safetensors file as numpy arrays, by name; bfloat16, which numpy lacks, as float32.
+    """The tensors of a safetensors file as numpy arrays, by name. bfloat16, which numpy lacks, becomes float32.
 
-    Raises MissingFileError, FileError, FormatError on what is no such file, UnsupportedError on types that dlprim
-    does not have, and DlprimError where the package safetensors is not installed.
+    Raises MissingFileError, FileError, FormatError if it is no such file, UnsupportedError on types that dlprim lacks,
+    and DlprimError if the package safetensors is not installed.
     """
     safetensors = _safetensors.package()
     target = os.fspath(path)
@@ -217,7 +218,7 @@ def read_safetensors(path: Path) -> dict[str, Array]:
 def write_safetensors(
     path: Path, arrays: Mapping[str, npt.ArrayLike], *, metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes numpy arrays to a safetensors file, whole or not at all."""
+    """Writes numpy arrays to a safetensors file, which is written whole or not at all."""
     entries = {}
     for name, value in arrays.items():
         array = np.asarray(value)
@@ -231,7 +232,7 @@ _Shapes = Mapping[str, tuple[int, ...]]
 
 
 class _Found:
-    """Pairs, what went wrong, and the tensors of which either speaks."""
+    """Pairs, problems, and the tensors that either of them names."""
 
     def __init__(self) -> None:
         self.pairs: list[Match] = []
@@ -275,7 +276,7 @@ def _by_map(shapes: _Shapes, tensors: _Shapes, names: NameMap) -> _Found:
 
 
 def _by_module(shapes: _Shapes, tensors: _Shapes) -> _Found:
-    """Parameters `a.b.0`, `a.b.1` of an operator `a.b` are the tensors of the module `a.b`, or the one tensor `a.b`."""
+    """Matches parameters `a.b.0`, `a.b.1` of operator `a.b` to the tensors of module `a.b`, or to the tensor `a.b`."""
     found = _Found()
     modules = _grouped(tensors)
     for operator, names in _grouped(shapes).items():
@@ -287,7 +288,7 @@ def _by_module(shapes: _Shapes, tensors: _Shapes) -> _Found:
 
 
 def _by_order(shapes: _Shapes, tensors: _Shapes) -> _Found:
-    """Where the names of modules say nothing, the longest runs of equal shapes are one another's."""
+    """Matches the longest runs of equal shapes, for modules whose names tell nothing."""
     found = _by_module(shapes, tensors)
     known = {pair.param for pair in found.pairs}
     params = [(name, shape) for name, shape in shapes.items() if name not in known]
@@ -308,7 +309,7 @@ def _by_order(shapes: _Shapes, tensors: _Shapes) -> _Found:
 
 
 def _in_our_order(tensors: _Shapes) -> dict[str, tuple[int, ...]]:
-    """The tensors with those of each BatchNorm as dlprim has them."""
+    """The tensors, with those of each BatchNorm in dlprim's order."""
     result = {}
     for names in _grouped(tensors).values():
         own = {name.rpartition(".")[2]: name for name in names}
@@ -320,7 +321,7 @@ def _in_our_order(tensors: _Shapes) -> dict[str, tuple[int, ...]]:
 
 
 def _grouped(names: Iterable[str]) -> dict[str, list[str]]:
-    """Names by what stands in front of their last dot."""
+    """Groups names by the part before their last dot."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(name.rpartition(".")[0], []).append(name)
@@ -328,12 +329,12 @@ def _grouped(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_index(name: str, value: Any) -> bool:
-    """num_batches_tracked, and tables of integers that modules compute for themselves: no weights."""
+    """Whether it is no weight: num_batches_tracked, or a table of integers that a module computes for itself."""
     return name.rpartition(".")[2] == _IGNORED or "int" in str(getattr(value, "dtype", ""))
 
 
 def _squeezed(shape: Sequence[int]) -> tuple[int, ...]:
-    """Sizes of 1 do not move elements: [C, 1, 1] is [C]."""
+    """The sizes without those of 1, which do not move elements: [C, 1, 1] is [C]."""
     return tuple(size for size in shape if size != 1)
 
 
@@ -383,7 +384,7 @@ def _shape_of(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _converted(m: Match, value: Any, dtype: str) -> Array:
-    """The values as an array that the parameter takes, in its shape."""
+    """Converts the values to an array of the parameter's shape, which it can take."""
     array = _host(m.source, value)
     kind = _dtype_of(m.source, array)
     if _is_float(kind) != _is_float(dtype):
@@ -396,7 +397,7 @@ def _converted(m: Match, value: Any, dtype: str) -> Array:
 
 
 def _host(name: str, value: Any) -> Array:
-    """A tensor of PyTorch's or an array in host memory, bfloat16 as float32."""
+    """Converts a tensor of PyTorch or an array in host memory to numpy; bfloat16 becomes float32."""
     if not hasattr(value, "detach"):
         array = np.asarray(value)
         if array.dtype == object:
@@ -414,7 +415,7 @@ def _host(name: str, value: Any) -> Array:
 
 
 def _narrowed(m: Match, array: Array, dtype: str) -> Array:
-    """float32, or float16 itself: the library rounds the rest. A number that would become infinite is refused."""
+    """Converts to `dtype`, or for bfloat16 to float32, which the library rounds. Refuses numbers that are too large."""
     limit = 65504.0 if dtype == "float16" else float(np.finfo(np.float32).max) if dtype != "float64" else np.inf
     if array.size and array.dtype.itemsize > (2 if dtype == "float16" else 4):
         largest = float(np.max(np.abs(array), initial=0, where=np.isfinite(array)))
@@ -438,7 +439,7 @@ def _is_float(kind: str) -> bool:
 
 
 def _bits_of(array: Array) -> Array:
-    """The values; of bfloat16, which numpy's own types lack, their bits as uint16."""
+    """The values. For bfloat16, which numpy's own types lack, their bits as uint16."""
     return array.view(np.uint16) if array.dtype.name == "bfloat16" else array
 
 

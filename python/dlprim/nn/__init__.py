@@ -13,10 +13,11 @@ A network is described by calling layers and functions with symbols, which are t
     print(model)
     net = model.build(dlprim.Context(), mode="training")
 
-or, where each layer reads the one before, as a list: ``nn.Sequential([nn.Input("data", (64, 784)), nn.Linear(10)])``.
+If each layer reads the previous one, a list is enough: ``nn.Sequential([nn.Input("data", (64, 784)), nn.Linear(10)])``.
 
-Shapes are inferred: `y.shape` is known at once, and what does not fit is an error at the line that makes it. Calling a
-layer twice shares its parameters. Shapes are written with the batch first; building with `batch=N` takes another one.
+Shapes are inferred: `y.shape` is known at once, and if something does not fit, the line that makes it raises an error.
+Calling a layer twice shares its parameters. Shapes are written with the batch first. Building with `batch=N` replaces
+the batch.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from ._model import Model, Sequential
 def Input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbol:  # noqa: N802
     """An input of a network: its name, its sizes with the batch first, and its type.
 
-    `dtype` is a name such as ``"float32"``, ``"float16"``, ``"int32"`` or a numpy dtype.
+    `dtype` is a numpy dtype or a name such as ``"float32"``, ``"float16"`` or ``"int32"``.
     """
     return make_input(name, shape, dtype)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Functions of symbols: operators without parameters, losses, and the arithmetic behind the operators of Symbol.
+"""Functions of symbols: operators without parameters, losses, and the arithmetic that the operators of Symbol use.
 
-Each takes the keywords of LayerOptions too: name, frozen, engine, precision.
+Each function also takes the keywords of LayerOptions: name, frozen, engine, precision.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ def activation(
     beta: float | None = None,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """A function of each element by its name in docs/json.md, such as ``"gelu"``; alpha and beta are its parameters."""
+    """Applies the function `name` of docs/json.md, such as ``"gelu"``, with parameters alpha and beta to each element.
+    """
     return layers.Activation(function, alpha=alpha, beta=beta, **common)(x)
 
 
@@ -60,7 +61,7 @@ def tanh(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
 
 
 def gelu(x: Symbol, approximate: str = "none", **common: Unpack[LayerOptions]) -> Symbol:
-    """x Phi(x), Phi being the normal distribution's; `approximate="tanh"` takes its approximation."""
+    """x Phi(x), where Phi is the normal distribution function. `approximate="tanh"` approximates it by tanh."""
     return layers.GELU(approximate, **common)(x)
 
 
@@ -85,27 +86,27 @@ def hardtanh(x: Symbol, min_val: float = -1.0, max_val: float = 1.0, **common: U
 
 
 def leaky_relu(x: Symbol, negative_slope: float = 0.01, **common: Unpack[LayerOptions]) -> Symbol:
-    """x where it is above 0, else negative_slope x."""
+    """x if x > 0, else negative_slope x."""
     return layers.LeakyReLU(negative_slope, **common)(x)
 
 
 def elu(x: Symbol, alpha: float = 1.0, **common: Unpack[LayerOptions]) -> Symbol:
-    """x where it is above 0, else alpha (exp(x) - 1)."""
+    """x if x > 0, else alpha (exp(x) - 1)."""
     return layers.ELU(alpha, **common)(x)
 
 
 def selu(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
-    """1.0507... times elu(x) of alpha 1.6732..."""
+    """1.0507... times elu(x) with alpha 1.6732..."""
     return activation(x, "selu", **common)
 
 
 def celu(x: Symbol, alpha: float = 1.0, **common: Unpack[LayerOptions]) -> Symbol:
-    """x where it is above 0, else alpha (exp(x / alpha) - 1)."""
+    """x if x > 0, else alpha (exp(x / alpha) - 1)."""
     return activation(x, "celu", alpha=alpha, **common)
 
 
 def softplus(x: Symbol, beta: float = 1.0, threshold: float = 20.0, **common: Unpack[LayerOptions]) -> Symbol:
-    """log(1 + exp(beta x)) / beta; x where beta x is above `threshold`."""
+    """log(1 + exp(beta x)) / beta; x if beta x is above `threshold`."""
     return layers.Softplus(beta, threshold, **common)(x)
 
 
@@ -130,17 +131,17 @@ def tanhshrink(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
 
 
 def softshrink(x: Symbol, lambd: float = 0.5, **common: Unpack[LayerOptions]) -> Symbol:
-    """x - lambd above lambd, x + lambd below -lambd, 0 between."""
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0."""
     return activation(x, "softshrink", alpha=lambd, **common)
 
 
 def hardshrink(x: Symbol, lambd: float = 0.5, **common: Unpack[LayerOptions]) -> Symbol:
-    """x where abs(x) > lambd, else 0."""
+    """x if abs(x) > lambd, else 0."""
     return activation(x, "hardshrink", alpha=lambd, **common)
 
 
 def threshold(x: Symbol, threshold: float, value: float, **common: Unpack[LayerOptions]) -> Symbol:
-    """x where it is above `threshold`, else `value`, as PyTorch's; nn.step makes 1 and 0."""
+    """x if x > `threshold`, else `value`, as in PyTorch. nn.step returns 1 and 0."""
     return activation(x, "threshold", alpha=threshold, beta=value, **common)
 
 
@@ -177,7 +178,7 @@ def abs(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
 
 
 def step(x: Symbol, threshold: float = 0.0, **common: Unpack[LayerOptions]) -> Symbol:
-    """1 where x is above `threshold`, else 0; without a gradient."""
+    """1 if x > `threshold`, else 0. It has no gradient."""
     return Generic("Threshold", "step", {"threshold": unless(threshold, 0.0)}, common).apply(x)[0]
 
 
@@ -192,7 +193,7 @@ def log_softmax(x: Symbol, dim: int = 1, **common: Unpack[LayerOptions]) -> Symb
 
 
 def dropout(x: Symbol, p: float = 0.5, *, stream: int | None = None, **common: Unpack[LayerOptions]) -> Symbol:
-    """In training, makes a share `p` of the elements 0 and divides the others by 1 - p; else it changes nothing."""
+    """In training, sets a share `p` of the elements to 0 and divides the others by 1 - p. Otherwise returns x."""
     return layers.Dropout(p, stream=stream, **common)(x)
 
 
@@ -202,29 +203,29 @@ def dropout(x: Symbol, p: float = 0.5, *, stream: int | None = None, **common: U
 def add(
     a: Symbol | Number, b: Symbol | Number, *, activation: str = "identity", **common: Unpack[LayerOptions]
 ) -> Symbol:
-    """a + b, broadcast as numpy does it; one of them may be a number. `activation` acts on the result."""
+    """a + b, broadcast as in numpy; one of them may be a number. `activation` is applied to the result."""
     return _binary("add", "+", a, b, common, {"activation": unless(activation, "identity")})
 
 
 def sub(a: Symbol | Number, b: Symbol | Number, **common: Unpack[LayerOptions]) -> Symbol:
-    """a - b, broadcast as numpy does it; one of them may be a number."""
+    """a - b, broadcast as in numpy; one of them may be a number."""
     return _binary("sub", "-", a, b, common, {"coef2": -1.0})
 
 
 def mul(
     a: Symbol | Number, b: Symbol | Number, *, activation: str = "identity", **common: Unpack[LayerOptions]
 ) -> Symbol:
-    """a * b, broadcast as numpy does it; one of them may be a number. `activation` acts on the result."""
+    """a * b, broadcast as in numpy; one of them may be a number. `activation` is applied to the result."""
     return _binary("mul", "*", a, b, common, {"operation": "prod", "activation": unless(activation, "identity")})
 
 
 def div(a: Symbol | Number, b: Symbol | Number, **common: Unpack[LayerOptions]) -> Symbol:
-    """a / b, broadcast as numpy does it; one of them may be a number."""
+    """a / b, broadcast as in numpy; one of them may be a number."""
     return _binary("div", "/", a, b, common, None)
 
 
 def maximum(a: Symbol, b: Symbol, *, activation: str = "identity", **common: Unpack[LayerOptions]) -> Symbol:
-    """The larger of two tensors' elements, broadcast as numpy does it."""
+    """The larger one of each pair of elements of two tensors, broadcast as in numpy."""
     options = {"operation": "max", "activation": unless(activation, "identity")}
     return Generic("Elementwise", "maximum", options, common).apply(a, b)[0]
 
@@ -238,7 +239,7 @@ def weighted_sum(
     activation: str = "identity",
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """coef1 a + coef2 b, broadcast as numpy does it."""
+    """coef1 a + coef2 b, broadcast as in numpy."""
     options = {"coef1": coef1, "coef2": coef2, "activation": unless(activation, "identity")}
     return Generic("Elementwise", "weighted_sum", options, common).apply(a, b)[0]
 
@@ -260,9 +261,9 @@ def matmul(
     alpha: float = 1.0,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """alpha a b + bias: [..., M, K] and [..., K, N] -> [..., M, N], leading dimensions broadcast; bias [N].
+    """alpha a b + bias: [..., M, K] and [..., K, N] -> [..., M, N]. Leading dimensions broadcast. bias is [N].
 
-    `transpose_a` and `transpose_b` swap the last two dimensions of a factor first.
+    With `transpose_a` or `transpose_b`, the last two dimensions of that factor are swapped first.
     """
     options = {
         "transpose_a": unless(transpose_a, False),
@@ -282,9 +283,10 @@ def pointwise(
     keepdim: bool = True,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """One kernel from an expression (docs/pointwise.md): ``nn.pointwise("y0 = max(x0 * p0, x1)", a, b, scalars=[2])``.
+    """Computes an expression in one kernel: ``nn.pointwise("y0 = max(x0 * p0, x1)", a, b, scalars=[2])``.
 
-    The inputs x0, x1, ... broadcast as numpy's do. For programs of several outputs there is `pointwise_all`.
+    docs/pointwise.md describes the language. The inputs x0, x1, ... broadcast as in numpy. For programs with several
+    outputs use `pointwise_all`.
     """
     made = pointwise_all(code, *inputs, scalars=scalars, dtypes=dtypes, keepdim=keepdim, **common)
     if len(made) != 1:
@@ -325,9 +327,10 @@ def reduce(
     scale: float = 1.0,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """Sums over dimensions, all without `dims`: `method` is "sum", "sumsq" (of squares), "abssum" or "mean".
+    """Sums over dimensions; without `dims`, over all.
 
-    The result is multiplied by `scale`. With `keepdim` reduced dimensions stay, as 1.
+    `method` is "sum", "sumsq" (of squares), "abssum" (of absolute values) or "mean". The result is multiplied by
+    `scale`. With `keepdim`, reduced dimensions remain with size 1.
     """
     options = {
         "method": unless(method, "sum"),
@@ -342,14 +345,14 @@ def reduce(
 def sum(
     x: Symbol, dims: int | Sequence[int] | None = None, *, keepdim: bool = False, **common: Unpack[LayerOptions]
 ) -> Symbol:
-    """The sum over dimensions, all without `dims`."""
+    """The sum over dimensions; without `dims`, over all."""
     return reduce(x, "sum", dims, keepdim=keepdim, **common)
 
 
 def mean(
     x: Symbol, dims: int | Sequence[int] | None = None, *, keepdim: bool = False, **common: Unpack[LayerOptions]
 ) -> Symbol:
-    """The mean over dimensions, all without `dims`."""
+    """The mean over dimensions; without `dims`, over all."""
     return reduce(x, "mean", dims, keepdim=keepdim, **common)
 
 
@@ -365,7 +368,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """The largest value of each window: [N, C, H, W] -> [N, C, H', W']. The stride is the window where not given."""
+    """The largest value of each window: [N, C, H, W] -> [N, C, H', W']. The default stride is the window's size."""
     return layers.MaxPool2d(kernel_size, stride=stride, padding=padding, ceil_mode=ceil_mode, **common)(x)
 
 
@@ -379,7 +382,7 @@ def avg_pool2d(
     count_include_pad: bool = True,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """The mean of each window: [N, C, H, W] -> [N, C, H', W']. The stride is the window where not given."""
+    """The mean of each window: [N, C, H, W] -> [N, C, H', W']. The default stride is the window's size."""
     layer = layers.AvgPool2d(
         kernel_size,
         stride=stride,
@@ -418,23 +421,23 @@ def interpolate(
 
 
 def concat(tensors: Sequence[Symbol], dim: int = 1, **common: Unpack[LayerOptions]) -> Symbol:
-    """Tensors one behind the other along `dim`; their other dimensions agree."""
+    """Concatenates tensors along `dim`. Their other dimensions must agree."""
     if isinstance(tensors, Symbol):
         raise TypeError("nn.concat takes a list of tensors")
     return Generic("Concat", "concat", {"dim": unless(dim, 1)}, common).apply(*tensors)[0]
 
 
 def split(x: Symbol, parts: int, dim: int = 1, **common: Unpack[LayerOptions]) -> tuple[Symbol, ...]:
-    """`parts` equal pieces along `dim`."""
+    """Cuts `dim` into `parts` equal pieces."""
     if isinstance(parts, bool) or not isinstance(parts, int):
         raise TypeError(f"nn.split: parts is {describe_value(parts)}; the number of equal pieces is needed")
     return Generic("Split", "split", {"parts": parts, "dim": unless(dim, 1)}, common, builtins.max(parts, 1)).apply(x)
 
 
 def slice(x: Symbol, dim: int = 1, begin: int = 0, end: int | None = None, **common: Unpack[LayerOptions]) -> Symbol:
-    """Elements `begin` to `end`, which is not among them, of `dim`; ``x[:, 1:3]`` is another way to write it.
+    """Elements from `begin` to `end` - 1 of `dim`. ``x[:, 1:3]`` is another way to write it.
 
-    Negative numbers count from the end; without `end` it goes to the end.
+    Negative numbers count from the end. Without `end`, the slice goes to the end of the dimension.
     """
     if end is not None and _integer(end) < 0 and -x.ndim <= dim < x.ndim:
         end += x.shape[dim]  # in JSON -1 is the end itself
@@ -454,7 +457,7 @@ def getitem(x: Symbol, key: Any) -> Symbol:
         raise InvalidArgumentError("an index holds '...' twice")
     keys[at : at + 1] = [builtins.slice(None)] * (x.ndim - len(given))
     y, dim = x, 0
-    sizes: list[int] = []  # of the result; -1 is the batch
+    sizes: list[int] = []  # of the result; -1 means the batch
     for k in keys:
         if k is None:
             sizes.append(1)
@@ -494,12 +497,12 @@ def flatten(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
 
 
 def reshape(x: Symbol, shape: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
-    """The same elements in another shape; 0 keeps the input's size, one -1 is deduced."""
+    """The same elements in another shape. 0 keeps the input's size, and one entry may be -1, which is deduced."""
     return layers.Reshape(shape, **common)(x)
 
 
 def squeeze(x: Symbol, dims: int | Sequence[int] | None = None, **common: Unpack[LayerOptions]) -> Symbol:
-    """Drops dimensions of size 1: those of `dims`, or all."""
+    """Drops dimensions of size 1: those in `dims`, or without `dims` all."""
     options = {"dims": [dims] if isinstance(dims, int) else dims}
     return Generic("Squeeze", "squeeze", options, common).apply(x)[0]
 
@@ -522,7 +525,7 @@ def transpose(x: Symbol, dim0: int = -2, dim1: int = -1, **common: Unpack[LayerO
 
 
 def permute(x: Symbol, dims: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
-    """Dimensions in another order: the result's dimension i is `dims[i]` of x."""
+    """Permutes dimensions: dimension i of the result is dimension `dims[i]` of x."""
     return Generic("Transpose", "permute", {"dims": dims}, common).apply(x)[0]
 
 
@@ -537,7 +540,7 @@ def pad(
 
 
 def cast(x: Symbol, dtype: Any, **common: Unpack[LayerOptions]) -> Symbol:
-    """The same values of another type: ``"float32"``, ``"float16"``, ..., or a numpy dtype."""
+    """Converts the values to another type: ``"float32"``, ``"float16"``, ..., or a numpy dtype."""
     return Generic("Cast", "cast", {"dtype": dtype_name(dtype)}, common).apply(x)[0]
 
 
@@ -549,7 +552,7 @@ def parameter(
     value: float = 0.0,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """A tensor that belongs to the network, and starts from `value`. `trainable=False` makes it a constant."""
+    """A tensor that belongs to the network. Its elements start as `value`. `trainable=False` makes it a constant."""
     return layers.Parameter(shape, dtype=dtype, trainable=trainable, value=value, **common)()
 
 
@@ -571,9 +574,9 @@ def attention(
 ) -> Symbol:
     """softmax(scale query key^T + mask) value: [..., L, E], [..., S, E] and [..., S, V] -> [..., L, V].
 
-    `scale` is 1 / sqrt(E) where not given. A mask of floats is added; one of bool is true where a position takes
-    part. `is_causal` lets position i see positions up to i alone. `enable_gqa` lets several heads of queries share
-    one of keys and values. `dropout_p` drops weights in training.
+    The default `scale` is 1 / sqrt(E). A float mask is added. A bool mask is True for the positions that take part.
+    With `is_causal`, position i attends only to positions up to i. With `enable_gqa`, several heads of queries share
+    one head of keys and values. `dropout_p` is the share of weights that is dropped in training.
     """
     options = {
         "scale": scale,
@@ -594,8 +597,8 @@ def softmax_with_loss(
 ) -> Symbol:
     """The mean over the batch of -log softmax(logits)[label]: logits [N, C] and labels [N] -> [1].
 
-    `label` is the symbol of the labels, integers from 0 to C - 1, or the name of an int32 input that the model adds.
-    `weight` is the loss's share in the gradients.
+    `label` is the symbol of the labels, which are integers from 0 to C - 1, or the name of an int32 input that the
+    model adds. `weight` is the factor of this loss in the gradients.
     """
     return layers.SoftmaxWithLoss(label, weight=weight, **common)(logits)
 
@@ -608,9 +611,10 @@ def nll_loss(
     weight: float = 1.0,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """-log_probabilities[label], [N, C, ...] and [N, ...] -> [1], its mean or sum, or [N, ...] where reduce is "none".
+    """-log_probabilities[label] for log probabilities [N, C, ...] and labels [N, ...].
 
-    `label` is the symbol of the labels, or the name of an int32 input that the model adds.
+    The result is the mean or the sum, [1], or with reduce "none" the values themselves, [N, ...]. `label` is the symbol
+    of the labels, or the name of an int32 input that the model adds.
     """
     shape = _shape(log_probabilities)
     labels = target_of(label, (*shape[:1], *shape[2:]), "int32")
@@ -626,7 +630,7 @@ def mse_loss(
     weight: float = 1.0,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """(x - target)^2 -> [1], its mean or sum over the elements, or of x's shape where reduce is "none".
+    """(x - target)^2. The result is the mean or the sum over the elements, [1], or with reduce "none" of x's shape.
 
     `target` is a symbol of x's shape, or the name of an input that the model adds.
     """
@@ -635,7 +639,7 @@ def mse_loss(
 
 
 def loss(x: Symbol, weight: float = 1.0) -> Symbol:
-    """Marks any tensor as a loss: training begins backward from `weight` at each of its elements."""
+    """Marks any tensor as a loss. In training, its gradient starts as `weight` at each element."""
     if not isinstance(x, Symbol):
         raise TypeError(f"nn.loss is called with {describe_value(x)}; a symbolic tensor is needed")
     return as_loss(x, weight)
@@ -645,7 +649,7 @@ def loss(x: Symbol, weight: float = 1.0) -> Symbol:
 
 
 def _shape(x: Symbol) -> tuple[int, ...]:
-    return x.shape if isinstance(x, Symbol) else ()  # apply() says what is wrong with it
+    return x.shape if isinstance(x, Symbol) else ()  # if it is no symbol, apply() raises the error
 
 
 def _is_float(x: Symbol) -> bool:
@@ -677,7 +681,7 @@ def _unary(prefix: str, code: str, x: Symbol, common: LayerOptions, scalars: Seq
 def _binary(
     prefix: str, sign: str, a: Symbol | Number, b: Symbol | Number, common: LayerOptions, options: dict[str, Any] | None
 ) -> Symbol:
-    """Elementwise where it has the operation and the tensors are floats, else a Pointwise of the same meaning."""
+    """Uses Elementwise if it has the operation and the tensors are floats, and otherwise an equal Pointwise program."""
     if isinstance(a, Symbol) and isinstance(b, Symbol):
         if options is not None and _is_float(a):
             return Generic("Elementwise", prefix, options, common).apply(a, b)[0]
@@ -691,7 +695,7 @@ def _binary(
     code = f"y0 = {left} {sign} {right}"
     if _is_float(x) or isinstance(number, float):
         made = _unary(prefix, code.format("p0"), x, common, [number])
-    else:  # a literal, which leaves integers what they are
+    else:  # a literal, with which integers stay integers
         made = _unary(prefix, code.format(f"({number:d})"), x, common)
     act = (options or {}).get("activation")
     return made if act is None else activation(made, act)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Symbols, layers and the operators that layers make of symbols: what a Model is collected from."""
+"""Symbols, layers, and the operators that layers make from symbols. A Model is collected from them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _serials = itertools.count()
 
 
 class LayerOptions(TypedDict, total=False):
-    """What every layer and every function of ``dlprim.nn`` takes beside its own options.
+    """Keywords of every layer and every function of ``dlprim.nn``, in addition to its own.
 
-    - ``name``: of the operator, unique in a model; without it the model numbers it: ``conv2d_1``.
-    - ``frozen``: kept out of training; a frozen BatchNorm uses its running statistics and leaves them.
+    - ``name``: of the operator, unique in a model. By default the model numbers it: ``conv2d_1``.
+    - ``frozen``: excluded from training. A frozen BatchNorm uses its running statistics and does not change them.
     - ``engine``: the engine that must compute it, such as ``"conv2d.reference"``.
-    - ``precision``: ``"fp32"``, ``"tf32"``, ``"fp16"`` or ``"bf16"``, for its products.
-    - ``params``: names of its parameters, in the order of docs/json.md; without it ``NAME.0``, ``NAME.1``, ...
+    - ``precision``: of its products: ``"fp32"``, ``"tf32"``, ``"fp16"`` or ``"bf16"``.
+    - ``params``: names of its parameters, in the order of docs/json.md. By default ``NAME.0``, ``NAME.1``, ...
     """
 
     name: str
@@ -38,13 +38,13 @@ class LayerOptions(TypedDict, total=False):
 
 
 class Symbol:
-    """A tensor of a network that is being described: it has a shape and a type, and no values yet.
+    """A tensor of a network that is being described. It has a shape and a type, but no values yet.
 
-    ``nn.Input`` and calls of layers and functions make symbols. They take part in ``+ - * / **``, ``@``, unary ``-``,
-    ``abs()`` and slices ``x[:, 1:3, -1]``; the result is another symbol.
+    ``nn.Input`` and calls of layers and functions return symbols. Symbols can be used in ``+ - * / **``, ``@``, unary
+    ``-``, ``abs()`` and slices ``x[:, 1:3, -1]``; the result is another symbol.
     """
 
-    __array_ufunc__ = None  # numpy leaves `array * symbol` to __rmul__, which says what helps
+    __array_ufunc__ = None  # makes numpy call __rmul__ for `array * symbol`, which raises a helpful error
 
     def __init__(self, record: TensorRecord, call: Call | None, index: int = 0) -> None:
         self._record = record
@@ -52,21 +52,21 @@ class Symbol:
         self._index = index
         self._name = record.name if call is None else None
         self._loss_weight: float | None = None
-        self._implicit = False  # an input that a loss made for its labels
+        self._implicit = False  # whether a loss made this input for its labels
 
     @property
     def name(self) -> str | None:
-        """The tensor's name in the model that took it last; None before that, where no name was given."""
+        """The tensor's name in the model that used it last. Before that, the name that it was given, or None."""
         return self._name or (self._call.layer.name if self._call and self._index == 0 else None)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes, the batch first, as the inputs' declared shapes lead to them."""
+        """The sizes, with the batch first, as they follow from the declared shapes of the inputs."""
         return self._record.shape
 
     @property
     def dtype(self) -> str:
-        """The type's name: ``"float32"``, ``"int32"``, ..."""
+        """The name of the type: ``"float32"``, ``"int32"``, ..."""
         return self._record.dtype
 
     @property
@@ -127,7 +127,7 @@ class Symbol:
 
 
 def _made(function: str, *arguments: Any) -> Symbol:
-    """What a function of nn makes; they stand in a module that needs this one."""
+    """The functions of nn that this module calls. They are in a module that needs this one."""
     from . import _functions
 
     made: Symbol = getattr(_functions, function)(*arguments)
@@ -156,7 +156,7 @@ class Call:
         self.outputs = tuple(Symbol(record, self, index) for index, record in enumerate(outputs))
 
     def _names(self) -> Mapping[str, object]:
-        """Names that the user gave, here and above: of each the layer or the input that has it."""
+        """The names that the user gave to this operator and those before it, each with its layer or input."""
         above: dict[str, object] = {}
         shared: Mapping[str, object] | None = None  # a chain of unnamed layers has one mapping
         for x in self.inputs:
@@ -171,7 +171,7 @@ class Call:
 
 
 def _claim(names: dict[str, object], name: str, owner: object) -> None:
-    """Raises where a layer or an input has the name already, but for inputs of labels that are alike."""
+    """Raises an error if another layer or input has the name. Equal inputs that losses made for labels may share it."""
     other = names.setdefault(name, owner)
     if other is owner:
         return
@@ -182,7 +182,7 @@ def _claim(names: dict[str, object], name: str, owner: object) -> None:
 
 
 def same_labels(a: Symbol, b: Symbol) -> bool:
-    """Whether two inputs are one, since a loss made one of them for labels that the other is, too."""
+    """Whether both stand for the same labels: they are equal, and a loss made at least one of them."""
     return a._record == b._record and (a._implicit or b._implicit)
 
 
@@ -192,11 +192,11 @@ def describe_value(value: object) -> str:
 
 
 class Layer:
-    """An operator with its options, to be called with symbols. Calling it again shares its parameters."""
+    """An operator with its options, to be called with symbols. Further calls share its parameters."""
 
     type: str = ""  # the operator's type in docs/json.md
-    prefix: str = ""  # what generated names begin with
-    outputs: int = 1  # how many tensors it makes
+    prefix: str = ""  # the beginning of generated names
+    outputs: int = 1  # number of tensors that it makes
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -232,7 +232,7 @@ class Layer:
 
     @property
     def title(self) -> str:
-        """The layer in messages."""
+        """The layer's name in messages."""
         return f"{type(self).__name__} '{self.name}'" if self.name else type(self).__name__
 
     def __repr__(self) -> str:
@@ -240,7 +240,7 @@ class Layer:
         return f"<{self.title}: {self.type} with {options}>" if options else f"<{self.title}: {self.type}>"
 
     def apply(self, *inputs: Symbol) -> tuple[Symbol, ...]:
-        """Adds the operator; all its outputs. Raises InvalidArgumentError where the shapes do not fit."""
+        """Adds the operator and returns all its outputs. Raises InvalidArgumentError if the shapes do not fit."""
         return Call(self, inputs).outputs
 
     def _take_params(self, params: Sequence[ParamRecord]) -> tuple[ParamRecord, ...]:
@@ -261,20 +261,20 @@ class Layer:
         return found
 
     def param_names(self, name: str) -> list[str]:
-        """Its parameters' names in a network where its first operator is called `name`."""
+        """The names of its parameters in a network in which its first operator is called `name`."""
         return self._given_params or [f"{name}.{i}" for i in range(len(self._params or ()))]
 
 
 class SingleLayer(Layer):
-    """A layer of one tensor that makes one: what may stand in a Sequential."""
+    """A layer with one input and one output, which may be part of a Sequential."""
 
     def __call__(self, x: Symbol) -> Symbol:
-        """The operator applied to `x`. Raises InvalidArgumentError where its shape or type does not fit."""
+        """Applies the operator to `x`. Raises InvalidArgumentError if its shape or type does not fit."""
         return self.apply(x)[0]
 
 
 class Generic(Layer):
-    """Any operator by its JSON type and options: what the functions of several tensors are made of."""
+    """Any operator by its JSON type and options. The functions with several tensors use it."""
 
     def __init__(
         self, kind: str, prefix: str, options: Mapping[str, Any], common: LayerOptions, outputs: int = 1
@@ -310,7 +310,7 @@ def make_input(name: str, shape: Sequence[int], dtype: Any = "float32") -> Symbo
 
 
 def check_name(of: str, name: object) -> None:
-    """Raises where the name of a layer or an input is none that a network may have."""
+    """Raises an error if the name of a layer or an input is not allowed in a network."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"{of}: the name is {name!r}; a string of at least one character is needed")
     if len(name.encode("utf-8", "surrogatepass")) > 512:
@@ -318,7 +318,7 @@ def check_name(of: str, name: object) -> None:
 
 
 def _plain(layer: str, option: str, value: Any) -> Any:
-    """An option as JSON has it: numpy's scalars and tuples become Python's numbers and lists."""
+    """Converts an option to JSON's types: numpy's scalars and tuples become Python's numbers and lists."""
     if isinstance(value, float) and not math.isfinite(value):
         raise InvalidArgumentError(f"{layer}: {option} is {value}; a finite number is needed")
     if isinstance(value, (str, bool, int, float)):

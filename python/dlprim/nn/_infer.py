@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shapes of one operator, asked of the library: its rules stand in one place, and so do its messages."""
+"""Shapes of one operator. The library computes them, so that the rules and their messages exist only once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 from .._core import describe
 from ..summary import ParamRecord, TensorRecord
 
-# Names that stand for the inputs and outputs of the operator in question.
+# Names of the operator's inputs and outputs in the network that is asked about.
 _INPUT, _OUTPUT = "input", "output"
 
 
 def infer(
     name: str, kind: str, options: Mapping[str, Any], inputs: Sequence[TensorRecord], outputs: int, frozen: bool = False
 ) -> tuple[list[TensorRecord], list[ParamRecord]]:
-    """What `outputs` outputs and the parameters of an operator are, from its inputs.
+    """Infers an operator's outputs, of which there are `outputs`, and its parameters from its inputs.
 
-    Raises InvalidArgumentError with the library's sentence where options, shapes or types do not fit.
+    Raises InvalidArgumentError with the library's sentence if options, shapes or types do not fit.
     """
     names = [f"{_INPUT}{i}" for i in range(len(inputs))]
     made = [f"{_OUTPUT}{i}" for i in range(outputs)]

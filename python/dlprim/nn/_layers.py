@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Layers: operators with their options, called with symbols.
 
-Sizes are written [N, C, H, W]: batch, channels, height, width. What the library deduces from the input (its channels,
-its features) need not be given. Every layer takes the keywords of LayerOptions too: name, frozen, engine, precision,
-params.
+Sizes are written [N, C, H, W]: batch, channels, height, width. Numbers that the library deduces from the input (its
+channels, its features) need not be given. Every layer also takes the keywords of LayerOptions: name, frozen, engine,
+precision, params.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ elif TYPE_CHECKING:
 
 
 def unless(value: Any, default: Any) -> Any:
-    """None, which leaves an option out of the network's JSON, where the value is the library's default."""
+    """Returns None if the value is the library's default, so that the option is left out of the network's JSON."""
     return None if isinstance(value, type(default)) and value == default else value
 
 
 def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation: IntOrPair) -> list[int]:
-    """Pads that keep the image's size, as PyTorch's "same": where they are uneven, the larger is behind."""
+    """Pads that keep the image's size, as PyTorch's "same". If the two sides differ, the larger pad is at the end."""
     if any(step != 1 for step in pair(stride)):
         raise InvalidArgumentError(
             f'{layer}: padding="same" keeps the size of the image, so stride must be 1, not {stride}'
@@ -39,7 +39,7 @@ def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation
 
 
 def pair(value: Any, what: str = "a size") -> list[Any]:
-    """[height, width] of a number or of two."""
+    """[height, width] from one number or two."""
     if isinstance(value, (int, float)):
         return [value, value]
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
@@ -62,9 +62,9 @@ def padding_option(
 class Conv2d(SingleLayer):
     """A convolution of images: [N, C, H, W] -> [N, channels_out, H', W'].
 
-    Parameters: weight [channels_out, C / groups, kh, kw], and bias [channels_out].
-    `kernel_size`, `stride` and `dilation` are one integer or (height, width); `padding` also (top, left, bottom,
-    right), or "same", which keeps the image's size. `activation` names a function of docs/json.md that follows.
+    Parameters: weight [channels_out, C / groups, kh, kw], and bias [channels_out]. `kernel_size`, `stride` and
+    `dilation` are one integer or (height, width). `padding` may also be (top, left, bottom, right), or "same", which
+    keeps the image's size. `activation` names a function of docs/json.md that is applied to the result.
     """
 
     type = "Convolution2D"
@@ -100,10 +100,10 @@ class Conv2d(SingleLayer):
 
 
 class ConvTranspose2d(SingleLayer):
-    """A transposed convolution: [N, C, H, W] -> [N, channels_out, H', W'], larger by the stride.
+    """A transposed convolution: [N, C, H, W] -> [N, channels_out, H', W'], larger by the factor `stride`.
 
     Parameters: weight [C, channels_out / groups, kh, kw], and bias [channels_out]. `output_padding` adds rows and
-    columns at the end, less of them than the stride or the dilation.
+    columns at the end. It must be less than the stride or the dilation.
     """
 
     type = "TransposedConvolution2D"
@@ -141,10 +141,10 @@ class ConvTranspose2d(SingleLayer):
 
 
 class Linear(SingleLayer):
-    """A product with a matrix, of the last dimension: [N, ..., features_in] -> [N, ..., features].
+    """A linear layer over the last dimension: [N, ..., features_in] -> [N, ..., features].
 
-    Parameters: weight [features, features_in], and bias [features]. Images are made vectors by `Flatten` first.
-    A tensor of more than two dimensions is reshaped to a matrix in front and back behind, which costs nothing.
+    Parameters: weight [features, features_in], and bias [features]. For images, apply `Flatten` first. A tensor of more
+    than two dimensions is reshaped to a matrix before the product and back after it, which costs nothing.
     """
 
     type = "InnerProduct"
@@ -169,7 +169,7 @@ class Linear(SingleLayer):
         )
 
     def __call__(self, x: Symbol) -> Symbol:
-        """[N, ..., features_in] -> [N, ..., features]."""
+        """Applies the layer: [N, ..., features_in] -> [N, ..., features]."""
         if not isinstance(x, Symbol) or x.ndim <= 2:
             return self.apply(x)[0]
         rows = Reshape((-1, x.shape[-1]))(x)
@@ -178,11 +178,11 @@ class Linear(SingleLayer):
 
 
 class BatchNorm(SingleLayer):
-    """Normalises each channel over the batch: [N, C, ...], any number of dimensions from two on.
+    """Normalises each channel over the batch: [N, C, ...], with at least two dimensions.
 
-    Parameters, [C] each: running mean, running variance (which training's forward changes), then scale and offset
-    where `affine`. `momentum` is the share of the new batch. `use_global_stats` uses the running statistics in
-    training, too.
+    Parameters, each [C]: running mean and running variance, which forward changes in training, and with `affine` also
+    scale and offset. `momentum` is the share of the new batch in the running statistics. With `use_global_stats`, the
+    running statistics are used in training too.
     """
 
     type = "BatchNorm"
@@ -210,9 +210,9 @@ class BatchNorm(SingleLayer):
 
 
 class LayerNorm(SingleLayer):
-    """Normalises each sample over its last `dims` dimensions, or over `normalized_shape`, which they must be.
+    """Normalises each sample over its last `dims` dimensions, or over `normalized_shape`, which must be their sizes.
 
-    Parameters of these dimensions' sizes: weight and bias, where `elementwise_affine` and `bias`.
+    Parameters, each of that shape: weight if `elementwise_affine`, and bias if also `bias`.
     """
 
     type = "LayerNorm"
@@ -270,7 +270,7 @@ class _Pool2d(SingleLayer):
 
 
 class MaxPool2d(_Pool2d):
-    """The largest value of each window: [N, C, H, W] -> [N, C, H', W']. The stride is the window where not given."""
+    """The largest value of each window: [N, C, H, W] -> [N, C, H', W']. The default stride is the window's size."""
 
     def __init__(
         self,
@@ -294,9 +294,9 @@ class MaxPool2d(_Pool2d):
 
 
 class AvgPool2d(_Pool2d):
-    """The mean of each window: [N, C, H, W] -> [N, C, H', W']. The stride is the window where not given.
+    """The mean of each window: [N, C, H, W] -> [N, C, H', W']. The default stride is the window's size.
 
-    `count_include_pad` (default: true, as in PyTorch) divides by the padding, too.
+    With `count_include_pad` (default: true, as in PyTorch), the padding's zeros count in the mean.
     """
 
     def __init__(
@@ -341,7 +341,7 @@ class GlobalMaxPool2d(SingleLayer):
 
 
 class Activation(SingleLayer):
-    """A function of each element, by its name in docs/json.md; `alpha` and `beta` are its parameters."""
+    """Applies the function `name` of docs/json.md to each element. `alpha` and `beta` are its parameters."""
 
     type = "Activation"
 
@@ -381,7 +381,7 @@ class Tanh(Activation):
 
 
 class GELU(Activation):
-    """x Phi(x), Phi being the normal distribution's; `approximate="tanh"` takes its approximation."""
+    """x Phi(x), where Phi is the normal distribution function. `approximate="tanh"` approximates it by tanh."""
 
     def __init__(self, approximate: str = "none", **common: Unpack[LayerOptions]) -> None:
         if approximate not in ("none", "tanh"):
@@ -411,21 +411,21 @@ class Hardsigmoid(Activation):
 
 
 class LeakyReLU(Activation):
-    """x where it is above 0, else negative_slope x."""
+    """x if x > 0, else negative_slope x."""
 
     def __init__(self, negative_slope: float = 0.01, **common: Unpack[LayerOptions]) -> None:
         super().__init__("leaky_relu", alpha=negative_slope, **common)
 
 
 class ELU(Activation):
-    """x where it is above 0, else alpha (exp(x) - 1)."""
+    """x if x > 0, else alpha (exp(x) - 1)."""
 
     def __init__(self, alpha: float = 1.0, **common: Unpack[LayerOptions]) -> None:
         super().__init__("elu", alpha=alpha, **common)
 
 
 class Softplus(Activation):
-    """log(1 + exp(beta x)) / beta; x where beta x is above `threshold`."""
+    """log(1 + exp(beta x)) / beta; x if beta x is above `threshold`."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0, **common: Unpack[LayerOptions]) -> None:
         super().__init__("softplus", alpha=beta, beta=threshold, **common)
@@ -448,7 +448,7 @@ class Hardtanh(SingleLayer):
 
 
 class PReLU(SingleLayer):
-    """x where it is above 0, else weight x. Parameter: weight [num_parameters], 1 or the number of channels."""
+    """x if x > 0, else weight x. Parameter: weight [num_parameters], 1 or the number of channels."""
 
     type = "PReLU"
     prefix = "prelu"
@@ -476,9 +476,9 @@ class LogSoftmax(SingleLayer):
 
 
 class Dropout(SingleLayer):
-    """In training, makes a share `p` of the elements 0 and divides the others by 1 - p; else it changes nothing.
+    """In training, sets a share `p` of the elements to 0 and divides the others by 1 - p. Otherwise it changes nothing.
 
-    `stream`, from 0 to 2^24 - 1, numbers the random numbers: two of one number drop the same elements.
+    `stream`, from 0 to 2^24 - 1, selects the random numbers: two layers with the same stream drop the same elements.
     """
 
     type = "Dropout"
@@ -497,9 +497,9 @@ class Flatten(SingleLayer):
 
 
 class Reshape(SingleLayer):
-    """The same elements in another shape; 0 keeps the input's size, one -1 is deduced.
+    """The same elements in another shape. 0 keeps the input's size, and one entry may be -1, which is deduced.
 
-    Where the batch's size stands as 0 or -1, the network works for other batches, too.
+    If the batch is given as 0 or -1, the network also works for other batches.
     """
 
     type = "Reshape"
@@ -525,7 +525,7 @@ class Pad(SingleLayer):
 class Upsample(SingleLayer):
     """Resizes images [N, C, H, W] to `size`, or by `scale_factor`: a number or (height, width).
 
-    Sizes by a factor round down. `mode` is "nearest", "nearest-exact" or "bilinear".
+    With a factor, sizes are rounded down. `mode` is "nearest", "nearest-exact" or "bilinear".
     """
 
     type = "Interpolation"
@@ -550,9 +550,9 @@ class Upsample(SingleLayer):
 
 
 class Embedding(SingleLayer):
-    """Rows of a table by integer indices: [...] -> [..., embedding_dim].
+    """Looks up rows of a table by integer indices: [...] -> [..., embedding_dim].
 
-    Parameter: weight [num_embeddings, embedding_dim]. The row `padding_idx` gets no gradient; -1 is the last.
+    Parameter: weight [num_embeddings, embedding_dim]. The row `padding_idx` gets no gradient; -1 is the last row.
     """
 
     type = "Embedding"
@@ -600,16 +600,16 @@ class _Recurrent(Layer):
 class LSTM(_Recurrent):
     """A long short-term memory over [T, N, features], or [N, T, features] with `batch_first`.
 
-    Makes the output [T, N, D hidden_size] (D: 2 where `bidirectional`, else 1) and the last states h and c
-    [num_layers D, N, hidden_size]. Parameters in PyTorch's order: of each layer and direction weight_ih, weight_hh,
-    bias_ih, bias_hh. `dropout` acts behind layers but the last, in training.
+    Returns the output [T, N, D hidden_size] (D is 2 if `bidirectional`, else 1) and the last states h and c, each
+    [num_layers D, N, hidden_size]. Parameters are in PyTorch's order: for each layer and direction weight_ih,
+    weight_hh, bias_ih, bias_hh. `dropout` is applied in training after every layer except the last.
     """
 
     type = "LSTM"
     outputs = 3
 
     def __call__(self, x: Symbol, h0: Symbol | None = None, c0: Symbol | None = None) -> tuple[Symbol, Symbol, Symbol]:
-        """(output, h, c), from the first states `h0` and `c0`, or from zeros."""
+        """Returns (output, h, c). The initial states are `h0` and `c0`, or zeros."""
         if (h0 is None) != (c0 is None):
             raise InvalidArgumentError(f"{self.title} starts from h0 and c0 or from neither")
         y, h, c = self.apply(x) if h0 is None or c0 is None else self.apply(x, h0, c0)
@@ -619,23 +619,23 @@ class LSTM(_Recurrent):
 class GRU(_Recurrent):
     """A gated recurrent unit over [T, N, features], or [N, T, features] with `batch_first`.
 
-    Makes the output [T, N, D hidden_size] (D: 2 where `bidirectional`, else 1) and the last state h
-    [num_layers D, N, hidden_size]. Parameters as of LSTM.
+    Returns the output [T, N, D hidden_size] (D is 2 if `bidirectional`, else 1) and the last state h [num_layers D, N,
+    hidden_size]. Parameters are those of LSTM.
     """
 
     type = "GRU"
     outputs = 2
 
     def __call__(self, x: Symbol, h0: Symbol | None = None) -> tuple[Symbol, Symbol]:
-        """(output, h), from the first state `h0`, or from zeros."""
+        """Returns (output, h). The initial state is `h0`, or zeros."""
         y, h = self.apply(x) if h0 is None else self.apply(x, h0)
         return y, h
 
 
 class Parameter(Layer):
-    """A tensor that belongs to the network; called without arguments it is a symbol.
+    """A tensor that belongs to the network. Called without arguments, it returns a symbol.
 
-    It starts from `value` everywhere, where no file or array gives it others. `trainable=False` makes it a constant.
+    All elements start as `value`, unless a file or an array sets them. `trainable=False` makes it a constant.
     """
 
     type = "Parameter"
@@ -668,7 +668,8 @@ class Parameter(Layer):
 class SoftmaxWithLoss(Layer):
     """The mean over the batch of -log softmax(logits)[label]: logits [N, C] and labels [N] -> [1].
 
-    `label` is the symbol of the labels, integers from 0 to C - 1, or the name of the input that is made for them.
+    `label` is the symbol of the labels, which are integers from 0 to C - 1, or the name of the input that is made for
+    them.
     """
 
     type = "SoftmaxWithLoss"
@@ -685,7 +686,7 @@ class SoftmaxWithLoss(Layer):
 
 
 def target_of(target: str | Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
-    """The symbol itself, or an input of this name that the model adds to those that it is given."""
+    """The symbol itself, or an input of this name, which the model adds to its inputs."""
     from ._graph import make_input
 
     if isinstance(target, Symbol):

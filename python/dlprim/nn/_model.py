@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Model and Sequential: networks that are collected from symbols, and what can be had of them."""
+"""Model and Sequential: networks that are collected from symbols."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Step = Callable[[Symbol], Any]
 
 
 class _Network(Shown):
-    """What a Model and a Sequential with an input can do."""
+    """What a Model and a Sequential with an input have in common."""
 
     def _model(self) -> Model:
         raise NotImplementedError
@@ -44,21 +44,21 @@ class _Network(Shown):
 
     @property
     def output_names(self) -> list[str]:
-        """The outputs' names in the network."""
+        """The names of the outputs in the network."""
         model = self._model()
         return [model._names.tensor(x) for x in model._outputs]
 
     @property
     def parameters(self) -> list[ParamRecord]:
-        """The parameters, each once, in order: names, shapes, types, and whether they are trained."""
+        """The parameters in order, each once, with names, shapes, types, and whether they are trained."""
         return list({param.name: param for layer in self.layers for param in layer.params}.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The network as docs/json.md describes it: what ``dlprim.Net.from_json`` takes."""
+        """The network as docs/json.md describes it, which ``dlprim.Net.from_json`` takes."""
         return self._model()._to_dict()
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The network as JSON text, one operator a line; with `path`, also written there."""
+        """The network as JSON text, one operator per line. If `path` is given, the text is also written there."""
         text = _json_text(self.to_dict())
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
@@ -66,9 +66,9 @@ class _Network(Shown):
         return text
 
     def build(self, context: Context, mode: str = "training", **options: Any) -> Net:
-        """The network on a device: ``Net.from_json(context, self.to_dict(), mode=mode, **options)``.
+        """Builds the network on a device: ``Net.from_json(context, self.to_dict(), mode=mode, **options)``.
 
-        `mode` is "training", "evaluation" or "inference"; `options` are those of Net.from_json, such as `batch`.
+        `mode` is "training", "evaluation" or "inference". `options` are those of Net.from_json, such as `batch`.
         """
         from .. import Net
 
@@ -78,9 +78,9 @@ class _Network(Shown):
 class Model(_Network):
     """The network between `inputs` and `outputs`.
 
-    `inputs` are symbols of nn.Input, those of labels excepted that losses make themselves. `outputs` is a symbol, a
-    list of them, or a dictionary that gives them names; losses (nn.softmax_with_loss, nn.loss, ...) are outputs too.
-    Raises InvalidArgumentError where an output needs an input that is not given, and where a name stands twice.
+    `inputs` are symbols of nn.Input. Inputs that losses make for their labels need not be listed. `outputs` is a
+    symbol, a list of symbols, or a dictionary that names them. Losses (nn.softmax_with_loss, nn.loss, ...) are outputs
+    too. Raises InvalidArgumentError if an output needs an input that is not given, or if a name is used twice.
 
     A model can be called like a layer: `model(x)` repeats its operators on other symbols and shares its parameters.
     """
@@ -104,12 +104,12 @@ class Model(_Network):
 
     @property
     def title(self) -> str:
-        """The first line of its table."""
+        """The first line of the model's table."""
         return f"Model '{self.name}'" if self.name else "Model"
 
     @property
     def inputs(self) -> list[Symbol]:
-        """The symbols that it reads: those given, then those that losses made for their labels."""
+        """The symbols that it reads: those that were given, then those that losses made for their labels."""
         return list(self._inputs)
 
     @property
@@ -124,10 +124,10 @@ class Model(_Network):
         return f"<{self.title}: {inputs} -> {outputs}; {len(self._calls)} operators, {parameters:,} parameters>"
 
     def __call__(self, *inputs: Symbol) -> Any:
-        """Its operators on other symbols: one for each input it was given. Shares its parameters.
+        """Applies its operators to other symbols, one per given input. Shares its parameters.
 
-        Returns what its outputs become: a symbol, or a tuple of them where there are several. Losses read the labels
-        that the model reads, unless symbols for them are given, too.
+        Returns the new outputs: a symbol, or a tuple if there are several. Losses read the labels that the model reads,
+        unless symbols for them are given too.
         """
         if len(inputs) not in (len(self._given_inputs), len(self._inputs)):
             raise InvalidArgumentError(
@@ -153,7 +153,7 @@ class Model(_Network):
         return self
 
     def _take_inputs(self) -> None:
-        """Finds inputs of labels, and what is missing."""
+        """Finds the inputs of labels, and reports missing inputs."""
         given = {id(x) for x in self._inputs}
         by_name: dict[str, Symbol] = {}
         for x in self._inputs:
@@ -233,11 +233,11 @@ class Model(_Network):
 
 
 class Sequential(_Network):
-    """Layers one behind the other: anything that makes one symbol of one, layers, functions and Sequentials among them.
+    """Layers in sequence. An element is anything that makes one symbol from one: a layer, a function or a Sequential.
 
-    With nn.Input as its first element it is a network, which has `to_dict`, `build`, `plot` and a table. Its output
-    is that of the last layer; where that is a loss, what the loss reads is an output too. Without an input it is a
-    block, to be called with a symbol: each call shares the parameters of the layers.
+    If its first element is nn.Input, it is a network, which has `to_dict`, `build`, `plot` and a table. Its output is
+    that of the last layer. If that is a loss, what the loss reads is an output too. Without an input it is a block, to
+    be called with a symbol, and all calls share the parameters of the layers.
     """
 
     def __init__(self, layers: Sequence[Symbol | Step], name: str | None = None) -> None:
@@ -270,7 +270,7 @@ class Sequential(_Network):
         return self._steps[index]
 
     def __call__(self, x: Symbol) -> Symbol:
-        """The layers applied to `x`, one behind the other."""
+        """Applies the layers to `x`, one after the other."""
         return self._apply(x)[-1]
 
     def __repr__(self) -> str:
@@ -287,7 +287,7 @@ class Sequential(_Network):
         for step in self._steps:
             y = step(made[-1])
             if isinstance(y, tuple) and y and isinstance(y[0], Symbol):
-                y = y[0]  # of an LSTM the output, not its last states
+                y = y[0]  # an LSTM's output, without its last states
             if not isinstance(y, Symbol):
                 raise TypeError(f"Sequential: {step!r} makes {describe_value(y)}; a symbolic tensor is needed")
             made.append(y)
@@ -308,7 +308,7 @@ class Sequential(_Network):
 
 
 class _Names:
-    """Names in one model: those given, and numbers for the rest, in the order in which the operators were made."""
+    """The names in one model: those that were given, and generated ones with numbers in the order of creation."""
 
     def __init__(
         self, inputs: Sequence[Symbol], calls: Sequence[Call], outputs: Sequence[Symbol], named: Mapping[int, str]
@@ -351,7 +351,7 @@ class _Names:
             self._tensors[_key(x)] = name
 
     def _name_layers(self, calls: Sequence[Call]) -> None:
-        """Given names first, so that generated ones go around them; a layer keeps the name that a model gave it."""
+        """Assigns given names first, so that generated ones differ. A layer keeps the name that a model gave it."""
         layers = list({id(call.layer): call.layer for call in calls}.values())
         first = {id(call.layer): call for call in reversed(calls)}
         outputs = {key: self._tensors.get((call.serial, 0)) for key, call in first.items()}
@@ -364,7 +364,7 @@ class _Names:
         for layer in layers:
             if layer.name is not None:
                 continue
-            if id(layer) in output_of and not layer._params:  # what has no parameters is named after its output
+            if id(layer) in output_of and not layer._params:  # a layer without parameters is named after its output
                 self._layers[id(layer)] = output_of[id(layer)]
             else:
                 kept = layer._generated
@@ -391,7 +391,7 @@ class _Names:
         self._taken[name] = what
 
     def _number(self, prefix: str, first: int = 1) -> str:
-        """conv2d_1, conv2d_2, ...; of losses the first is `loss`."""
+        """conv2d_1, conv2d_2, ...; the first loss is `loss`."""
         if prefix == "loss" and prefix not in self._taken:
             return prefix
         count = self._counts.get(prefix, 1 if prefix == "loss" else first - 1)
@@ -403,7 +403,7 @@ class _Names:
 
 
 def _key(x: Symbol) -> tuple[int, int]:
-    """What is the same for symbols of one tensor."""
+    """A key that is equal for symbols of the same tensor."""
     return (x._call.serial, x._index) if x._call is not None else (-1, id(x))
 
 
@@ -433,7 +433,7 @@ def _collect(outputs: Sequence[Symbol]) -> list[Call]:
 
 
 def _leaves(calls: Sequence[Call], outputs: Sequence[Symbol]) -> Iterator[tuple[Symbol, str]]:
-    """Inputs that operators or outputs are, and who reads them."""
+    """The inputs that operators or outputs are, and their readers."""
     for call in calls:
         for x in call.inputs:
             if x._call is None:
@@ -451,7 +451,7 @@ def _input_entry(x: Symbol) -> dict[str, Any]:
 
 
 def _json_text(net: Mapping[str, Any]) -> str:
-    """One input or operator a line: long enough to hold it, short enough to read."""
+    """Writes JSON with one input or operator per line."""
     parts = []
     for key in ("inputs", "outputs", "operators"):
         lines = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in net[key])

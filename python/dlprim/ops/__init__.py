@@ -4,23 +4,24 @@
     y = dlprim.ops.conv2d(x, weight, bias, stride=2, padding=1, activation="relu")
     dx, dweight, dbias = dlprim.ops.grad(dlprim.ops.conv2d, dy, x, weight, bias, stride=2, padding=1, activation="relu")
 
-Names and keywords are PyTorch's where it has the function, else those of network JSON (docs/json.md). Every operator of
-network JSON can also be called by its type and options there: `call` and `backward`.
+If PyTorch has the function, names and keywords are PyTorch's. Otherwise they are those of network JSON (docs/json.md).
+Every operator of network JSON can also be called by its type and its options there: `call` and `backward`.
 
-Results are new tensors, or are written to `out`, of the result's shape and dtype, without gaps, which is then what the
-function returns. Strided views among the operands are copied first: permuted dimensions on the device, others through
-the host, and the call waits for that. Otherwise no call waits for an OpenCL device.
+Results are new tensors, or are written to `out` if it is given, which is then also what the function returns. `out`
+must have the result's shape and dtype, and no gaps. Strided views among the operands are copied first. Permuted
+dimensions are copied on the device. Other views are copied through the host, and the call waits for that. No other call
+waits for an OpenCL device.
 
-`precision` ("fp32", "tf32", "fp16", "bf16") is a permission for products to round their factors; `engine` names the
-engine that must compute the operator.
+`precision` ("fp32", "tf32", "fp16", "bf16") permits products to round their factors. `engine` names the engine that
+must compute the operator.
 
-Errors: InvalidArgumentError (a ValueError) where shapes, dtypes, options or an engine do not fit, and where tensors of
-two contexts meet; OutOfMemoryError; TypeError on an argument of a wrong Python type and on an option that the function
-does not have, with the nearest that it has.
+Errors: InvalidArgumentError (a ValueError) if shapes, dtypes, options or an engine do not fit, or if tensors belong to
+two contexts; OutOfMemoryError; TypeError if an argument has a wrong Python type or the function has no such option. The
+message then offers the nearest option.
 
-Threads: functions may be called from several threads. Calls on one context run one after the other; while they run
-other Python threads go on. A tensor of `out`, or a running statistic, that one thread's call writes must not be used by
-another's before that call has returned.
+Threads: functions may be called from several threads. Calls on one context run one after the other, and other Python
+threads continue meanwhile. While a call writes to a tensor (`out` or a running statistic), other threads must not use
+that tensor before the call has returned.
 """
 
 from ._activations import (

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Functions of one tensor, element by element. Each takes a tensor of any shape and a float dtype, and gives one like
-it.
+"""Functions of one tensor, element by element.
+
+Each takes a tensor of any shape and a float dtype, and returns a tensor of the same shape and dtype.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def activation(
     beta: float | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """The activation of a name, e.g. "relu"; docs/json.md lists them, and what alpha and beta are of each.
+    """The activation with that name, for example "relu". docs/json.md lists them, with the meaning of alpha and beta.
 
     Raises InvalidArgumentError (a ValueError) on another name.
     """
@@ -36,7 +37,7 @@ IDENTITY = activation_call("identity", None, None)
 
 @operator
 def identity(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A copy of the input. Raises InvalidArgumentError on a dtype that is no float."""
+    """A copy of the input. Raises InvalidArgumentError if the dtype is not a float type."""
     return IDENTITY.one((input,), (), out)
 
 
@@ -45,7 +46,7 @@ RELU = activation_call("relu", None, None)
 
 @operator
 def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """max(x, 0). Raises InvalidArgumentError on a dtype that is no float."""
+    """max(x, 0). Raises InvalidArgumentError if the dtype is not a float type."""
     return RELU.one((input,), (), out)
 
 
@@ -54,7 +55,7 @@ RELU6 = activation_call("relu6", None, None)
 
 @operator
 def relu6(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """min(max(x, 0), 6). Raises InvalidArgumentError on a dtype that is no float."""
+    """min(max(x, 0), 6). Raises InvalidArgumentError if the dtype is not a float type."""
     return RELU6.one((input,), (), out)
 
 
@@ -63,7 +64,7 @@ SIGMOID = activation_call("sigmoid", None, None)
 
 @operator
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 / (1 + exp(-x)). Raises InvalidArgumentError on a dtype that is no float."""
+    """1 / (1 + exp(-x)). Raises InvalidArgumentError if the dtype is not a float type."""
     return SIGMOID.one((input,), (), out)
 
 
@@ -72,7 +73,7 @@ TANH = activation_call("tanh", None, None)
 
 @operator
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The hyperbolic tangent. Raises InvalidArgumentError on a dtype that is no float."""
+    """The hyperbolic tangent. Raises InvalidArgumentError if the dtype is not a float type."""
     return TANH.one((input,), (), out)
 
 
@@ -81,7 +82,7 @@ SILU = activation_call("silu", None, None)
 
 @operator
 def silu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x sigmoid(x). Raises InvalidArgumentError on a dtype that is no float."""
+    """x sigmoid(x). Raises InvalidArgumentError if the dtype is not a float type."""
     return SILU.one((input,), (), out)
 
 
@@ -90,7 +91,7 @@ HARDSWISH = activation_call("hardswish", None, None)
 
 @operator
 def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x min(max(x + 3, 0), 6) / 6. Raises InvalidArgumentError on a dtype that is no float."""
+    """x min(max(x + 3, 0), 6) / 6. Raises InvalidArgumentError if the dtype is not a float type."""
     return HARDSWISH.one((input,), (), out)
 
 
@@ -99,7 +100,7 @@ HARDSIGMOID = activation_call("hardsigmoid", None, None)
 
 @operator
 def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """min(max(x / 6 + 0.5, 0), 1). Raises InvalidArgumentError on a dtype that is no float."""
+    """min(max(x / 6 + 0.5, 0), 1). Raises InvalidArgumentError if the dtype is not a float type."""
     return HARDSIGMOID.one((input,), (), out)
 
 
@@ -108,7 +109,7 @@ SELU = activation_call("selu", None, None)
 
 @operator
 def selu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1.0507... elu(x) of alpha 1.6732... Raises InvalidArgumentError on a dtype that is no float."""
+    """1.0507... times elu(x) with alpha 1.6732... Raises InvalidArgumentError if the dtype is not a float type."""
     return SELU.one((input,), (), out)
 
 
@@ -117,7 +118,7 @@ SOFTSIGN = activation_call("softsign", None, None)
 
 @operator
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x / (1 + abs(x)). Raises InvalidArgumentError on a dtype that is no float."""
+    """x / (1 + abs(x)). Raises InvalidArgumentError if the dtype is not a float type."""
     return SOFTSIGN.one((input,), (), out)
 
 
@@ -126,7 +127,7 @@ MISH = activation_call("mish", None, None)
 
 @operator
 def mish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x tanh(softplus(x)). Raises InvalidArgumentError on a dtype that is no float."""
+    """x tanh(softplus(x)). Raises InvalidArgumentError if the dtype is not a float type."""
     return MISH.one((input,), (), out)
 
 
@@ -135,7 +136,7 @@ LOGSIGMOID = activation_call("logsigmoid", None, None)
 
 @operator
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """log(sigmoid(x)). Raises InvalidArgumentError on a dtype that is no float."""
+    """log(sigmoid(x)). Raises InvalidArgumentError if the dtype is not a float type."""
     return LOGSIGMOID.one((input,), (), out)
 
 
@@ -144,7 +145,7 @@ TANHSHRINK = activation_call("tanhshrink", None, None)
 
 @operator
 def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x - tanh(x). Raises InvalidArgumentError on a dtype that is no float."""
+    """x - tanh(x). Raises InvalidArgumentError if the dtype is not a float type."""
     return TANHSHRINK.one((input,), (), out)
 
 
@@ -153,7 +154,7 @@ EXP = activation_call("exp", None, None)
 
 @operator
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """e to the power of x. Raises InvalidArgumentError on a dtype that is no float."""
+    """e to the power of x. Raises InvalidArgumentError if the dtype is not a float type."""
     return EXP.one((input,), (), out)
 
 
@@ -162,7 +163,7 @@ LOG = activation_call("log", None, None)
 
 @operator
 def log(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The natural logarithm; of a negative number NaN. Raises InvalidArgumentError on a dtype that is no float."""
+    """The natural logarithm; NaN for negative numbers. Raises InvalidArgumentError if the dtype is not a float type."""
     return LOG.one((input,), (), out)
 
 
@@ -171,7 +172,7 @@ SQRT = activation_call("sqrt", None, None)
 
 @operator
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square root; of a negative number NaN. Raises InvalidArgumentError on a dtype that is no float."""
+    """The square root; NaN for negative numbers. Raises InvalidArgumentError if the dtype is not a float type."""
     return SQRT.one((input,), (), out)
 
 
@@ -180,7 +181,7 @@ SQUARE = activation_call("square", None, None)
 
 @operator
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x x. Raises InvalidArgumentError on a dtype that is no float."""
+    """x x. Raises InvalidArgumentError if the dtype is not a float type."""
     return SQUARE.one((input,), (), out)
 
 
@@ -189,7 +190,7 @@ NEG = activation_call("neg", None, None)
 
 @operator
 def neg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-x. Raises InvalidArgumentError on a dtype that is no float."""
+    """-x. Raises InvalidArgumentError if the dtype is not a float type."""
     return NEG.one((input,), (), out)
 
 
@@ -207,9 +208,10 @@ GELU = {"none": activation_call("gelu", None, None), "tanh": activation_call("ge
 
 @operator
 def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None) -> Tensor:
-    """x Phi(x), Phi being the normal distribution's function: by erf, or with approximate="tanh" by tanh.
+    """x Phi(x), where Phi is the normal distribution function, computed by erf.
 
-    Raises ValueError on another approximation, InvalidArgumentError on a dtype that is no float.
+    With approximate="tanh" it is approximated by tanh. Raises ValueError on another approximation, and
+    InvalidArgumentError if the dtype is not a float type.
     """
     kernel = GELU.get(approximate)
     if kernel is None:
@@ -219,19 +221,19 @@ def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None)
 
 @operator
 def leaky_relu(input: Tensor, *, negative_slope: float = 0.01, out: Tensor | None = None) -> Tensor:
-    """x where it is above 0, else negative_slope x."""
+    """x if x > 0, else negative_slope x."""
     return activation_call("leaky_relu", negative_slope, None).one((input,), (), out)
 
 
 @operator
 def elu(input: Tensor, *, alpha: float = 1.0, out: Tensor | None = None) -> Tensor:
-    """x where it is above 0, else alpha (exp(x) - 1)."""
+    """x if x > 0, else alpha (exp(x) - 1)."""
     return activation_call("elu", alpha, None).one((input,), (), out)
 
 
 @operator
 def celu(input: Tensor, *, alpha: float = 1.0, out: Tensor | None = None) -> Tensor:
-    """x where it is above 0, else alpha (exp(x / alpha) - 1)."""
+    """x if x > 0, else alpha (exp(x / alpha) - 1)."""
     return activation_call("celu", alpha, None).one((input,), (), out)
 
 
@@ -243,19 +245,19 @@ def softplus(input: Tensor, *, beta: float = 1.0, threshold: float = 20.0, out: 
 
 @operator
 def softshrink(input: Tensor, *, lambd: float = 0.5, out: Tensor | None = None) -> Tensor:
-    """x - lambd above lambd, x + lambd below -lambd, 0 between."""
+    """x - lambd if x > lambd, x + lambd if x < -lambd, else 0."""
     return activation_call("softshrink", lambd, None).one((input,), (), out)
 
 
 @operator
 def hardshrink(input: Tensor, *, lambd: float = 0.5, out: Tensor | None = None) -> Tensor:
-    """x where abs(x) is above lambd, else 0."""
+    """x if abs(x) > lambd, else 0."""
     return activation_call("hardshrink", lambd, None).one((input,), (), out)
 
 
 @operator
 def threshold(input: Tensor, threshold: float, value: float, *, out: Tensor | None = None) -> Tensor:
-    """x where it is above the threshold, else value, as torch.nn.functional.threshold. `binarize` is network JSON's."""
+    """x if x > threshold, else value, as torch.nn.functional.threshold. `binarize` is Threshold of network JSON."""
     return activation_call("threshold", threshold, value).one((input,), (), out)
 
 
@@ -277,7 +279,7 @@ def binarize_call(threshold: float) -> Call:
 
 @operator
 def binarize(input: Tensor, *, threshold: float = 0.0, out: Tensor | None = None) -> Tensor:
-    """1 where x is above the threshold, else 0: the operator Threshold of network JSON. Its gradient is 0."""
+    """1 if x > threshold, else 0: the operator Threshold of network JSON. Its gradient is 0."""
     return binarize_call(threshold).one((input,), (), out)
 
 
@@ -288,7 +290,7 @@ def prelu_call(count: int) -> Call:
 
 @operator
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x where it is above 0, else weight x.
+    """x if x > 0, else weight x.
 
     input: [N, C, ...]. weight: [1] or [C]. Raises InvalidArgumentError (a ValueError) on other shapes.
     """
@@ -312,12 +314,12 @@ def dropout(
     stream: int | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
-    """In training, zeroes each element with probability p and multiplies the others by 1 / (1 - p); else a copy.
+    """In training, sets each element to 0 with probability p and divides the others by 1 - p. Otherwise makes a copy.
 
-    seed, step: integers from 0 to 2^64 - 1, which with the stream name the random numbers: the same ones drop the
-    same elements, on every device. `grad` wants those of the forward call.
+    seed, step: integers from 0 to 2^64 - 1.
     stream: an integer from 0 to 2^24 - 1.
+    Equal seed, step and stream drop the same elements on every device. `grad` needs those of the forward call.
 
-    Raises InvalidArgumentError (a ValueError) where p is not in [0, 1].
+    Raises InvalidArgumentError (a ValueError) if p is not in [0, 1].
     """
     return dropout_call(p, training, stream).one((input,), (), out, seed, step)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Arithmetic of two tensors that broadcast as numpy's arrays do, reductions, and pointwise programs."""
+"""Arithmetic of two tensors that broadcast as in numpy, reductions, and pointwise programs."""
 
 from __future__ import annotations
 
@@ -32,31 +32,29 @@ def elementwise(
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """activation(operation(coef1 input, coef2 other)); operation is "sum", "prod" or "max".
+    """activation(operation(coef1 input, coef2 other)). operation is "sum", "prod" or "max".
 
-    Shapes broadcast as numpy's do. At ties "max" passes its gradient to the first.
-    Raises InvalidArgumentError (a ValueError) where shapes do not broadcast, or on another operation or activation.
+    Shapes broadcast as in numpy. If both are equal, "max" passes its gradient to the first. Raises InvalidArgumentError
+    (a ValueError) if shapes do not broadcast, or on another operation or activation.
     """
     return elementwise_call(operation, coef1, coef2, activation, engine).one((input, other), (), out)
 
 
 @operator
 def add(input: Tensor, other: Tensor, *, alpha: float = 1.0, out: Tensor | None = None) -> Tensor:
-    """input + alpha other; shapes broadcast as numpy's do. Raises InvalidArgumentError where they do not."""
+    """input + alpha other; shapes broadcast as in numpy. Raises InvalidArgumentError if they do not."""
     return elementwise_call("sum", 1.0, alpha, None).one((input, other), (), out)
 
 
 @operator
 def sub(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input - other; shapes broadcast as numpy's do. Raises InvalidArgumentError where they do not."""
+    """input - other; shapes broadcast as in numpy. Raises InvalidArgumentError if they do not."""
     return elementwise_call("sum", 1.0, -1.0, None).one((input, other), (), out)
 
 
 @operator
 def mul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input other, element by element; shapes broadcast as numpy's do. Raises InvalidArgumentError where they do
-    not.
-    """
+    """The product of each pair; shapes broadcast as in numpy. Raises InvalidArgumentError if they do not."""
     return elementwise_call("prod", 1.0, 1.0, None).one((input, other), (), out)
 
 
@@ -66,19 +64,19 @@ MINIMUM = Call("Pointwise", '{"code": "y0 = min(x0, x1)"}')
 
 @operator
 def div(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input / other; shapes broadcast as numpy's do. Raises InvalidArgumentError where they do not."""
+    """input / other; shapes broadcast as in numpy. Raises InvalidArgumentError if they do not."""
     return DIV.one((input, other), (), out)
 
 
 @operator
 def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The greater of each pair; shapes broadcast as numpy's do. At ties the gradient goes to the first."""
+    """The larger one of each pair; shapes broadcast as in numpy. If both are equal, the gradient goes to the first."""
     return elementwise_call("max", 1.0, 1.0, None).one((input, other), (), out)
 
 
 @operator
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smaller of each pair; shapes broadcast as numpy's do. At ties the gradient goes to the first."""
+    """The smaller one of each pair; shapes broadcast as in numpy. If both are equal, the gradient goes to the first."""
     return MINIMUM.one((input, other), (), out)
 
 
@@ -108,31 +106,32 @@ def reduction(
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """output_scale times the sum over dimensions of x ("sum"), x x ("sumsq") or abs(x) ("abssum"), or the mean
-    ("mean").
+    """output_scale times a reduction over dimensions.
 
-    dims: the dimensions, one or several, negative ones counting from the end; without them all from start_axis on.
-    keep_dim: they stay with size 1. Where nothing stays the result is [1].
+    method: the sum of x ("sum"), of x x ("sumsq") or of abs(x) ("abssum"), or the mean ("mean").
 
-    Raises InvalidArgumentError (a ValueError) where the input has no such dimension, or on another method.
+    dims: one or several dimensions; negative ones count from the end. Without dims, all from start_axis on are reduced.
+    keep_dim: reduced dimensions remain with size 1. If no dimension remains, the result is [1].
+
+    Raises InvalidArgumentError (a ValueError) if the input has no such dimension, or on another method.
     """
     return reduction_call(method, dims, start_axis, keep_dim, output_scale, engine).one((input,), (), out)
 
 
 @operator
 def sum(input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The sum over a dimension or several, or all. The result is [1] where nothing stays.
+    """The sum over one or several dimensions, or over all. If no dimension remains, the result is [1].
 
-    Raises InvalidArgumentError (a ValueError) where the input has no such dimension.
+    Raises InvalidArgumentError (a ValueError) if the input has no such dimension.
     """
     return reduction_call("sum", dim, 0, keepdim, 1.0).one((input,), (), out)
 
 
 @operator
 def mean(input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The mean over a dimension or several, or all. The result is [1] where nothing stays.
+    """The mean over one or several dimensions, or over all. If no dimension remains, the result is [1].
 
-    Raises InvalidArgumentError (a ValueError) where the input has no such dimension.
+    Raises InvalidArgumentError (a ValueError) if the input has no such dimension.
     """
     return reduction_call("mean", dim, 0, keepdim, 1.0).one((input,), (), out)
 
@@ -169,18 +168,19 @@ def pointwise(
     out: Outs = None,
     engine: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """One generated kernel from a program over tensors; docs/pointwise.md has the language.
+    """Generates a kernel from a program over tensors and runs it; docs/pointwise.md describes the language.
 
     `total, squares = dlprim.ops.pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0 * x0)", [x])`
 
-    code: assignments to y0, y1, ... from x0, x1, ... (the inputs, which broadcast as numpy's arrays do) and p0, p1, ...
-    (the scalars). A kernel is kept by its code and its scalars: what changes from call to call is better an input.
-    dtypes: types of the results, one for all or one each; without them they follow the inputs.
-    keep_dim: dimensions that a reduction runs over stay with size 1. shape: a shape that takes part in the broadcast.
+    code: assignments to y0, y1, ... from x0, x1, ... (the inputs, which broadcast as in numpy) and p0, p1, ... (the
+    scalars). Kernels are cached by code and scalars, so a number that changes from call to call should be an input.
+    dtypes: types of the results, one for all or one for each. By default they follow from the inputs.
+    keep_dim: reduced dimensions remain with size 1.
+    shape: another shape that takes part in the broadcast.
 
-    Returns a tuple of y0, y1, ... Raises InvalidArgumentError (a ValueError) where the program does not parse, with the
-    place, or shapes do not broadcast.
+    Returns a tuple of y0, y1, ... Raises InvalidArgumentError (a ValueError) if the program has a syntax error, which
+    the message locates, or if shapes do not broadcast.
     """
-    # Bytes: 0.0 and -0.0 are equal and not the same.
+    # As bytes, because 0.0 and -0.0 are equal but not the same.
     kernel = pointwise_call(code, array("d", scalars).tobytes(), dtypes, keep_dim, shape, engine)
     return kernel.all(tensor_tuple(inputs), (), out)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the functions of dlprim.ops are made of: kept calls, sentences about arguments, gradients.
+"""The common parts of dlprim.ops: cached calls, messages about arguments, gradients.
 
-A function turns its keywords into a `Call` (an operator's type, its options as JSON text, how to run it), which is kept
-by the keywords' values: the second call with the same ones is a look-up. The last thing that a function does is to run
-that Call and to return what it returns. That is what `grad` relies on: it calls the same function with a `Gradient` in
-the place of `out`, which makes the Call return gradients.
+A function converts its keywords to a `Call` (an operator's type, its options as JSON text, how to run it). Calls are
+cached by the keywords' values, so a second call with the same keywords is a lookup. The last thing that a function does
+is to run its Call and return the result. `grad` relies on that: it calls the same function with a `Gradient` in place
+of `out`, which makes the Call return gradients.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
 
-#: A size of both dimensions of an image, or [height, width].
+#: A size for both dimensions of an image, or [height, width].
 Ints = Union[int, Sequence[int]]
 Outs = Union[Tensor, Sequence[Union[Tensor, None]], None]
 F = TypeVar("F", bound=Callable[..., object])
 
-#: Calls that are kept for each function; a context keeps as many of what they run.
+#: Number of calls that are cached for each function. A context caches as many of the plans that they run.
 MOST_KEPT = 4096
 kept = functools.lru_cache(maxsize=MOST_KEPT)
 
-#: What options are called here that have another name in network JSON.
+#: Options with another name in network JSON.
 PYTHON_NAMES = {
     "pad": "padding",
     "pads": "pad",
@@ -53,7 +53,7 @@ PYTHON_NAMES = {
 
 
 def plain(value: Any) -> Any:
-    """An option's value as Python's own types, for JSON: numpy's numbers and arrays become numbers and lists."""
+    """Converts an option's value to Python's types for JSON: numpy's numbers and arrays become numbers and lists."""
     if isinstance(value, (numpy.generic, numpy.ndarray)):
         return value.tolist()
     raise TypeError(
@@ -62,7 +62,7 @@ def plain(value: Any) -> Any:
 
 
 def options_text(options: Mapping[str, Any]) -> str:
-    """Options as JSON; those that are None are not given."""
+    """Options as JSON. Options that are None are left out."""
     given = {name: value for name, value in options.items() if value is not None}
     for name, value in given.items():
         for number in value if isinstance(value, (tuple, list)) else (value,):
@@ -80,7 +80,7 @@ def make_call(
     engine: str | None = None,
     engines: Sequence[tuple[str, str]] = (),
 ) -> Call:
-    """A Call of an operator; see `call` for the keywords."""
+    """A Call of an operator. `call` describes the keywords."""
     for what, given in (("precision", precision), ("engine", engine or "")):
         if not isinstance(given, str):
             raise TypeError(f"{what} is a {type(given).__name__}; a string is needed")
@@ -88,7 +88,7 @@ def make_call(
 
 
 def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
-    """A tensor alone stands for a tuple of one."""
+    """A single tensor means a tuple of one."""
     if isinstance(given, Tensor):
         return (given,)
     try:
@@ -99,7 +99,7 @@ def tensor_tuple(given: Tensor | Iterable[Tensor]) -> tuple[Tensor, ...]:
 
 
 def hashable(value: Any) -> Any:
-    """A list or an array as a tuple, so that calls can be kept by it."""
+    """Converts a list or an array to a tuple, which can be a key of the cache."""
     items = value.tolist() if isinstance(value, numpy.ndarray) else value
     if not isinstance(items, list):  # an array without dimensions
         return items
@@ -110,11 +110,11 @@ UNHASHABLE = frozenset({list, numpy.ndarray})
 
 
 def operator(function: F) -> F:
-    """Makes a function one of dlprim.ops: lists are taken as tuples, and wrong arguments get one sentence."""
+    """Makes a function part of dlprim.ops: lists become tuples, and wrong arguments raise an error of one sentence."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> object:
-        for value in kwargs.values():  # most lists are here, and looking is cheaper than failing
+        for value in kwargs.values():  # most lists are keywords, and checking is cheaper than a failed call
             if type(value) is list:
                 return with_tuples(function, args, kwargs)
         try:
@@ -133,7 +133,7 @@ def operator(function: F) -> F:
 
 
 def with_tuples(function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
-    """Calls the function with lists among its arguments as tuples."""
+    """Calls the function, with lists among its arguments converted to tuples."""
     args = tuple([hashable(value) if type(value) in UNHASHABLE else value for value in args])
     for name, value in kwargs.items():
         if type(value) in UNHASHABLE:
@@ -146,7 +146,7 @@ def with_tuples(function: Callable[..., object], args: tuple[Any, ...], kwargs: 
 
 
 def explain(function: Callable[..., object], args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    """Raises a TypeError of one sentence where the arguments are at fault; else returns."""
+    """Raises a TypeError of one sentence if the arguments are the mistake. Otherwise returns."""
     parameters = inspect.signature(function).parameters
     name = function.__name__
     if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
@@ -168,7 +168,7 @@ def explain(function: Callable[..., object], args: tuple[object, ...], kwargs: d
 
 
 def unknown_option(name: str, given: str, known: list[str]) -> str:
-    """A sentence that offers the nearest option, or names all."""
+    """A sentence that offers the nearest option, or lists all."""
     near = (
         [PYTHON_NAMES[given]] if PYTHON_NAMES.get(given) in known else difflib.get_close_matches(given, known, 1, 0.5)
     )
@@ -217,18 +217,18 @@ def call(
 
     `dlprim.ops.call("Convolution2D", [x], [weight, bias], channels_out=64, kernel=3, pad=1)`
 
-    `inputs` are the tensors and `params` the parameters in the operator's order (docs/json.md). Strided views among
-    them are copied. Work is asynchronous on OpenCL devices: the call returns when it is enqueued.
+    `inputs` are the tensors and `params` the parameters, in the operator's order (docs/json.md). Strided views among
+    them are copied. On OpenCL devices work is asynchronous: the call returns when the work is enqueued.
 
     training: training-mode semantics. BatchNorm then updates its running statistics, which are params, in place.
-    seed, step: of random operators (Dropout), integers from 0 to 2^64 - 1.
-    precision: "fp32", "tf32", "fp16" or "bf16", a permission for products.
-    engine: the engine that must compute it. engines: engines by type, of the operator and of what it is made of, where
-    they apply.
-    out: a tensor, or a sequence of tensors and None, to write results to rather than to new ones.
+    seed, step: for random operators (Dropout), integers from 0 to 2^64 - 1.
+    precision: "fp32", "tf32", "fp16" or "bf16". It permits products to round their factors.
+    engine: the engine that must compute the operator.
+    engines: engines by type, for the operator and those that it consists of, used where they apply.
+    out: a tensor, or a sequence of tensors and None, to which results are written. Without it results are new tensors.
 
-    Returns a tuple of the results. Raises InvalidArgumentError (a ValueError) on a type, option, engine, shape or dtype
-    that makes no sense, and on tensors of two contexts; TypeError on what is no tensor.
+    Returns a tuple of the results. Raises InvalidArgumentError (a ValueError) if a type, option, engine, shape or dtype
+    is invalid, or if tensors belong to two contexts. Raises TypeError on arguments that are no tensors.
     """
     prepared = general_call(type, training, precision, engine, engine_pairs(engines), given_options(options))
     return prepared.all(tensor_tuple(inputs), tensor_tuple(params), out, seed, step)
@@ -249,12 +249,12 @@ def backward(
     out: Sequence[Tensor | None] | None = None,
     **options: Any,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of `call` with respect to inputs and params, in that order, given the gradients of its outputs.
+    """Gradients of `call` with respect to inputs and params, in that order, from the gradients of its outputs.
 
-    `output_gradients` has one tensor an output, of its shape and dtype. The result has None where an operand has no
-    gradient, as integers and running statistics have none. `out` holds tensors to write gradients to, or None for those
-    that are to be made. The other keywords and the errors are those of `call`; training, seed and step must be those of
-    the forward call whose gradient is wanted.
+    `output_gradients` has one tensor per output, of its shape and dtype. The result has None for operands without a
+    gradient, such as integers and running statistics. `out` contains tensors to which gradients are written, or None
+    for gradients that should be new tensors. The other keywords and the errors are those of `call`. training, seed and
+    step must be those of the forward call.
     """
     prepared = general_call(type, training, precision, None, engine_pairs(engines), given_options(options))
     return prepared.backward(
@@ -269,19 +269,19 @@ def grad(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> tuple[Tensor | None, ...]:
-    """Gradients of a function of this module with respect to the tensors that it is given.
+    """Gradients of a function of this module with respect to its tensors.
 
-    `dx, dweight = dlprim.ops.grad(dlprim.ops.conv2d, dy, x, weight, stride=2)` gives the gradients of
-    `y = dlprim.ops.conv2d(x, weight, stride=2)` where `dy` is the gradient of `y`, of its shape and dtype. A function
-    of several results takes a sequence of gradients, one for each. The arguments are those of the function.
+    `dx, dweight = dlprim.ops.grad(dlprim.ops.conv2d, dy, x, weight, stride=2)` returns the gradients of `y =
+    dlprim.ops.conv2d(x, weight, stride=2)`, where `dy` is the gradient of `y`, of its shape and dtype. For a function
+    with several results, pass a sequence of gradients, one for each. The arguments are those of the function.
 
-    Returns a tuple with one entry for each tensor given, in the order of the function's signature (tensors of a
-    sequence one by one; an optional tensor that is not given has none): its gradient, a new tensor of its shape and
-    dtype, or None where it has none, as integers and running statistics. An engine that the function is told to use
-    applies to its forward call alone; `backward` takes `engines`.
+    Returns a tuple with one entry per given tensor, in the order of the function's signature. The tensors of a sequence
+    have one entry each, and optional tensors that are not given have none. An entry is the gradient, a new tensor of
+    the tensor's shape and dtype, or None if there is no gradient, as for integers and running statistics. If `engine`
+    is given, it applies only to the forward call; `backward` takes `engines`.
 
-    Raises TypeError where the function is none of this module or `out` is given, InvalidArgumentError where a shape or
-    dtype is wrong, and UnsupportedError (a NotImplementedError) where there is no gradient.
+    Raises TypeError if the function is not part of this module or `out` is given, InvalidArgumentError if a shape or
+    dtype is wrong, and UnsupportedError (a NotImplementedError) if there is no gradient.
     """
     if not getattr(function, "is_dlprim_operator", False):
         name = getattr(function, "__name__", function)

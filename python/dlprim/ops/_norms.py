@@ -33,13 +33,13 @@ def batch_norm(
 ) -> Tensor:
     """Normalises each channel, as torch.nn.functional.batch_norm.
 
-    input: [N, C, ...]. running_mean, running_var, weight, bias: [C]; weight and bias go together.
-    In training it normalises by the batch's mean and variance and writes the running ones in place, with a share of
-    momentum for the new batch; they must not be strided views then. Otherwise, or with use_global_stats, it normalises
-    by the running ones. eps is added to the variance.
+    input: [N, C, ...]. running_mean, running_var, weight, bias: [C]. weight and bias must be given together.
+    In training it normalises by the batch's mean and variance, and updates the running statistics in place: momentum is
+    the share of the new batch. They must not be strided views then. Otherwise, and with use_global_stats, it normalises
+    by the running statistics. eps is added to the variance.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit, one of weight and bias is missing, or
-    training has one value a channel alone.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit, if only one of weight and bias is given,
+    or if in training a channel has only one value.
     """
     if (weight is None) != (bias is None):
         raise InvalidArgumentError("batch_norm: weight and bias go together; give both or neither")
@@ -68,10 +68,10 @@ def layer_norm(
 ) -> Tensor:
     """Normalises over the last dimensions, as torch.nn.functional.layer_norm.
 
-    input: [..., *normalized_shape]. weight, bias: normalized_shape; a bias goes with a weight. eps is added to the
+    input: [..., *normalized_shape]. weight, bias: normalized_shape. A bias requires a weight. eps is added to the
     variance.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other.
     """
     if weight is None and bias is not None:
         raise InvalidArgumentError("layer_norm: a bias goes with a weight; give both, a weight alone or neither")
@@ -99,9 +99,11 @@ def group_norm(
 ) -> Tensor:
     """Normalises groups of channels, as torch.nn.functional.group_norm.
 
-    input: [N, C, ...], C a multiple of num_groups. weight, bias: [C], both or neither. eps is added to the variance.
+    input: [N, C, ...], where C is a multiple of num_groups. weight, bias: [C], both or neither. eps is added to the
+    variance.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit, or one of weight and bias is missing.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit, or if only one of weight and bias is
+    given.
     """
     if (weight is None) != (bias is None):
         raise InvalidArgumentError("group_norm: weight and bias go together; give both or neither")
@@ -118,16 +120,17 @@ def softmax_call(dim: int, log: bool, engine: str | None) -> Call:
 
 @operator
 def softmax(input: Tensor, dim: int = 1, *, out: Tensor | None = None, engine: str | None = None) -> Tensor:
-    """exp(x) over its sum along a dimension; negative dim counts from the end. The result has the input's shape.
+    """exp(x) divided by its sum along a dimension; a negative dim counts from the end.
 
-    Raises InvalidArgumentError (a ValueError) where the input has no such dimension or no float dtype.
+    The result has the input's shape. Raises InvalidArgumentError (a ValueError) if the input has no such dimension or
+    its dtype is not a float type.
     """
     return softmax_call(dim, False, engine).one((input,), (), out)
 
 
 @operator
 def log_softmax(input: Tensor, dim: int = 1, *, out: Tensor | None = None, engine: str | None = None) -> Tensor:
-    """The natural logarithm of `softmax`, without its rounding to 0."""
+    """The natural logarithm of `softmax`, also where softmax itself would be rounded to 0."""
     return softmax_call(dim, True, engine).one((input,), (), out)
 
 
@@ -136,10 +139,10 @@ CROSS_ENTROPY = Call("SoftmaxWithLoss")
 
 @operator
 def cross_entropy(input: Tensor, target: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Mean over the batch of minus the log softmax at each label: the operator SoftmaxWithLoss of network JSON.
+    """The cross entropy of logits and labels, averaged over the batch: the operator SoftmaxWithLoss of network JSON.
 
-    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype or floats that hold integers; one
-    out of range, or NaN, counts as a loss of 0. The result is [1]. For other reductions take `nll_loss` of
+    input: logits, [N, C]. target: labels from 0 to C - 1, [N], of an integer dtype, or floats with integer values. A
+    label that is out of range or NaN has a loss of 0. The result is [1]. For other reductions apply `nll_loss` to
     `log_softmax`.
 
     Raises InvalidArgumentError (a ValueError) on other shapes.
@@ -154,11 +157,11 @@ def loss_call(kind: str, reduction: str) -> Call:
 
 @operator
 def nll_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Tensor | None = None) -> Tensor:
-    """Minus the entry of each label, as torch.nn.functional.nll_loss.
+    """The negative of the input's entry at each label, as torch.nn.functional.nll_loss.
 
-    input: log probabilities, [N, C, ...]. target: labels from 0 to C - 1, [N, ...], of an integer dtype or floats that
-    hold integers; one out of range, or NaN, counts as a loss of 0. reduction: "mean" or "sum" over the labels, [1], or
-    "none", [N, ...].
+    input: log probabilities, [N, C, ...]. target: labels from 0 to C - 1, [N, ...], of an integer dtype, or floats with
+    integer values. A label that is out of range or NaN has a loss of 0. reduction: "mean" or "sum" over the labels,
+    [1], or "none", [N, ...].
 
     Raises InvalidArgumentError (a ValueError) on other shapes or another reduction.
     """
@@ -169,8 +172,9 @@ def nll_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Ten
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean", out: Tensor | None = None) -> Tensor:
     """Squares of differences, as torch.nn.functional.mse_loss.
 
-    input, target: one shape and float dtype. reduction: "mean" or "sum" over the elements, [1], or "none", the shape.
+    input, target: of the same shape and float dtype. reduction: "mean" or "sum" over the elements, [1], or "none",
+    which keeps the shape.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes differ, or on another reduction.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes differ, or on another reduction.
     """
     return loss_call("MSELoss", reduction).one((input, target), (), out)

@@ -42,14 +42,15 @@ def max_pool2d(
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """Maximum over windows of images, as torch.nn.functional.max_pool2d.
+    """The maximum of each window of images, as torch.nn.functional.max_pool2d.
 
     input: [N, C, H, W]. The result is [N, C, OH, OW] with OH = (H + top + bottom - kernel_size) / stride + 1, rounded
     down, or up with ceil_mode.
-    kernel_size, stride: pixels, one number or [height, width]; the stride is kernel_size where it is not given (in
-    network JSON it is 1). padding: pixels that take no part, one number, [height, width] or [top, left, bottom, right].
+    kernel_size, stride: pixels, one number or [height, width]. The default stride is kernel_size (in network JSON it is
+    1).
+    padding: pixels that are ignored, one number, [height, width] or [top, left, bottom, right].
 
-    Raises InvalidArgumentError (a ValueError) where the shape or the options make no sense.
+    Raises InvalidArgumentError (a ValueError) if the shape or the options are invalid.
     """
     return pool_call("max", kernel_size, stride, padding, ceil_mode, False, engine).one((input,), (), out)
 
@@ -66,12 +67,12 @@ def avg_pool2d(
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """Mean over windows of images, as torch.nn.functional.avg_pool2d.
+    """The mean of each window of images, as torch.nn.functional.avg_pool2d.
 
-    input: [N, C, H, W]. The result is [N, C, OH, OW], sizes as of `max_pool2d`, and so are the keywords.
-    count_include_pad: whether the mean counts the padding's zeros (in network JSON it does not unless told to).
+    input: [N, C, H, W]. The result is [N, C, OH, OW]. Sizes and the other keywords are those of `max_pool2d`.
+    count_include_pad: whether the padding's zeros count in the mean (the default in network JSON is false).
 
-    Raises InvalidArgumentError (a ValueError) where the shape or the options make no sense.
+    Raises InvalidArgumentError (a ValueError) if the shape or the options are invalid.
     """
     return pool_call("avg", kernel_size, stride, padding, ceil_mode, count_include_pad, engine).one((input,), (), out)
 
@@ -123,13 +124,13 @@ def interpolate(
     out: Tensor | None = None,
     engine: str | None = None,
 ) -> Tensor:
-    """Images of another size, as torch.nn.functional.interpolate.
+    """Resizes images, as torch.nn.functional.interpolate.
 
-    input: [N, C, H, W]. Either size, pixels, one number or [height, width], or scale_factor likewise says what the
-    result [N, C, OH, OW] measures; by scale OH is H scale_factor, rounded down.
-    mode: "nearest", "nearest-exact" or "bilinear". align_corners: with "bilinear", corner pixels keep their places.
+    input: [N, C, H, W]. The result is [N, C, OH, OW]. Give either size, in pixels, or scale_factor. Both are one number
+    or [height, width]. With scale_factor, OH is H scale_factor, rounded down.
+    mode: "nearest", "nearest-exact" or "bilinear". align_corners: with "bilinear", corner pixels keep their positions.
 
-    Raises InvalidArgumentError (a ValueError) where not just one of size and scale_factor is given, or one makes no
-    sense.
+    Raises InvalidArgumentError (a ValueError) unless exactly one of size and scale_factor is given, and if it is
+    invalid.
     """
     return interpolate_call(size, scale_factor, mode, align_corners, engine).one((input,), (), out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions and products of matrices."""
+"""Convolutions and matrix products."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Sizes = tuple[int, ...]
 
 
 def image_weight(name: str, shape: Sizes, wanted: str) -> tuple[int, ...]:
-    """Kernel sizes of a weight for images."""
+    """The kernel sizes of a weight for images."""
     if len(shape) != 4:
         raise InvalidArgumentError(f"{name}: the weight has shape {list(shape)}; {wanted} is needed")
     return shape[2:]
@@ -26,7 +26,7 @@ def pair(value: Ints) -> tuple[int, int]:
 
 
 def padding_of(padding: Ints | str, kernel: Sizes, stride: Ints, dilation: Ints) -> Ints:
-    """The option `pad` for PyTorch's padding: "same" leaves sizes as they are, more of it below and on the right."""
+    """Converts PyTorch's padding to the option `pad`. With "same", odd paddings are larger below or on the right."""
     if not isinstance(padding, str):
         return padding
     if padding == "valid":
@@ -84,12 +84,13 @@ def conv2d(
 
     input: [N, C, H, W]. weight: [O, C / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
     OH = (H + top + bottom - dilation (KH - 1) - 1) / stride + 1, rounded down.
-    stride, dilation: pixels, one number or [height, width]. padding: pixels of zeros, one number, [height, width] or
-    [top, left, bottom, right], or "valid" (none) or "same" (the result has the input's size; stride 1 alone).
-    groups: parts of the channels that are convolved apart. activation: the name of a function that is applied to the
-    result (docs/json.md lists them), e.g. "relu".
+    stride, dilation: pixels, one number or [height, width].
+    padding: pixels of zeros, one number, [height, width] or [top, left, bottom, right], or "valid" (none), or "same"
+    (the result has the input's size; requires stride 1).
+    groups: number of groups of channels, which are convolved separately.
+    activation: the name of a function that is applied to the result, for example "relu" (docs/json.md lists them).
 
-    Raises InvalidArgumentError (a ValueError) where shapes, dtypes or options do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes, dtypes or options do not fit each other.
     """
     kernel = conv2d_call(
         weight.shape, bias is not None, stride, padding, dilation, groups, activation, precision, engine
@@ -144,11 +145,12 @@ def conv_transpose2d(
 
     input: [N, C, H, W]. weight: [C, O / groups, KH, KW]. bias: [O]. The result is [N, O, OH, OW] with
     OH = (H - 1) stride - top - bottom + dilation (KH - 1) + output_padding + 1.
-    stride, dilation, output_padding: pixels, one number or [height, width]; output_padding is less than stride or
-    dilation. padding: pixels cut from the result, one number, [height, width] or [top, left, bottom, right].
+    stride, dilation, output_padding: pixels, one number or [height, width]. output_padding must be less than stride or
+    dilation.
+    padding: pixels that are cut from the result, one number, [height, width] or [top, left, bottom, right].
     activation: the name of a function that is applied to the result.
 
-    Raises InvalidArgumentError (a ValueError) where shapes, dtypes or options do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes, dtypes or options do not fit each other.
     """
     kernel = conv_transpose2d_call(
         weight.shape, bias is not None, stride, padding, output_padding, groups, dilation, activation, precision, engine
@@ -179,12 +181,12 @@ def inner_product(
     precision: str = "fp32",
     engine: str | None = None,
 ) -> Tensor:
-    """A dense layer over all that is behind the batch: activation(flatten(input) weight^T + bias).
+    """A dense layer over all dimensions but the batch: activation(flatten(input) weight^T + bias).
 
-    input: [N, ...], flattened to [N, I]. weight: [O, I]. bias: [O]. The result is [N, O]. `linear` keeps the dimensions
-    between. activation: the name of a function that is applied to the result.
+    input: [N, ...], which is flattened to [N, I]. weight: [O, I]. bias: [O]. The result is [N, O]. `linear` keeps the
+    dimensions in between. activation: the name of a function that is applied to the result.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other.
     """
     outputs = first_size("inner_product", weight.shape)
     kernel = inner_product_call(outputs, bias is not None, activation, precision, engine)
@@ -213,10 +215,10 @@ def linear(
     """input weight^T + bias over the last dimension, as torch.nn.functional.linear.
 
     input: [..., I]. weight: [O, I]. bias: [O]. The result is [..., O].
-    activation: the name of a function that is applied to the result, for an input of two dimensions.
+    activation: the name of a function that is applied to the result. It requires an input of two dimensions.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other, or where an activation is
-    given for an input of another number of dimensions.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other, or if an activation is given
+    for an input with another number of dimensions.
     """
     outputs = first_size("linear", weight.shape)
     params = (weight,) if bias is None else (weight, bias)
@@ -243,12 +245,12 @@ def matmul(
     precision: str = "fp32",
     engine: str | None = None,
 ) -> Tensor:
-    """Product of matrices, alpha input other + bias; leading dimensions broadcast as numpy's.
+    """The matrix product alpha input other + bias. Leading dimensions broadcast as in numpy.
 
     input: [..., M, K], or [..., K, M] with transpose_a. other: [..., K, N], or [..., N, K] with transpose_b. bias: [N],
-    added to each row. The result is [..., M, N]. Vectors are taken as numpy.matmul does.
+    added to each row. The result is [..., M, N]. Vectors are treated as in numpy.matmul.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other.
     """
     kernel = matmul_call(transpose_a, transpose_b, alpha, bias is not None, precision, engine)
     return kernel.one((input, other) if bias is None else (input, other, bias), (), out)

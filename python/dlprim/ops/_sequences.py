@@ -53,13 +53,13 @@ def attention(
     """softmax(scale query key^T + attn_mask) value, as torch.nn.functional.scaled_dot_product_attention.
 
     query: [..., L, D]. key: [..., S, D]. value: [..., S, E]. The result is [..., L, E].
-    attn_mask: broadcasts to [..., L, S]; of floats it is added, of bool it is True where a position takes part.
-    scale: 1 / sqrt(D) where not given. is_causal: position i attends to positions up to i alone.
-    enable_gqa: heads of the query (dimension -3) share those of key and value.
-    dropout_p: in training (PyTorch's function drops always), the share of weights that become 0, by random numbers of
-    seed, step and stream as `dropout` has them.
+    attn_mask: broadcasts to [..., L, S]. A float mask is added. A bool mask is True for the positions that take part.
+    scale: the default is 1 / sqrt(D). is_causal: position i attends only to positions up to i.
+    enable_gqa: several heads of the query (dimension -3) share one head of key and value.
+    dropout_p: in training, the share of weights that become 0 (PyTorch's function also drops outside training). seed,
+    step and stream are those of `dropout`.
 
-    Raises InvalidArgumentError (a ValueError) where shapes or dtypes do not fit each other.
+    Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit each other.
     """
     kernel = attention_call(dropout_p, is_causal, scale, enable_gqa, training, stream, precision, engine)
     inputs = (query, key, value) if attn_mask is None else (query, key, value, attn_mask)
@@ -125,17 +125,18 @@ def lstm(
     precision: str = "fp32",
     engine: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """Long short-term memory, as torch.nn.LSTM: returns (output, h_n, c_n).
+    """Long short-term memory, as torch.nn.LSTM. Returns (output, h_n, c_n).
 
-    input: [T, N, features], or [N, T, features] with batch_first. hx: the first states (h_0, c_0), each
-    [num_layers directions, N, hidden]; None means zeros. output: [T, N, directions hidden] (or batch first), h_n and
-    c_n as the first states.
-    params: in PyTorch's order, a layer and direction weight_ih [4 hidden, features], weight_hh [4 hidden, hidden], and
-    with biases bias_ih and bias_hh [4 hidden]; gates i, f, g, o.
-    dropout: in training, the share of elements that become 0 behind every layer but the last, by random numbers of
-    seed, step and stream as `dropout` has them.
+    input: [T, N, features], or [N, T, features] with batch_first. hx: the initial states (h_0, c_0), each
+    [num_layers directions, N, hidden]; None means zeros. output: [T, N, directions hidden], or with the batch first.
+    h_n and
+    c_n: shaped like the initial states.
+    params: in PyTorch's order, for each layer and direction weight_ih [4 hidden, features], weight_hh [4 hidden,
+    hidden], and with biases bias_ih and bias_hh [4 hidden]. The order of gates is i, f, g, o.
+    dropout: in training, the share of elements that become 0 after every layer except the last. seed, step and stream
+    are those of `dropout`.
 
-    Raises InvalidArgumentError (a ValueError) where numbers of parameters, shapes or dtypes do not fit.
+    Raises InvalidArgumentError (a ValueError) if numbers of parameters, shapes or dtypes do not fit.
     """
     hidden, bias = sizes_of("lstm", params, num_layers, bidirectional)
     kernel = recurrent_call(
@@ -162,11 +163,11 @@ def gru(
     precision: str = "fp32",
     engine: str | None = None,
 ) -> tuple[Tensor, ...]:
-    """Gated recurrent units, as torch.nn.GRU: returns (output, h_n).
+    """Gated recurrent units, as torch.nn.GRU. Returns (output, h_n).
 
     Shapes, parameters and keywords are those of `lstm`, with one state and the three gates r, z, n.
 
-    Raises InvalidArgumentError (a ValueError) where numbers of parameters, shapes or dtypes do not fit.
+    Raises InvalidArgumentError (a ValueError) if numbers of parameters, shapes or dtypes do not fit.
     """
     hidden, bias = sizes_of("gru", params, num_layers, bidirectional)
     kernel = recurrent_call(

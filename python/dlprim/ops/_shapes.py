@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that move data: each makes a new tensor. Tensor has views for what needs no copy."""
+"""Operators that move data. Each makes a new tensor; for what needs no copy, Tensor has views."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def concat_call(dim: int) -> Call:
 
 @operator
 def concat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """Tensors joined along a dimension (in network JSON it is 1 where not given); negative dim counts from the end.
+    """Concatenates tensors along a dimension (in network JSON its default is 1); a negative dim counts from the end.
 
-    Raises InvalidArgumentError (a ValueError) where dtypes, or sizes of another dimension, differ.
+    Raises InvalidArgumentError (a ValueError) if dtypes differ, or sizes of another dimension.
     """
     return concat_call(dim).one(tensor_tuple(tensors), (), out)
 
@@ -33,10 +33,9 @@ def slice_call(dim: int, begin: int, end: int | None) -> Call:
 
 @operator
 def slice(input: Tensor, dim: int, begin: int = 0, end: int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Elements begin to end - 1 of a dimension, as x[begin:end] in Python: negative ones count from the dimension's
-    end.
+    """Elements begin to end - 1 of a dimension, as x[begin:end] in Python. Negative numbers count from the end.
 
-    Raises InvalidArgumentError (a ValueError) where nothing is left, or more is wanted than there is.
+    Raises InvalidArgumentError (a ValueError) if the slice is empty or exceeds the dimension.
     """
     if end is not None and end < 0:
         sizes = input.shape
@@ -55,9 +54,9 @@ def split_call(parts: int, dim: int) -> Call:
 
 @operator
 def split(input: Tensor, parts: int, dim: int = 0, *, out: Sequence[Tensor | None] | None = None) -> tuple[Tensor, ...]:
-    """A tensor cut into `parts` equal ones along a dimension, as numpy.split does; negative dim counts from the end.
+    """Cuts a tensor into `parts` equal parts along a dimension, as numpy.split; a negative dim counts from the end.
 
-    Raises InvalidArgumentError (a ValueError) where the parts would not be equal.
+    Raises InvalidArgumentError (a ValueError) if the parts would not be equal.
     """
     return split_call(parts, dim).all((input,), (), out)
 
@@ -78,9 +77,10 @@ def reshape_call(dims: Ints) -> Call:
 
 @operator
 def reshape(input: Tensor, shape: Ints, *, out: Tensor | None = None) -> Tensor:
-    """The same elements in the same order under another shape; 0 keeps the input's size, one -1 is deduced.
+    """The same elements in the same order, in another shape.
 
-    Raises InvalidArgumentError (a ValueError) where the numbers of elements differ.
+    0 keeps the input's size, and one entry may be -1, which is deduced. Raises InvalidArgumentError (a ValueError) if
+    the numbers of elements differ.
     """
     return reshape_call(shape).one((input,), (), out)
 
@@ -92,9 +92,9 @@ def squeeze_call(dims: Ints | None) -> Call:
 
 @operator
 def squeeze(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
-    """Drops the dimensions of size 1, all or those of dim (others among them stay).
+    """Drops dimensions of size 1: all, or those in dim. Dimensions of other sizes stay.
 
-    Raises InvalidArgumentError (a ValueError) where the input has no such dimension.
+    Raises InvalidArgumentError (a ValueError) if the input has no such dimension.
     """
     return squeeze_call(dim).one((input,), (), out)
 
@@ -106,15 +106,15 @@ def transpose_call(dims: tuple[int, ...] | None, dim0: int | None, dim1: int | N
 
 @operator
 def transpose(input: Tensor, dim0: int = -2, dim1: int = -1, *, out: Tensor | None = None) -> Tensor:
-    """Two dimensions change places, in new memory. Raises InvalidArgumentError where the input lacks one."""
+    """Exchanges two dimensions, in new memory. Raises InvalidArgumentError if the input lacks one of them."""
     return transpose_call(None, dim0, dim1).one((input,), (), out)
 
 
 @operator
 def permute(input: Tensor, dims: Sequence[int], *, out: Tensor | None = None) -> Tensor:
-    """Dimension i of the result is dimension dims[i] of the input, in new memory.
+    """Permutes dimensions, in new memory: dimension i of the result is dimension dims[i] of the input.
 
-    Raises InvalidArgumentError (a ValueError) where dims is no permutation of the input's dimensions.
+    Raises InvalidArgumentError (a ValueError) if dims is not a permutation of the input's dimensions.
     """
     return transpose_call(dims, None, None).one((input,), (), out)
 
@@ -128,14 +128,14 @@ def pad_call(pads: Sequence[int], mode: str, value: str) -> Call:
 def pad(
     input: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0, *, out: Tensor | None = None
 ) -> Tensor:
-    """Elements added around a tensor, as torch.nn.functional.pad.
+    """Adds elements around a tensor, as torch.nn.functional.pad.
 
-    pad: how many in front of and behind the last dimension, then of the one before it, ...; negative numbers crop.
-    mode: "constant" (value), "reflect", "replicate" or "circular".
+    pad: the numbers of elements before and after the last dimension, then those of the dimension before it, and so on.
+    Negative numbers crop. mode: "constant" (value), "reflect", "replicate" or "circular".
 
-    Raises InvalidArgumentError (a ValueError) where the mode or the input does not allow such numbers.
+    Raises InvalidArgumentError (a ValueError) if the mode or the input does not allow such numbers.
     """
-    # As text: 0.0 and -0.0 are equal and not the same.
+    # As text, because 0.0 and -0.0 are equal but not the same.
     return pad_call(pad, mode, repr(float(value))).one((input,), (), out)
 
 
@@ -146,9 +146,9 @@ def cast_call(dtype: str) -> Call:
 
 @operator
 def cast(input: Tensor, dtype: DTypeLike, *, out: Tensor | None = None) -> Tensor:
-    """A tensor's values in another dtype ("float32", numpy.float16, ...): C's conversions; floats to integers saturate.
+    """Converts values to another dtype ("float32", numpy.float16, ...) as C does, but floats saturate as integers.
 
-    Raises TypeError on a dtype that tensors do not have.
+    Raises TypeError if tensors do not have that dtype.
     """
     return cast_call(dtype_name(dtype)).one((input,), (), out)
 
@@ -162,11 +162,11 @@ def embedding_call(weight: tuple[int, ...], padding_idx: int | None) -> Call:
 
 @operator
 def embedding(input: Tensor, weight: Tensor, *, padding_idx: int | None = None, out: Tensor | None = None) -> Tensor:
-    """Rows of a table, as torch.nn.functional.embedding.
+    """Looks up rows of a table, as torch.nn.functional.embedding.
 
     input: indices of rows, of an integer dtype and any shape [...]. weight: [rows, features]. The result is
-    [..., features]. padding_idx: a row that gets no gradient; negative ones count from the last row. An index out of
-    range reads the nearest row and gives it no gradient.
+    [..., features]. padding_idx: a row that gets no gradient; negative numbers count from the last row. An index out of
+    range reads the nearest row and contributes to no gradient.
 
     Raises InvalidArgumentError (a ValueError) on other shapes or dtypes.
     """
