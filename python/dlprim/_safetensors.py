@@ -64,8 +64,7 @@ def entry(kind: str, shape: Sequence[int], bits: Array) -> tuple[str, list[int],
 
 
 def write(path: Path, entries: Mapping[str, tuple[str, list[int], Array]], metadata: Mapping[str, str] | None) -> None:
-    """Writes a file: a length, a header in JSON, and the elements. The widest types come first, to align all elements.
-    """
+    """Writes a file: a length, a header in JSON, and the elements. The widest types come first, for alignment."""
     kinds = {ours: theirs for theirs, ours in KINDS.items()}
     header: dict[str, Any] = {}
     if metadata is not None:

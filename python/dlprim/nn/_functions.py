@@ -35,8 +35,7 @@ def activation(
     beta: float | None = None,
     **common: Unpack[LayerOptions],
 ) -> Symbol:
-    """Applies the function `name` of docs/json.md, such as ``"gelu"``, with parameters alpha and beta to each element.
-    """
+    """Applies a function of docs/json.md, such as ``"gelu"``, to each element. `alpha` and `beta` are parameters."""
     return layers.Activation(function, alpha=alpha, beta=beta, **common)(x)
 
 

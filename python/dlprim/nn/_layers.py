@@ -341,7 +341,7 @@ class GlobalMaxPool2d(SingleLayer):
 
 
 class Activation(SingleLayer):
-    """Applies the function `name` of docs/json.md to each element. `alpha` and `beta` are its parameters."""
+    """Applies a function of docs/json.md, such as ``"gelu"``, to each element. `alpha` and `beta` are parameters."""
 
     type = "Activation"
 
