@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: MIT
-// Gradient of pooling: each element of dx [outer, ih, iw, lanes * V] sums, in a fixed order, over the
-// windows of dy [outer, oh, ow, lanes * V] that hold it: those whose maximum it was, or a share of each
-// mean. Sizes and defines as in generic.cl. No local memory.
+// Gradient of pooling: dy [outer, oh, ow, lanes * V] -> dx [outer, ih, iw, lanes * V]. Each element of dx is a sum, in
+// a fixed order, over the windows that contain it. For a maximum, a window contributes its dy if its maximum was at
+// this element. For a mean, it contributes its dy divided by the number of elements.
 //
-//   ROWS 1 (CPUs): a work-item computes one row of dx (outer * ih of them)
-//   ROWS 0:        a work-item computes V lanes of one element of dx (GPUs, windows that are too many for
-//                  backward_strip.cl)
+//      windows of 3x3 with stride 2 that contain one element of dx:  rows [y0, y1), columns [x0, x1) of dy
+//
+//           y0 +---------+
+//              |    +----|----+ y0 + 1
+//              |    | *  |    |          *: the element (iy, ix) of dx
+//              +----|----+    |
+//                   +---------+
+//
+// Sizes and defines are those of generic.cl.
+//
+// A work-item computes, with ROWS 1 (CPUs), one of the outer * ih rows of dx, and with ROWS 0 V lanes of one element.
+// GPUs use this kernel where windows need too many registers for backward_strip.cl. Work-groups have no common task and
+// no local memory.
 #include "common/storage.clh"
 
 #define JOIN_(a, b) a##b
@@ -46,7 +56,7 @@ kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const IN
     {
         const int iy = (int)(row % (COUNT_T)ih);
         const long outer = (long)(row / (COUNT_T)ih);
-        // Windows [y0, y1) x [x0, x1) hold (iy, ix).
+        // Windows [y0, y1) x [x0, x1) contain (iy, ix).
         const int y0 = iy + pt < kh ? 0 : (iy + pt - kh) / sh + 1;
         const int y1 = min((iy + pt) / sh + 1, oh);
         const int x0 = ix + pl < kw ? 0 : (ix + pl - kw) / sw + 1;
@@ -54,7 +64,7 @@ kernel void pool_backward(global const A_T* dy, ulong dy_offset, global const IN
         const ulong plane = (ulong)(outer * oh * ow * pixel + (long)lane * V);
         FLOATS sum = 0.0f;
 #if SIZED
-        // As many as there can be, so that their reads are under way together.
+        // The largest possible number of windows, a constant: the loops are unrolled, so that all reads are in flight.
 #pragma unroll
         for (int i_ = 0; i_ < (KERNEL_H + STRIDE_H - 1) / STRIDE_H; ++i_)
 #pragma unroll

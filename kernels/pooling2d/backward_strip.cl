@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: MIT
-// Gradient of pooling on GPUs: dy [outer, OH, OW, LANES * V] -> dx [outer, IH, IW, LANES * V]. No local memory.
+// Gradient of pooling on GPUs: dy [outer, OH, OW, LANES * V] -> dx [outer, IH, IW, LANES * V].
 //
-// A work-item computes STRIP elements of dx, one below the other, for V lanes of one column. Each sums, in a fixed
-// order, over the windows that hold it: those whose maximum it was, or a share of each mean. The strip's windows are
-// read once, and all of the reads are under way together. Rows count from the top of the padding, where a strip starts
-// at a multiple of the stride. So the compiler knows which windows hold which row.
+// A work-item computes a strip: STRIP elements of dx, one below the other, for V lanes of one column. Each element is a
+// sum, in a fixed order, over the windows that contain it. For a maximum, a window contributes its dy if its maximum
+// was at this element. For a mean, it contributes its dy divided by the number of elements. The strip's windows are
+// read once, and all reads are in flight together. Rows are counted from the top of the padding. There each strip
+// starts at a multiple of the stride, so the compiler knows which windows contain which row.
 //
 //    3x3, stride 2, STRIP 4: WINDOW_ROWS 3, WINDOW_COLUMNS 2
 //
-//      window row   -1:  2            a number is the row of the window that lies on row r of the strip
-//      rows of       0:  0 1 2
-//      the strip ->  1:      0 1
+//      window row   -1:  2            a number is the row of the window that covers row r of the strip
+//      (of dy)       0:  0 1 2
+//                    1:      0 1
 //                        r=0 1 2 3
 //
-// Defines: as in strip.cl; STRIP is a multiple of STRIDE_H
+// Defines: those of strip.cl, where STRIP must be a multiple of STRIDE_H. Example: 8.
+//
+// Neighbouring work-items compute neighbouring lanes, then columns, then strips. Work-groups have no common task and no
+// local memory.
 #include "common/storage.clh"
 #include "pooling2d/lanes.clh"
 
@@ -35,7 +39,7 @@ kernel void pool_backward_strip(global const A_T* dy, ulong dy_offset, global co
     const int dy_aligned = FOURS_ALIGNED(A_T, dy), dx_aligned = FOURS_ALIGNED(C_T, dx);
     const int idx_aligned = FOURS_ALIGNED(INDEX_T, idx);
     const int i0 = strip * (STRIP / STRIDE_H) - ROWS_BEFORE, j0 = (ix + PAD_LEFT) / STRIDE_W - COLUMNS_BEFORE;
-    // The column of window j0 that lies on column ix.
+    // The column of window j0 that covers column ix.
     const int meets = ix + PAD_LEFT - j0 * STRIDE_W;
 
     FLOATS d[WINDOW_ROWS][WINDOW_COLUMNS];

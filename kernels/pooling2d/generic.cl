@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: MIT
-// Pooling over [outer, ih, iw, lanes * V] -> [outer, oh, ow, lanes * V] with windows of kh x kw that step
-// by sh, sw and start pt above and pl left of the input; pb, pr lie behind it. No local memory.
+// Pooling: x [outer, ih, iw, lanes * V] -> y [outer, oh, ow, lanes * V]. Windows have kh x kw elements and are sh and
+// sw apart. The input is padded by pt rows above, pb below, pl columns on the left and pr on the right.
 //
-//   ROWS 1 (CPUs): a work-item computes one row of outputs (outer * oh of them)
-//   ROWS 0:        a work-item computes V lanes of one output (GPUs, windows that are too large for strip.cl)
+//                    x: one window, V lanes of each element            y
+//        (top, left)  +---+---+---+                                  +---+---+
+//                     |   |   |   |  kh                              |   |   |
+//                     +---+---+---+     -> maximum or mean ->        +---+---+
+//                     |   |   |   |                                  |   | * |  (oy, ox)
+//                     +---+---+---+                                  +---+---+
+//                          kw                top = oy * sh - pt, left = ox * sw - pl
 //
-// Defines: V        lanes a step: 1, 4, 8 or 16
-//          AVERAGE  1: mean over the window, 0: maximum
-//          INCLUDE  1: the mean's divisor counts padding
-//          INDEX    1: idx gets the position of the maximum in its window
-//          INDEX_T  uchar or int
-//          COUNT_T  counts work-items: uint or ulong
-//          SIZED    1: sizes are the constants IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W
+// Defines:
+//   name       meaning                                                             example
+//   V          lanes that are processed together: 1, 4, 8 or 16                    4
+//   ROWS       1: a work-item computes a row of y (CPUs), 0: one element           0
+//   SIZED      1: sizes are the constants below, 0: they are arguments             1
+//   IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W                  56, 56, 28, 28, 1, 3, 3, 2, 2
+//   AVERAGE    1: mean, 0: maximum                                                 0
+//   INCLUDE    1: the divisor of a mean counts padding                             0
+//   INDEX      1: idx gets the position of the maximum in its window               1
+//   INDEX_T    type of these positions: uchar or int                               uchar
+//   COUNT_T    type that counts work-items: uint or ulong                          uint
+//   and those of common/storage.clh
+//
+// A work-item computes, with ROWS 1, one of the outer * oh rows of y, and with ROWS 0 V lanes of one element. GPUs use
+// this kernel for windows that are too large for strip.cl. Work-groups have no common task and no local memory.
 #include "common/storage.clh"
 
 #define JOIN_(a, b) a##b

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Pooling on GPUs: x [outer, IH, IW, LANES * V] -> y [outer, OH, OW, LANES * V]. No local memory.
+// Pooling on GPUs: x [outer, IH, IW, LANES * V] -> y [outer, OH, OW, LANES * V].
 //
-// A work-item computes a strip of STRIP outputs, one below the other, for V lanes of one column. It reads the rows
-// under the strip once, and all of its reads are under way together. Neighbours take neighbouring lanes, then columns:
+// A work-item computes a strip: STRIP outputs, one below the other, for V lanes of one column. It reads the rows under
+// the strip once, and all of its reads are in flight together:
 //
 //      ox                      READ_ROWS x KERNEL_W elements (3x3, stride 2, STRIP 2: 5 x 3)
 //    +----+                       +---+---+---+
@@ -12,20 +12,28 @@
 //    +----+                       |   |   |   |     |
 //                                 |   |   |   |     /
 //
-// Defines: V         lanes a step: 1 or 4
-//          STRIP     outputs of a work-item: 4
-//          AVERAGE   1: mean over the window, 0: maximum
-//          INCLUDE   1: the mean's divisor counts padding
-//          INDEX     1: idx gets the position of the maximum in its window
-//          INDEX_T   uchar or int
-//          COUNT_T   counts work-items: uint or ulong
-//          IH, IW, OH, OW, LANES, KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W, PAD_TOP, PAD_LEFT, PAD_BOTTOM, PAD_RIGHT
+// Defines:
+//   name       meaning                                                             example
+//   V          lanes that are processed together: 1 or 4                           4
+//   STRIP      outputs of a work-item                                              4
+//   AVERAGE    1: mean, 0: maximum                                                 0
+//   INCLUDE    1: the divisor of a mean counts padding                             0
+//   INDEX      1: idx gets the position of the maximum in its window               1
+//   INDEX_T    type of these positions: uchar or int                               uchar
+//   COUNT_T    type that counts work-items: uint or ulong                          uint
+//   IH, IW, OH, OW, LANES        sizes of x and y, and vectors per pixel           112, 112, 56, 56, 1
+//   KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W                                         3, 3, 2, 2
+//   PAD_TOP, PAD_LEFT, PAD_BOTTOM, PAD_RIGHT                                       1, 1, 1, 1
+//   and those of common/storage.clh
+//
+// Neighbouring work-items compute neighbouring lanes, then columns, then strips. Work-groups have no common task and no
+// local memory.
 #include "common/storage.clh"
 #include "pooling2d/lanes.clh"
 
 #define STRIPS ((OH + STRIP - 1) / STRIP)
 #define READ_ROWS ((STRIP - 1) * STRIDE_H + KERNEL_H)
-// Whether every window's columns lie inside the image.
+// Whether all windows are inside the image: their columns, and their rows.
 #define COLUMNS_FIT (PAD_LEFT == 0 && (OW - 1) * STRIDE_W + KERNEL_W <= IW)
 #define ROWS_FIT (PAD_TOP == 0 && (STRIPS * STRIP - 1) * STRIDE_H + KERNEL_H <= IH)
 #define COLUMN_INSIDE(j) (COLUMNS_FIT || ((j) >= 0 && (j) < IW))
@@ -76,7 +84,7 @@ kernel void pool_strip(global const A_T* x, ulong x_offset, global C_T* y, ulong
         STORE(sum / (float)DIVISOR(above, left), y + to, y_aligned);
 #else
         FLOATS best = -INFINITY;
-        // Where all elements are -INFINITY, the maximum is the window's first element inside the image.
+        // If all elements are -INFINITY, the maximum is the first element of the window that is inside the image.
         INTS at = (INTS)((max(above, 0) - above) * KERNEL_W + max(left, 0) - left);
 #pragma unroll
         for (int i = 0; i < KERNEL_H; ++i)

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: MIT
-// Converts an image tensor between plain (NCHW), channels_last (NHWC) and blocked (NCHWbc) memory, as raw
-// bits. On each side channel c of pixel p of image n lies at
+// Converts an image tensor between plain (NCHW), channels_last (NHWC) and blocked (NCHWbc) memory. Elements are copied
+// as raw bits. On each side, channel c of pixel p of image n is at element
 //   n*image + (c / block)*block_step + (c % block)*lane_step + p*pixel_step
-// with block = the channel count where the layout has no blocks.
+// where block is the number of channels if the layout has no blocks.
 //
-// reorder_rows: a work-item moves BLOCK channels of up to `segment` pixels (CPUs).
-// reorder_tiles: a work-group moves a tile through local memory (GPUs).
+//   reorder_rows    a work-item moves BLOCK channels of up to `segment` pixels (CPUs)
+//   reorder_tiles   a work-group moves a tile through local memory (GPUs); see below
 //
-// Defines: T                 an unsigned type of the element's size
-//          X_LANE, X_PIXEL   the steps of a channel and of a pixel in x, literal 1 where they are 1
-//          Y_LANE, Y_PIXEL   those in y
-// reorder_rows:
-//          BLOCK             channels that lie at equal steps on both sides: 8 or 16
-// reorder_tiles:
-//          CHANNELS, PIXELS  sides of the tile: 32 and 128
-//          PITCH             elements from a channel of the tile to the next: 129, so that the work-items of a
-//                            warp use banks of local memory of their own, whichever way they walk over the tile
-//          GROUP             work-items of a work-group: 256
-//          X_ALONG, Y_ALONG  1: that side is contiguous along pixels, 0: along channels
-//          OFFSET_T          holds an offset within a tile: uint, or ulong for planes that are very large
-// Local memory: CHANNELS * PITCH elements.
+// Defines:
+//   name              meaning                                                                  example
+//   T                 an unsigned type of the element's size                                   uint
+//   X_LANE, X_PIXEL   steps of a channel and of a pixel in x; a literal 1 if they are 1        x_lane, 1
+//   Y_LANE, Y_PIXEL   the same in y                                                            1, y_pixel
+// of reorder_rows:
+//   BLOCK             channels that have equal steps on both sides: 8 or 16                    16
+// of reorder_tiles:
+//   CHANNELS, PIXELS  size of the tile                                                         32, 128
+//   PITCH             elements from one channel of the tile to the next, chosen so that the    129
+//                     work-items of a warp use different banks of local memory in both directions
+//   GROUP             work-items of a work-group                                               256
+//   X_ALONG, Y_ALONG  1: that side is contiguous along pixels, 0: along channels               1, 0
+//   OFFSET_T          type of offsets within a tile: uint, or ulong for very large planes      uint
+//
+// Local memory: reorder_tiles uses CHANNELS * PITCH elements, reorder_rows none.
 #include "common/repeat.clh"
 
 #ifdef BLOCK
@@ -52,9 +55,9 @@ void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset
     }
 }
 #else
-// A work-group moves CHANNELS x PIXELS elements of an image through local memory. Each side is walked along the
-// dimension in which it is contiguous, by neighbouring work-items, so that both sides are read and written in whole
-// lines. A plane is a run of `pixels` elements: the width of its rows does not matter.
+// A work-group moves CHANNELS x PIXELS elements of an image through local memory. On each side, neighbouring work-items
+// access neighbours in the dimension in which that side is contiguous, so both sides are accessed in whole cache lines.
+// A plane counts as one run of `pixels` elements, whatever the width of its rows.
 //
 //                 PIXELS (x: plain)                                CHANNELS (y: channels_last)
 //               +-----------------+                              +----------+
@@ -62,7 +65,7 @@ void reorder_rows(global const T* x, ulong x_offset, global T* y, ulong y_offset
 //               |                 |     PITCH elements        -> |          |
 //               +-----------------+                              +----------+
 //
-// The channels of a tile lie at equal steps on each side: CHANNELS divides the blocks of both.
+// The channels of a tile have equal steps on each side, because CHANNELS divides the block sizes of both.
 #define ELEMENTS (CHANNELS * PIXELS)
 #define STEPS ((ELEMENTS + GROUP - 1) / GROUP)
 #define IN_TILE(e) (ELEMENTS % GROUP == 0 || (e) < ELEMENTS)
@@ -82,7 +85,7 @@ void reorder_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offse
     y += y_offset + n * y_image + c0 / y_block * y_block_step + c0 % y_block * (Y_LANE) + p0 * (Y_PIXEL);
     const int tile_pixels = min(pixels - p0, PIXELS);
     const int x_channels = min(channels - c0, CHANNELS), tile_channels = min(y_channels - c0, CHANNELS);
-    // All reads are under way before the first is stored.
+    // All reads are issued before the first value is stored.
     T values[STEPS];
 #pragma unroll
     for (int s = 0; s < STEPS; s++) {

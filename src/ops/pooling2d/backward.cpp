@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pooling2d.backward: gradient of Pooling2D on OpenCL, gathered by input element; see
+// pooling2d.backward: the gradient of Pooling2D on OpenCL, computed per input element; see
 // kernels/pooling2d/backward.cl, and backward_strip.cl for GPUs.
 #include "ops/pooling2d/kernel.hpp"
 #include "ops/pooling2d/strip.hpp"

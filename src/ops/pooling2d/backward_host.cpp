@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pooling2d.backward_host: gradient of Pooling2D by the host's threads: a task owns whole planes of
-// dx, so that windows may be scattered into them, in a fixed order.
+// pooling2d.backward_host: the gradient of Pooling2D by the host's threads. A task owns whole
+// planes of dx, so it can add windows to them in a fixed order.
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
@@ -14,7 +14,8 @@ void scatter(HostPool& pool, const pooling2d::Options& o, const pooling2d::View&
              const Shape& xs, const Shape& ys, const float* dy, const Index* index, float* dx) {
     const std::int64_t pixel = view.inner;
     const std::int64_t x_plane = xs[2] * xs[3] * pixel, y_plane = ys[2] * ys[3] * pixel;
-    // Wide pixels (channels_last) are also cut by lanes, so that a batch of one has tasks, too.
+    // Wide pixels (channels_last) are also divided by lanes, so that a single image gives several
+    // tasks.
     const std::int64_t cut = std::min<std::int64_t>(pixel, 16), cuts = (pixel + cut - 1) / cut;
     pool.parallel_for(view.outer * cuts, 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t task = begin; task < end; ++task) {
@@ -50,8 +51,8 @@ void scatter(HostPool& pool, const pooling2d::Options& o, const pooling2d::View&
                             const std::int64_t p = index[at + c];
                             const std::int64_t i = top + p / o.kernel[1],
                                                j = left + p % o.kernel[1];
-                            // Positions of padding lanes mean nothing: they must not lead into
-                            // another task's plane.
+                            // The positions of padding lanes are undefined, so they must not write
+                            // to another task's plane.
                             if (i < 0 || i >= xs[2] || j < 0 || j >= xs[3]) continue;
                             plane[(i * xs[3] + j) * pixel + c] += dy[at + c];
                         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pooling2d.host: Pooling2D by the host's threads, a row of outputs a task; lanes of channels are
-// the inner loop, which compilers turn into vectors.
+// pooling2d.host: Pooling2D by the host's threads; a task is one row of outputs. The inner loop
+// runs over lanes of channels, which compilers vectorise.
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t most_lanes = 16;
 
-/// Maximum of a window for `n` lanes, which lie together; pixels lie `pixel` apart.
+/// The maximum of a window for `n` contiguous lanes. Pixels are `pixel` elements apart.
 template <bool with_index>
 inline void maximum(const float* plane, std::int64_t pixel, std::int64_t width, std::int64_t y0,
                     std::int64_t y1, std::int64_t x0, std::int64_t x1, std::int64_t top,
@@ -28,7 +28,7 @@ inline void maximum(const float* plane, std::int64_t pixel, std::int64_t width, 
             const float* v = plane + (i * width + j) * pixel;
             const auto position = static_cast<std::int32_t>((i - top) * kw + (j - left));
             for (std::int64_t c = 0; c < n; ++c) {
-                const bool better = !(v[c] <= best[c]);  // larger, or NaN on either side
+                const bool better = !(v[c] <= best[c]);  // larger, or one of the two is NaN
                 const bool taken = better && !(best[c] != best[c] && v[c] == v[c]);
                 best[c] = taken ? v[c] : best[c];
                 if (with_index) at[c] = taken ? position : at[c];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the OpenCL engines of pooling share: vector width, ranges and the sizes that both kernels
-// take.
+// What the OpenCL engines of pooling share: vector width, ranges, and the arguments and defines
+// that both kernels have.
 #pragma once
 
 #include "base/text.hpp"
@@ -12,7 +12,7 @@
 
 namespace dlprim::pooling2d {
 
-/// "group": work-items of a work-group, where they are not a row each.
+/// "group": the work-items of a work-group. CPUs, whose work-items compute rows, do not have it.
 inline Tuning default_tuning(const Traits& device) {
     if (device.wide_vectors) return {};
     return {{"group", usual_group(device)}};
@@ -26,7 +26,7 @@ struct KernelShape {
     Options options;
     const Problem& problem;
     const Operand &input, &output;  ///< of the forward direction: x and y, or their gradients
-    bool rows;                      ///< a work-item a row
+    bool rows;                      ///< whether a work-item computes a row
     int vector = 1;
     std::int64_t outer, lanes;
 
@@ -40,7 +40,7 @@ struct KernelShape {
         lanes = view.inner / vector;
     }
 
-    /// The call with all but its tensors set; its work covers the pixels of `shape`.
+    /// The call with everything but its tensors set. Its range covers the pixels of `shape`.
     KernelCall call(ContextImpl& context, const char* file, const char* kernel, const Shape& shape,
                     const char* more, const Tuning& tuning) const {
         const bool bytes = options.index_type() == DType::u8;
@@ -52,7 +52,8 @@ struct KernelShape {
                 " -DINDEX_T=", bytes ? "uchar" : "int", " -DCOUNT_T=", count_type(count),
                 " -DSIZED=", rows ? 0 : 1,
                 storage_options({{'A', problem.inputs[0].dtype}, {'C', problem.outputs[0].dtype}}));
-        // A row is long enough not to mind divisions; compiling for every size takes CPUs longer.
+        // Sizes are constants, except for rows: these take so long that divisions do not matter,
+        // and CPUs compile slowly.
         if (!rows)
             defines += cat(" -DIH=", input.shape[2], " -DIW=", input.shape[3],
                            " -DOH=", output.shape[2], " -DOW=", output.shape[3], " -DLANES=", lanes,

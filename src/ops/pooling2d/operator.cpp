@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pooling2D: maximum or average over windows. For the gradient of a maximum the forward also
-// stores, in one byte an element, where in its window the maximum was.
+// Pooling2D: the maximum or mean of windows. For the gradient of a maximum, the forward pass also
+// stores the position of each maximum in its window, usually in one byte.
 #include "ops/pooling2d/operator.hpp"
 
 #include "base/text.hpp"
@@ -66,7 +66,7 @@ void Pooling2D::gradient(GradientContext& context) const {
     const pooling2d::Options options(context.node.attrs);
     std::vector<ValueId> inputs{dy};
     if (!options.average) {
-        // The forward node gets its second output here, where it is known that somebody needs it.
+        // The forward node gets its second output only here, where it is needed.
         const NodeId id = graph.value(context.node.outputs[0]).producer;
         if (!options.return_indices) {
             Value index;

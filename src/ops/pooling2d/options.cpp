@@ -58,7 +58,7 @@ Shape Options::output_shape(const Shape& input) const {
         require(room >= 0, "kernel ", kernel[0], " x ", kernel[1], " does not fit padded input ",
                 input.str());
         out[i] = (room + (ceil_mode ? stride[i] - 1 : 0)) / stride[i] + 1;
-        // With ceil_mode the last window must start inside the input or the padding in front of it.
+        // With ceil_mode, the last window must start inside the input or the padding before it.
         if (ceil_mode && (out[i] - 1) * stride[i] >= size + pad[i]) --out[i];
     }
     return {input[0], input[1], out[0], out[1]};
@@ -109,7 +109,7 @@ double seconds(const Traits& device, const Problem& problem) {
                 static_cast<double>(storage_bytes(operand.shape, operand.dtype, operand.layout));
             plain = plain && operand.layout.is_plain();
         }
-    // On CPUs only lanes of channels make vectors.
+    // On CPUs, vectors can only be lanes of channels.
     const bool cpu = device.wide_vectors || device.host;
     const double share = !cpu ? 0.8 : plain ? 0.15 : 0.6;
     return bytes / (share * std::max(device.gbytes_per_s, 1.0) * 1e9) + device.launch_us * 1e-6;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pooling2D's oracle: every window by plain loops in double, with PyTorch's choice among equals
-// (the first maximum; the last NaN where there is one) and PyTorch's divisor.
+// Pooling2D's oracle: computes every window by plain loops in double. It breaks ties as PyTorch
+// does (the first maximum, or the last NaN if there is one) and has PyTorch's divisor.
 #include "ops/pooling2d/operator.hpp"
 
 #include <algorithm>
@@ -11,10 +11,10 @@ namespace dlprim {
 
 namespace {
 
-/// One output element: elements of its window, and the divisor of the average.
+/// One output element: its window, and the divisor of the average.
 struct Window {
-    std::int64_t top, left;       ///< as if padding were there
-    std::int64_t y0, y1, x0, x1;  ///< inside the input
+    std::int64_t top, left;       ///< positions that may be in the padding
+    std::int64_t y0, y1, x0, x1;  ///< the part inside the input
     double divisor;
 };
 
@@ -22,7 +22,7 @@ Window window(const pooling2d::Options& o, const Shape& x, std::int64_t row, std
     Window w{};
     w.top = row * o.stride[0] - o.pad[0];
     w.left = column * o.stride[1] - o.pad[1];
-    // A window that hangs over the end stops at the padding's end.
+    // A window that extends beyond the end stops at the end of the padding.
     const std::int64_t bottom = std::min(w.top + o.kernel[0], x[2] + o.pad[2]);
     const std::int64_t right = std::min(w.left + o.kernel[1], x[3] + o.pad[3]);
     const std::int64_t whole = (bottom - w.top) * (right - w.left);
@@ -34,7 +34,7 @@ Window window(const pooling2d::Options& o, const Shape& x, std::int64_t row, std
     return w;
 }
 
-/// Position of the maximum in the channel's plane.
+/// The position of the maximum in the channel's plane.
 std::int64_t arg_max(const Window& w, const double* plane, std::int64_t width) {
     double best = -std::numeric_limits<double>::infinity();
     std::int64_t at = w.y0 * width + w.x0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of strips: how high a strip is, and their calls; see strip.hpp.
+// The kernels of strips: the height of a strip, and the calls; see strip.hpp.
 #include "ops/pooling2d/strip.hpp"
 
 #include "base/text.hpp"
@@ -29,7 +29,7 @@ Strip::Strip(const Traits& device, const Problem& problem, bool backward)
     vector_ = view.inner % 4 == 0 ? 4 : 1;
     lanes_ = view.inner / vector_;
     if (device.wide_vectors || device.host) return;
-    // A strip of the gradient starts at a multiple of the stride.
+    // In the gradient, a strip starts at a multiple of the stride.
     const std::int64_t step = backward ? options_.stride[0] : 1;
     constexpr std::int64_t all_registers = 64, all_rows = 16;
     const std::int64_t highest = std::max(step, std::int64_t{backward ? 8 : 4});
@@ -38,11 +38,11 @@ Strip::Strip(const Traits& device, const Problem& problem, bool backward)
     height = step;
     while (height + step <= highest && height < rows && registers(height + step) <= all_registers)
         height += step;
-    // As many strips can be lower where they then share the rows evenly.
+    // Make strips lower, but no more of them, so that all have about the same height.
     height = divide_up(divide_up(rows, divide_up(rows, height)), step) * step;
 }
 
-/// How many numbers a work-item holds for a strip of `rows` elements: all that it reads.
+/// The number of values that a work-item keeps for a strip of `rows` elements: all that it reads.
 std::int64_t Strip::registers(std::int64_t rows) const {
     const auto [kh, kw] = options_.kernel;
     const auto [sh, sw] = options_.stride;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of pooling that compute strips, for GPUs: see kernels/pooling2d/strip.cl and
+// The pooling kernels for GPUs that compute strips: kernels/pooling2d/strip.cl and
 // backward_strip.cl.
 #pragma once
 
@@ -10,17 +10,18 @@
 
 namespace dlprim::pooling2d {
 
-/// A forward or backward problem as the kernels see it. It refers to the problem.
+/// A forward or backward problem in the form that the kernels need. Keeps a reference to the
+/// problem.
 struct Strip {
     Strip(const Traits& device, const Problem& problem, bool backward);
 
-    /// False where the kernels of rows or of single elements serve instead: on CPUs, and where the
-    /// windows that a work-item would hold take too many registers.
+    /// False if the kernels for rows or single elements must be used: on CPUs, and if the windows
+    /// of a work-item would need too many registers.
     explicit operator bool() const { return height > 0; }
-    /// The call with its range and everything but the tensors set. `more`: further definitions.
+    /// The call with its range and everything but the tensors set. `more`: additional defines.
     KernelCall call(ContextImpl& context, const std::string& more, std::int64_t group) const;
 
-    std::int64_t height = 0;  ///< STRIP: elements, one below the other, that a work-item computes
+    std::int64_t height = 0;  ///< STRIP: elements of a column that a work-item computes
 
   private:
     std::int64_t registers(std::int64_t rows) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// reorder.generic: layout conversion on any OpenCL device: through tiles in local memory on GPUs,
-// by single work-items on CPUs and where work-groups are small (kernels/reorder/generic.cl).
+// reorder.generic: layout conversion on any OpenCL device. GPUs move tiles through local memory.
+// CPUs, and devices with small work-groups, use single work-items (kernels/reorder/generic.cl).
 #include "base/text.hpp"
 #include "ops/reorder/tile.hpp"
 
@@ -25,7 +25,7 @@ ProgramSource source_with(std::string options) {
     return {"reorder/generic.cl", kernel_source("reorder/generic.cl"), std::move(options)};
 }
 
-/// Sets what both kernels take.
+/// Sets the arguments that both kernels have.
 void set_sides(KernelCall& call, const Problem& problem, const Side& x, const Side& y) {
     const Shape& shape = problem.inputs[0].shape;
     const std::size_t bytes = size_of(problem.inputs[0].dtype);
@@ -44,7 +44,7 @@ void set_sides(KernelCall& call, const Problem& problem, const Side& x, const Si
     call.scalar("x_pixel", x.pixel_step).scalar("y_pixel", y.pixel_step);
 }
 
-/// Elements from the first of a tile to beyond its last, on the side where they lie further apart.
+/// An upper bound of the offsets of a tile's elements from its first one, in x and y.
 std::int64_t reach(const Tile& tile, const Side& x, const Side& y) {
     return std::max(tile.channels * x.lane_step + tile.pixels * x.pixel_step,
                     tile.channels * y.lane_step + tile.pixels * y.pixel_step);
@@ -55,7 +55,7 @@ KernelCall tiles_call(ContextImpl& context, const Problem& problem, const Tile& 
     const Shape& shape = problem.inputs[0].shape;
     const std::int64_t channel_tiles = (y.channels + tile.channels - 1) / tile.channels;
     const std::int64_t pixel_tiles = (shape[2] * shape[3] + tile.pixels - 1) / tile.pixels;
-    // Images of one pixel are contiguous along channels in every layout.
+    // Images of one pixel count as contiguous along channels in every layout.
     const auto along = [](const Side& side) { return side.lane_step == 1 ? 0 : 1; };
     const std::string options =
         cat(common_options(problem, x, y), " -DCHANNELS=", tile.channels, " -DPIXELS=", tile.pixels,

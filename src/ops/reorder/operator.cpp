@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reorder: the same values in another layout. The planner places it; no network names it.
+// Reorder: the same values in another layout. The planner adds it; networks do not contain it.
 #include "graph/operator.hpp"
 #include "base/text.hpp"
 #include "ops/reorder/sides.hpp"

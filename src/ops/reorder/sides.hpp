@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Reorder: where the elements of an image tensor lie in each layout that is no engine's own.
+// Reorder: the places of an image tensor's elements in each layout except packed ones.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -10,8 +10,8 @@ namespace dlprim::reorder {
 
 inline constexpr const char* type = "Reorder";
 
-/// Channel c of pixel p of image n lies at element n*image + (c / block)*block_step +
-/// (c % block)*lane_step + p*pixel_step; `channels` counts lanes beyond the logical channels.
+/// Channel c of pixel p of image n is element n*image + (c / block)*block_step + (c %
+/// block)*lane_step + p*pixel_step. `channels` includes lanes beyond the logical channels.
 struct Side {
     std::int64_t channels, block, image, block_step, lane_step, pixel_step;
 };
@@ -25,7 +25,7 @@ inline Side side_of(const Operand& operand) {
     return {blocks * b, b, blocks * b * pixels, b * pixels, 1, b};
 }
 
-/// Channels that lie at equal steps on both sides: what is moved together.
+/// The number of channels that have equal steps on both sides, which are moved together.
 inline std::int64_t common_block(const Problem& problem) {
     std::int64_t block = 16;
     for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]})
@@ -34,7 +34,8 @@ inline std::int64_t common_block(const Problem& problem) {
     return block;
 }
 
-/// No, with the reason, for packed layouts, other ranks, blocks that are no power of two.
+/// No, with the reason, for packed layouts, for ranks other than 4, and for blocks that are no
+/// power of two.
 Verdict applicable(const Problem& problem);
 
 void add_generic_engine(EngineRegistry& registry);  ///< generic.cpp
