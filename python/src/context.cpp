@@ -16,10 +16,11 @@ std::string quoted(std::string_view text) {
 }
 
 void bind_device_info(nb::module_& module) {
-    nb::class_<DeviceInfo>(module, "DeviceInfo", "What a device is called and how to ask for it.")
+    nb::class_<DeviceInfo>(module, "DeviceInfo",
+                           "The names of a device, and the text that selects it.")
         .def_ro("id", &DeviceInfo::id,
                 R"("cpu" for the host, "P:D" for device D of OpenCL platform P.)")
-        .def_ro("name", &DeviceInfo::name, "The name that the driver gives it.")
+        .def_ro("name", &DeviceInfo::name, "The name that the driver reports.")
         .def_ro("platform", &DeviceInfo::platform,
                 R"(The OpenCL platform's name; "host" for the host.)")
         .def_ro("vendor", &DeviceInfo::vendor, "Who made it.")
@@ -37,31 +38,34 @@ void bind_device_info(nb::module_& module) {
 }
 
 void bind_traits(nb::module_& module) {
-    nb::class_<Traits>(module, "Traits", "Facts about a device by which engines are chosen.")
-        .def_ro("host", &Traits::host, "The host itself, no OpenCL.")
+    nb::class_<Traits>(module, "Traits", "Properties of a device by which engines are chosen.")
+        .def_ro("host", &Traits::host, "Whether it is the host itself, without OpenCL.")
         .def_ro("wide_vectors", &Traits::wide_vectors, "A CPU with wide vectors.")
-        .def_ro("vector_width", &Traits::vector_width, "Native float lanes; 1 on GPUs.")
+        .def_ro("vector_width", &Traits::vector_width, "Floats per native vector; 1 on GPUs.")
         .def_ro("vector_registers", &Traits::vector_registers,
-                "Vector registers that a kernel may count on (CPUs).")
+                "Number of vector registers that a kernel can use (CPUs).")
         .def_ro("compute_units", &Traits::compute_units, "Cores or compute units.")
-        .def_ro("own_cores", &Traits::own_cores, "A CPU whose threads are bound to a core each.")
-        .def_ro("max_work_group", &Traits::max_work_group, "Most work-items in a work-group.")
+        .def_ro("own_cores", &Traits::own_cores,
+                "Whether it is a CPU each of whose threads is bound to a core.")
+        .def_ro("max_work_group", &Traits::max_work_group, "The most work-items of a work-group.")
         .def_ro("local_bytes", &Traits::local_bytes, "Local memory of a work-group, in bytes.")
         .def_ro("max_alloc_bytes", &Traits::max_alloc_bytes, "Largest single allocation, in bytes.")
         .def_ro("global_bytes", &Traits::global_bytes, "Global memory, in bytes.")
         .def_ro("cache_bytes", &Traits::cache_bytes, "Last-level cache, in bytes; 0 when unknown.")
         .def_ro("base_align_bytes", &Traits::base_align_bytes,
                 "Alignment of offsets in memory, in bytes.")
-        .def_ro("fp64", &Traits::fp64, "Arithmetic in float64.")
-        .def_ro("fp16", &Traits::fp16, "Arithmetic in float16.")
-        .def_ro("subgroup_size", &Traits::subgroup_size, "Lanes of a sub-group; 0: none.")
-        .def_ro("wgmma", &Traits::wgmma, "NVIDIA's warpgroup matrix instructions run.")
-        .def_ro("mma", &Traits::mma, "NVIDIA's warp matrix instructions run.")
+        .def_ro("fp64", &Traits::fp64, "Whether it computes in float64.")
+        .def_ro("fp16", &Traits::fp16, "Whether it computes in float16.")
+        .def_ro("subgroup_size", &Traits::subgroup_size,
+                "Lanes of a sub-group; 0 means that there are no sub-groups.")
+        .def_ro("wgmma", &Traits::wgmma, "Whether NVIDIA's warpgroup matrix instructions work.")
+        .def_ro("mma", &Traits::mma, "Whether NVIDIA's warp matrix instructions work.")
         .def_ro("mma_local_bytes", &Traits::mma_local_bytes,
                 "Local memory of kernels with matrix instructions, in bytes.")
-        .def_ro("matrix_fp16", &Traits::matrix_fp16, "Matrix instructions take float16.")
-        .def_ro("matrix_bf16", &Traits::matrix_bf16, "Matrix instructions take bfloat16.")
-        .def_ro("unified_memory", &Traits::unified_memory, "Host and device share memory.")
+        .def_ro("matrix_fp16", &Traits::matrix_fp16, "Whether matrix instructions support float16.")
+        .def_ro("matrix_bf16", &Traits::matrix_bf16,
+                "Whether matrix instructions support bfloat16.")
+        .def_ro("unified_memory", &Traits::unified_memory, "Whether host and device share memory.")
         .def_ro("gflops", &Traits::gflops, "Estimated float32 peak in 10^9 operations a second.")
         .def_ro("gbytes_per_s", &Traits::gbytes_per_s,
                 "Estimated bandwidth in 10^9 bytes a second.")
@@ -91,10 +95,10 @@ void bind_counters(nb::module_& module) {
         return [member](const Counters& self) { return static_cast<std::int64_t>(self.*member); };
     };
     nb::class_<Counters>(module, "Counters",
-                         "What a context has done since it was opened. The difference of two "
-                         "readings is what lies between them.")
-        .def_prop_ro("launches", reader(&Counters::launches), "Kernels enqueued.")
-        .def_prop_ro("waits", reader(&Counters::waits), "Times that the host waited.")
+                         "What a context has done since it was opened. Subtract two readings to "
+                         "count what happened between them.")
+        .def_prop_ro("launches", reader(&Counters::launches), "Number of kernels enqueued.")
+        .def_prop_ro("waits", reader(&Counters::waits), "How often the host waited.")
         .def_prop_ro("allocations", reader(&Counters::allocations), "Device buffers created.")
         .def_prop_ro("compiles", reader(&Counters::compiles), "Programs compiled from source.")
         .def_prop_ro("cache_hits", reader(&Counters::cache_hits),
@@ -102,7 +106,7 @@ void bind_counters(nb::module_& module) {
         .def_prop_ro("allocated_bytes", reader(&Counters::allocated_bytes),
                      "Bytes of live device buffers.")
         .def_prop_ro("flushes", reader(&Counters::flushes),
-                     "Times that enqueued work was handed to the device.")
+                     "How often enqueued work was handed to the device.")
         .def("__sub__", &difference, nb::is_operator())
         .def("__repr__", &text_of);
 }
@@ -165,11 +169,11 @@ device: "cpu" (the host), "P:D" (device D of OpenCL platform P), "gpu" (the best
 best OpenCL device), or a part of a device's or platform's name. Empty: what the environment variable
 DLPRIM_DEVICE says, else the best OpenCL device, else the host. Raises NotFoundError, which lists the
 devices that there are.)")
-        .def_prop_ro("info", &Context::info, "What the device is called (DeviceInfo).")
+        .def_prop_ro("info", &Context::info, "The names of the device (DeviceInfo).")
         .def_prop_ro(
             "name", [](const Context& self) { return self.info().name; },
             "The name that the driver gives the device.")
-        .def_prop_ro("traits", &Context::traits, "Facts about the device (Traits).")
+        .def_prop_ro("traits", &Context::traits, "Properties of the device (Traits).")
         .def_prop_ro("counters", &Context::counters, "What has been done so far (Counters).")
         .def(
             "finish",
@@ -207,8 +211,8 @@ void bind_context(nb::module_& module) {
                "Return the device that Context(device) opens, without opening it; raises "
                "NotFoundError as Context does.");
     module.def("troubles", &all_troubles, nb::call_guard<GilRelease>(),
-               "Return what keeps OpenCL devices from being there or from being opened: a sentence "
-               "each, which says what would help. Empty: nothing.");
+               "Return why OpenCL devices are missing or cannot be opened: a list of sentences "
+               "that also say what would help. It is empty if nothing is known to be wrong.");
 }
 
 }  // namespace dlprim::python

@@ -36,13 +36,15 @@ void bind_operator(nb::module_& module) {
         .def_prop_ro(
             "options",
             [](const Op& op) { return nb::module_::import_("json").attr("loads")(op.options); },
-            nb::sig("def options(self) -> dict[str, typing.Any]"), "All options, defaults too.")
+            nb::sig("def options(self) -> dict[str, typing.Any]"),
+            "All options, including defaults.")
         .def_prop_ro(
             "precision", [](const Op& op) { return std::string(name_of(op.precision)); },
-            "What its products are computed in: 'fp32', 'tf32', 'fp16' or 'bf16'.")
-        .def_ro("frozen", &Op::frozen, "Whether its parameters are kept from training.")
-        .def_ro("gflop", &Op::gflop, "Nominal operations of forward in 10^9, 2 per multiply-add.")
-        .def_ro("inputs", &Op::inputs, "The tensors that it reads, parameters not among them.")
+            "The precision of its products: 'fp32', 'tf32', 'fp16' or 'bf16'.")
+        .def_ro("frozen", &Op::frozen, "Whether its parameters are excluded from training.")
+        .def_ro("gflop", &Op::gflop,
+                "Nominal operations of the forward pass in 10^9; a multiply-add counts as 2.")
+        .def_ro("inputs", &Op::inputs, "The tensors that it reads, without parameters.")
         .def_ro("outputs", &Op::outputs, "The tensors that it makes.")
         .def_ro("params", &Op::params, "Its parameters: weight, bias.")
         .def("__repr__", [](const Op& op) {
@@ -53,16 +55,16 @@ void bind_operator(nb::module_& module) {
 
 void bind_network(nb::module_& module) {
     using Network = NetworkDescription;
-    nb::class_<Network>(module, "NetworkDescription",
-                        "What a network is made of, operator by operator.")
+    nb::class_<Network>(module, "NetworkDescription", "The operators of a network.")
         .def_ro("inputs", &Network::inputs, "In declared order.")
         .def_ro("operators", &Network::operators,
                 "In an order in which every tensor is made before it is used.")
         .def_ro("outputs", &Network::outputs, "In declared order.")
-        .def_ro("losses", &Network::losses, "Outputs that are losses, and their weights.")
-        .def_ro("params", &Network::params, "Elements of all parameters, shared ones once.")
+        .def_ro("losses", &Network::losses, "The outputs that are losses, with their weights.")
+        .def_ro("params", &Network::params,
+                "Number of elements of all parameters; shared ones count once.")
         .def_ro("trainable_params", &Network::trainable_params,
-                "Elements of the parameters that a solver would change.")
+                "Number of elements of the parameters that a solver would change.")
         .def("__repr__", [](const Network& network) {
             return nb::str("NetworkDescription({} operators, {} parameters)")
                 .format(network.operators.size(), network.params);
@@ -75,16 +77,16 @@ void bind_describe(nb::module_& module) {
     bind_tensor_record<TensorDescription>(module, "TensorDescription",
                                           "A tensor of a network: its name, shape and maker.")
         .def_ro("producer", &TensorDescription::producer,
-                "Index in NetworkDescription.operators of the operator that makes it; -1: an input "
-                "of the network. Names do not tell, since an operator may work on a tensor in "
-                "place.");
+                "Index in NetworkDescription.operators of the operator that makes it, or -1 for an "
+                "input of the network. Names are not enough, because an operator may overwrite a "
+                "tensor.");
     bind_tensor_record<ParamDescription>(module, "ParamDescription", "A parameter of an operator.")
         .def_ro("trainable", &ParamDescription::trainable, "Whether a solver would change it.")
         .def_ro("shared", &ParamDescription::shared,
-                "Whether an operator before has it, too: it counts once.")
+                "Whether an earlier operator has the same parameter, so that it counts only once.")
         .def_prop_ro(
             "count", [](const ParamDescription& param) { return param.shape.numel(); },
-            "The number of its elements.");
+            "Number of its elements.");
     bind_operator(module);
     bind_network(module);
     module.def(
@@ -97,7 +99,7 @@ void bind_describe(nb::module_& module) {
         nb::arg("text"), nb::arg("is_path"), nb::arg("options"),
         nb::sig("def describe(text: str, is_path: bool, options: dict[str, typing.Any]) -> "
                 "NetworkDescription"),
-        "dlprim.describe() says what the options are.");
+        "dlprim.describe() documents the options.");
 }
 
 }  // namespace dlprim::python

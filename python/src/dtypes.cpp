@@ -89,8 +89,9 @@ void bind_dtypes(nb::module_& module) {
     module.def(
         "dtype_name", [](nb::handle dtype) { return dtype_name(to_dtype(dtype)); },
         nb::arg("dtype").none(), nb::sig("def dtype_name(dtype: typing.Any) -> str"),
-        "The name of an element type, such as \"float32\": of a name, also of network JSON, or of "
-        "what numpy.dtype() takes. Raises TypeError for what tensors cannot hold.");
+        "Return the name of an element type, such as \"float32\". The argument is a name, which "
+        "may be one of network JSON, or anything that numpy.dtype() accepts. Raises TypeError on "
+        "types that tensors cannot have.");
 }
 
 }  // namespace dlprim::python

@@ -196,12 +196,12 @@ class Call {
 
 void bind_ops(nb::module_& module) {
     nb::class_<Gradient>(module, "Gradient",
-                         "Gradients of a function's outputs, given to it in the place of `out`.")
+                         "The gradients of a function's outputs, passed to it in place of `out`.")
         .def(nb::init<nb::object>(), nb::arg("output_gradients"),
              nb::sig(
                  "def __init__(self, output_gradients: collections.abc.Sequence[Tensor]) -> None"));
 
-    nb::class_<Call>(module, "Call", "An operator with its options and how it is to run.")
+    nb::class_<Call>(module, "Call", "An operator with its options, and how to run it.")
         .def(nb::init<std::string, std::string, bool, std::string_view, std::string,
                       std::vector<std::pair<std::string, std::string>>>(),
              nb::arg("type"), nb::arg("options") = "{}", nb::arg("training") = false,
@@ -220,7 +220,7 @@ void bind_ops(nb::module_& module) {
                     "collections.abc.Sequence[Tensor] = (), "
                     "out: Tensor | None = None, seed: int | None = None, step: int | None = None) "
                     "-> Tensor"),
-            "The first result; of a Gradient in the place of `out` the tuple of gradients.")
+            "Return the first result. If `out` is a Gradient, return the tuple of gradients.")
         .def(
             "all",
             [](const Call& call, nb::handle inputs, nb::handle params, nb::handle out,
@@ -233,7 +233,7 @@ void bind_ops(nb::module_& module) {
                     "out: Tensor | collections.abc.Sequence[Tensor | None] | None = None, seed: "
                     "int | None = None, "
                     "step: int | None = None) -> tuple[Tensor, ...]"),
-            "All results; of a Gradient in the place of `out` the tuple of gradients.")
+            "Return all results. If `out` is a Gradient, return the tuple of gradients.")
         .def("backward", &Call::backward, nb::arg("inputs"), nb::arg("params"),
              nb::arg("output_gradients"), nb::arg("out") = nb::none(), nb::arg("seed") = nb::none(),
              nb::arg("step") = nb::none(),
@@ -243,7 +243,7 @@ void bind_ops(nb::module_& module) {
                      "out: collections.abc.Sequence[Tensor | None] | None = None, seed: int | None "
                      "= None, "
                      "step: int | None = None) -> tuple[Tensor | None, ...]"),
-             "Gradients of inputs and parameters, None where one has none.");
+             "Return the gradients of inputs and parameters, with None for those that have none.");
 }
 
 }  // namespace dlprim::python

@@ -61,17 +61,19 @@ void bind_schedule(nb::module_& module) {
              nb::arg("epochs"), nb::kw_only(), nb::arg("warmup_epochs") = 0.0,
              nb::arg("step_epochs") = 30.0, nb::arg("gamma") = 0.1, nb::arg("minimum") = 0.0,
              nb::arg("patience") = 5,
-             "dlprim.schedules says what the numbers are. Raises InvalidArgumentError on numbers "
-             "that make no sense.")
+             "dlprim.schedules documents the numbers. Raises InvalidArgumentError on invalid "
+             "numbers.")
         .def("rate", &Schedule::rate, nb::arg("epoch"),
-             "The learning rate at an epoch, counted from 0; a fraction counts batches within it.")
+             "Return the learning rate at an epoch, counted from 0. A fraction counts batches of "
+             "the epoch.")
         .def("__call__", &Schedule::rate, nb::arg("epoch"), "The same as rate().")
         .def("report", &Schedule::report, nb::arg("loss"),
-             "Tells a plateau the validation loss after an epoch; others take no notice.")
+             "Report the validation loss after an epoch. Only plateau schedules use it.")
         .def("state", state,
-             "What it has learnt from report(), for Solver.save_checkpoint()'s extra.")
+             "Return the state that report() has changed, for `extra` of Solver.save_checkpoint().")
         .def("set_state", set_state, nb::arg("state"),
-             "The inverse; other names, as load_checkpoint() may give back, are left alone.");
+             "Restore the result of state(). Other names, which load_checkpoint() may return, are "
+             "ignored.");
 }
 
 }  // namespace dlprim::python

@@ -85,7 +85,7 @@ void bind_making(SolverClass& solver) {
                nb::arg("clip_value") = o.clip_value, nb::arg("accumulate") = o.accumulate,
                nb::arg("loss_scale") = o.loss_scale,
                nb::arg("loss_scale_steps") = o.loss_scale_steps,
-               nb::arg("guard_loss") = o.guard_loss, "dlprim.Solver says what the options are.");
+               nb::arg("guard_loss") = o.guard_loss, "dlprim.Solver documents the options.");
 }
 
 void bind_steps(SolverClass& solver) {
@@ -94,24 +94,25 @@ void bind_steps(SolverClass& solver) {
              "Enqueues forward, backward and, at every accumulate-th call, the update.")
         .def("step_if", step_if, nb::arg("proceed"),
              nb::sig("def step_if(self, proceed: collections.abc.Callable[[], object]) -> bool"),
-             "The same, calling proceed() after forward: where that returns False, parameters and "
-             "solver state stay as they are. Returns what it returned.")
+             "The same, but calls proceed() after forward and returns its result. If that is "
+             "False, parameters and solver state stay unchanged.")
         .def("call_off", locked(&Solver::call_off), nb::arg("back") = 1,
-             "With guard_loss: as if the step `back` steps ago (1: the last; at most 2), whose "
-             "loss was not finite, had been left out by step_if(), and none been made since.")
+             "With guard_loss: restores the state before the step `back` steps ago (1: the last "
+             "one; at most 2), whose loss was not finite, as if step_if() had skipped it and no "
+             "step had followed.")
         .def_prop_rw(
             "learning_rate", locked(&Solver::learning_rate),
             [](const OwnedSolver& self, double rate) {
                 const ContextLock lock(self.context());
                 self->set_learning_rate(rate);
             },
-            "From the next step on. Raises InvalidArgumentError on what is no number of at least "
-            "0.")
+            "The learning rate from the next step on. Raises InvalidArgumentError unless it is a "
+            "number of at least 0.")
         .def_prop_ro("steps", locked(&Solver::steps), "Updates done.")
         .def_prop_ro("options", options_of, nb::sig("def options(self) -> dict[str, typing.Any]"),
-                     "The keyword arguments that it was made with.")
+                     "The keyword arguments with which it was made.")
         .def("loss_scale", locked(&Solver::loss_scale),
-             "What the loss is multiplied by now; 1 where nothing is of fp16. Waits.");
+             "The current factor of the loss; 1 if no operator has precision fp16. Waits.");
 }
 
 void bind_checkpoints(SolverClass& solver) {
@@ -124,8 +125,8 @@ void bind_checkpoints(SolverClass& solver) {
                 self->save_checkpoint(path.string(), extra);
             },
             nb::arg("path"), nb::arg("extra") = std::map<std::string, double>{},
-            "Weights, solver state, step and seed to one HDF5 file, whole or not at all, which "
-            "load_weights() reads, too. extra: numbers that load_checkpoint() gives back.")
+            "Write weights, solver state, step and seed to one HDF5 file, whole or not at all. "
+            "load_weights() can read it too. extra: numbers that load_checkpoint() returns.")
         .def(
             "load_checkpoint",
             [](const OwnedSolver& self, const fs::path& path) {
@@ -133,14 +134,14 @@ void bind_checkpoints(SolverClass& solver) {
                 return self->load_checkpoint(path.string());
             },
             nb::arg("path"),
-            "Goes on from a checkpoint, and returns its extra numbers. Raises FileError, "
-            "FormatError; InvalidArgumentError where it was trained in another precision.");
+            "Continue from a checkpoint, and return its extra numbers. Raises FileError, "
+            "FormatError, and InvalidArgumentError if it was trained in another precision.");
 }
 
 }  // namespace
 
 void bind_solver(nb::module_& module) {
-    SolverClass solver(module, "Solver", "Trains a Net; dlprim.Solver is what programs use.");
+    SolverClass solver(module, "Solver", "Trains a Net. Programs use dlprim.Solver.");
     bind_making(solver);
     bind_steps(solver);
     bind_checkpoints(solver);

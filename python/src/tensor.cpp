@@ -146,11 +146,11 @@ void bind_facts(TensorClass& type) {
         .def_prop_ro("nbytes", &Tensor::bytes, "The elements' size in bytes.")
         .def_prop_ro(
             "contiguous", [](const Tensor& self) { return self.contiguous(); },
-            "Whether the elements lie row by row without gaps.")
+            "Whether the elements are stored row by row without gaps.")
         .def_prop_ro(
             "context", [](const Tensor& self) { return self.context(); },
             nb::sig("def context(self) -> Context"),
-            "The context on whose device the memory lies.");
+            "The context of the device that has the memory.");
 }
 
 void bind_values(TensorClass& type) {
@@ -158,29 +158,28 @@ void bind_values(TensorClass& type) {
              "Return nested lists of Python numbers; waits for the device.")
         .def("item", &item, nb::sig("def item(self) -> typing.Any"),
              "Return the only element as a Python number; waits for the device.")
-        .def(
-            "copy_from", &copy_from, nb::arg("values").none(),
-            nb::sig("def copy_from(self, values: numpy.typing.ArrayLike | Tensor) -> None"),
-            "Overwrite all elements by values of the same shape, converted to dtype; waits for the "
-            "device.")
+        .def("copy_from", &copy_from, nb::arg("values").none(),
+             nb::sig("def copy_from(self, values: numpy.typing.ArrayLike | Tensor) -> None"),
+             "Overwrite all elements with values of the same shape, converted to dtype; waits for "
+             "the device.")
         .def("copy_to", &copy_to, nb::arg("array").none(),
              nb::sig("def copy_to(self, array: numpy.typing.NDArray[typing.Any]) -> None"),
              "Copy the values into a numpy array of the same shape and dtype, C-ordered and of "
              "native "
              "byte order; waits for the device.")
         .def("fill", &fill, nb::arg("value").none(),
-             nb::sig("def fill(self, value: float) -> None"), "Overwrite all elements by a number.")
-        .def("copy", &copied, "Return a copy in memory of its own, without gaps.")
+             nb::sig("def fill(self, value: float) -> None"),
+             "Overwrite all elements with a number.")
+        .def("copy", &copied, "Return a copy in new memory, without gaps.")
         .def("to_contiguous", &gapless,
-             "Return this tensor where it has no gaps, else a copy without.")
+             "Return this tensor if it has no gaps, else a copy without gaps.")
         .def(
             "astype",
             [](const Tensor& self, nb::handle dtype) { return cast_to(self, to_dtype(dtype)); },
             nb::arg("dtype").none(),
             nb::sig("def astype(self, dtype: numpy.typing.DTypeLike) -> Tensor"),
-            "Return a copy with elements of another type. From floats to integers NaN becomes 0, "
-            "and "
-            "what is too large the largest.");
+            "Return a copy with elements of another type. When floats become integers, NaN becomes "
+            "0, and numbers out of range become the nearest number in range.");
 }
 
 void bind_conversions(TensorClass& type) {

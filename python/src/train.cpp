@@ -20,19 +20,20 @@ namespace {
 
 void bind_progress(nb::module_& module) {
     using Progress = TrainProgress;
-    nb::class_<Progress>(module, "TrainProgress", "How far a training is.")
-        .def_ro("epoch", &Progress::epoch, "The epoch that runs, from 1.")
+    nb::class_<Progress>(module, "TrainProgress", "The progress of a training.")
+        .def_ro("epoch", &Progress::epoch, "The current epoch, from 1.")
         .def_ro("epochs", &Progress::epochs)
-        .def_ro("batch", &Progress::batch, "Batches of the epoch that are done.")
-        .def_ro("batches", &Progress::batches, "Batches of an epoch.")
+        .def_ro("batch", &Progress::batch, "Number of finished batches of the epoch.")
+        .def_ro("batches", &Progress::batches, "Number of batches per epoch.")
         .def_ro("loss", &Progress::loss, "Mean over the epoch's batches so far.")
         .def_ro("accuracy", &Progress::accuracy, "Share of the epoch's images so far, 0 to 1.")
         .def_ro("learning_rate", &Progress::learning_rate)
         .def_ro("images_per_second", &Progress::images_per_second)
-        .def_ro("epoch_done", &Progress::epoch_done, "Whether this is told after a whole epoch.")
-        .def_ro("test_loss", &Progress::test_loss, "When epoch_done, of the test set.")
+        .def_ro("epoch_done", &Progress::epoch_done,
+                "Whether this is the report at the end of an epoch.")
+        .def_ro("test_loss", &Progress::test_loss, "The loss on the test set, if epoch_done.")
         .def_ro("test_accuracy", &Progress::test_accuracy,
-                "When epoch_done, of the test set; below 0: there is none.")
+                "The accuracy on the test set, if epoch_done; negative if there is no test set.")
         .def("__repr__", [](const Progress& p) {
             return nb::str("TrainProgress(epoch={}/{}, batch={}/{}, loss={:.4g}, accuracy={:.4g})")
                 .format(p.epoch, p.epochs, p.batch, p.batches, p.loss, p.accuracy);
@@ -41,7 +42,7 @@ void bind_progress(nb::module_& module) {
 
 void bind_result(nb::module_& module) {
     using Result = TrainResult;
-    nb::class_<Result>(module, "TrainResult", "What a training has led to.")
+    nb::class_<Result>(module, "TrainResult", "The results of a training.")
         .def_ro("epochs", &Result::epochs)
         .def_ro("train_loss", &Result::train_loss, "Of the last epoch.")
         .def_ro("train_accuracy", &Result::train_accuracy, "Of the last epoch, 0 to 1.")
@@ -95,7 +96,7 @@ void bind_train(nb::module_& module) {
                        "collections.abc.Callable[[str], object] | None, on_progress: "
                        "collections.abc.Callable[[TrainProgress], object] | None, on_planning: "
                        "collections.abc.Callable[[str, int, int], object] | None) -> TrainResult"),
-               "dlprim.train() says what the arguments are.");
+               "dlprim.train() documents the arguments.");
 }
 
 }  // namespace dlprim::python

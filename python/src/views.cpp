@@ -238,7 +238,7 @@ Negative ints count from the end. Arrays and negative steps are for tensor.numpy
              nb::sig("def __setitem__(self, index: typing.Any, value: numpy.typing.ArrayLike | "
                      "Tensor, /)"
                      " -> None"),
-             "Overwrite a view by a number, or by values of its shape; waits for the device.")
+             "Overwrite a view with a number, or with values of its shape; waits for the device.")
         .def("reshape", &reshaped, nb::arg("shape").none(),
              nb::sig("def reshape(self, *shape: int | collections.abc.Sequence[int]) -> Tensor"),
              R"(Return a view of another shape with as many elements.
