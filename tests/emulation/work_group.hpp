@@ -343,15 +343,24 @@ inline float tile_element(ulong descriptor, int row, int k, bool transposed = fa
 inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
                      bool b_transposed, int kind) {
     const int lane = local_id & 31, warp = local_id >> 5 & 3;
-    for (int i = 0; i < columns / 2; ++i) {
-        const int row = lane / 4 + 16 * warp + (i >> 1 & 1) * 8;
-        const int column = i / 4 * 8 + lane % 4 * 2 + (i & 1);
-        float sum = first ? 0 : sums[i];
+    // Each element is read once: a work-item's sums lie in two rows, eight rows apart, and a column
+    // serves both.
+    float rows[2][16];
+    for (int half = 0; half < 2; ++half)
         for (int k = 0; k < 16; ++k)
-            sum += tile_element(a, row, k, a_transposed, kind) *
-                   tile_element(b, column, k, b_transposed, kind);
-        sums[i] = sum;
-    }
+            rows[half][k] = tile_element(a, lane / 4 + 16 * warp + 8 * half, k, a_transposed, kind);
+    for (int i = 0; i < columns / 2; i += 4)
+        for (int next = 0; next < 2; ++next) {
+            float column[16];
+            for (int k = 0; k < 16; ++k)
+                column[k] = tile_element(b, i * 2 + lane % 4 * 2 + next, k, b_transposed, kind);
+            for (int half = 0; half < 2; ++half) {
+                float& kept = sums[i + 2 * half + next];
+                float sum = first ? 0 : kept;
+                for (int k = 0; k < 16; ++k) sum += rows[half][k] * column[k];
+                kept = sum;
+            }
+        }
 }
 #if !MMA
 inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int columns, bool ta, bool tb,
@@ -400,13 +409,15 @@ inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kin
     const auto element = [&](uint lane, uint part, uint k) {
         return float_of_kind(all[lane].v[part] >> (k & 1) * 16 & 0xffff, kind);
     };
-    const uint lane = static_cast<uint>(local_id) & 31;
-    for (uint i = 0; i < 4; ++i) {
-        const uint row = lane / 4, column = lane % 4 * 2 + (i & 1);
-        for (uint k = 0; k < 16; ++k)
-            d[i] += element(row * 4 + k % 8 / 2, (i >> 1) + k / 8 * 2, k) *
-                    element(column * 4 + k % 8 / 2, 4 + k / 8, k);
-    }
+    const uint lane = static_cast<uint>(local_id) & 31, row = lane / 4, column = lane % 4 * 2;
+    float rows[2][16], columns[2][16];
+    for (uint half = 0; half < 2; ++half)
+        for (uint k = 0; k < 16; ++k) {
+            rows[half][k] = element(row * 4 + k % 8 / 2, half + k / 8 * 2, k);
+            columns[half][k] = element((column + half) * 4 + k % 8 / 2, 4 + k / 8, k);
+        }
+    for (uint i = 0; i < 4; ++i)
+        for (uint k = 0; k < 16; ++k) d[i] += rows[i >> 1][k] * columns[i & 1][k];
 }
 #define MMA_LOAD_0(r, at) load_matrices(r, at, false);
 #define MMA_LOAD_1(r, at) load_matrices(r, at, true);
