@@ -3,7 +3,8 @@
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
 #   scripts/install_deps.sh [build] [test] [run] [intel] [python]     (default: build)
 #     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib
-#     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format 14, locales
+#     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
+#            locales
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
 #     intel  Intel's OpenCL runtime for CPUs from PyPI, into .cache/intel-opencl
 #     python what the Python module and its tests need (tests/python/requirements.txt), from PyPI into the virtual
@@ -39,6 +40,7 @@ test_packages() {
     want pocl-opencl-icd
     has_program oclgrind || want oclgrind
     has_program clang-format-14 || want clang-format-14
+    has_program clang-tidy-14 || want clang-tidy-14
     [ -e /usr/share/i18n/locales/de_DE ] || want locales
 }
 
