@@ -1,0 +1,32 @@
+# DLPRIM_PRECOMPILED_HEADERS: headers that most files of a part of the build include are parsed once for that part, which saves
+# a third of the time of a whole build. What is compiled stays the same. A file that forgets an #include compiles all the
+# same there, so builds without the option, scripts/tidy.sh among them, find that.
+
+# What nearly every file includes, directly or through the project's headers.
+set(DLPRIM_COMMON_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
+    <mutex> <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <vector>)
+
+#   dlprim_precompile(TARGET header...): the headers for TARGET.
+function(dlprim_precompile target)
+    if(DLPRIM_PRECOMPILED_HEADERS)
+        target_precompile_headers(${target} PRIVATE ${ARGN})
+        dlprim_precompiled_for_ccache(${target})
+    endif()
+endfunction()
+
+#   dlprim_precompiled_from(OTHER TARGET...): the headers of OTHER for each TARGET, whose options have to be the same.
+function(dlprim_precompiled_from other)
+    if(DLPRIM_PRECOMPILED_HEADERS)
+        foreach(target IN LISTS ARGN)
+            target_precompile_headers(${target} REUSE_FROM ${other})
+            dlprim_precompiled_for_ccache(${target})
+        endforeach()
+    endif()
+endfunction()
+
+# ccache knows by this that the text which it hashes stands for precompiled headers, too.
+function(dlprim_precompiled_for_ccache target)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        target_compile_options(${target} PRIVATE -fpch-preprocess)
+    endif()
+endfunction()
