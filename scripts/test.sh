@@ -2,12 +2,19 @@
 # SPDX-License-Identifier: MIT
 # Installs what is missing, builds with warnings as errors, and runs all tests on the host and on every
 # OpenCL device: PoCL, Intel's runtime for CPUs, and what else is installed. Ends with "N passed, N failed".
-#   scripts/test.sh [ctest options]     e.g. -L formats, -R conv2d, -LE slow
+#   scripts/test.sh [ctest options]            e.g. -L formats, -R conv2d
+#   scripts/test.sh --long [ctest options]     the long tests alone, which take hours (docs/correctness.md)
 # DLPRIM_TEST_BUILD names another build folder (build-test), DLPRIM_CMAKE_ARGS gives CMake more options,
 # DLPRIM_NO_INTEL=1 leaves Intel's runtime out, DLPRIM_NO_PYTHON=1 the Python module.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 build=${DLPRIM_TEST_BUILD:-build-test}
+long=OFF
+if [ "${1:-}" = --long ]; then
+    long=ON
+    shift
+    set -- -L long --timeout 18000 "$@"
+fi
 
 deps=(build test)
 [ -n "${DLPRIM_NO_INTEL:-}" ] || deps+=(intel)
@@ -42,9 +49,12 @@ if [ -z "${DLPRIM_NO_PYTHON:-}" ] && .cache/python/bin/python -c "import nanobin
     python=(-DDLPRIM_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.cache/python/bin/python")
 fi
 jobs=$(nproc)
+# ccache, where there is one, keeps what is compiled with precompiled headers only if it is told this.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 echo "Configuring and building in $build"
 # shellcheck disable=SC2086
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WERROR=ON \
+    -DDLPRIM_PRECOMPILED_HEADERS=ON -DDLPRIM_TEST_LONG=$long \
     "${cli11[@]}" "${python[@]}" ${DLPRIM_CMAKE_ARGS:-} > "$build/configure.log" 2>&1 || {
     tail -30 "$build/configure.log"
     echo "CMake failed; the lines above say on what." >&2

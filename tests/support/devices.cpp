@@ -6,11 +6,19 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <iterator>
+#include <set>
 #include <sstream>
 
 namespace dlprim::testing {
 
 namespace {
+
+std::string kind_of(const DeviceInfo& info) {
+    if (info.id == "cpu") return "host";
+    if (info.platform.find("Portable") != std::string::npos) return "pocl";
+    return info.platform == "Intel(R) OpenCL" ? "intel" : "other";
+}
 
 std::vector<Context>* open_devices() {
     OperatorRegistry::instance();  // registers engines too, for tests that use only those
@@ -21,16 +29,11 @@ std::vector<Context>* open_devices() {
         for (const DeviceInfo& info : present) all->emplace_back(info.id);
         return all;
     }
-    const auto known = [](const DeviceInfo& info) -> std::string {
-        if (info.id == "cpu") return "host";
-        if (info.platform.find("Portable") != std::string::npos) return "pocl";
-        return info.platform == "Intel(R) OpenCL" ? "intel" : "other";
-    };
     std::istringstream names(wanted);
     for (std::string name; std::getline(names, name, ',');) {
         const auto before = all->size();
         for (const DeviceInfo& info : present)
-            if (known(info) == name) all->emplace_back(info.id);
+            if (kind_of(info) == name) all->emplace_back(info.id);
         if (all->size() > before || name == "host" || name == "pocl" || name == "intel" ||
             name == "other")
             continue;
@@ -49,6 +52,22 @@ std::vector<Context>* open_devices() {
 const std::vector<Context>& test_devices() {
     static const auto* devices = open_devices();
     return *devices;
+}
+
+Share share_of(const Context& device) {
+    static const char* const shared = std::getenv("DLPRIM_TEST_SHARED");
+    if (shared == nullptr) return {};
+    static const auto* runtimes = [] {
+        auto* kinds = new std::set<std::string>;
+        for (const DeviceInfo& info : Context::devices())
+            if (const std::string kind = kind_of(info); kind == "pocl" || kind == "intel")
+                kinds->insert(kind);
+        return kinds;
+    }();
+    const auto mine = runtimes->find(kind_of(device.info()));
+    if (mine == runtimes->end()) return {};
+    return {static_cast<unsigned>(std::distance(runtimes->begin(), mine)),
+            static_cast<unsigned>(runtimes->size())};
 }
 
 }  // namespace dlprim::testing

@@ -18,4 +18,17 @@ inline constexpr int skipped_status = 77;
 /// the requested devices exists.
 const std::vector<Context>& test_devices();
 
+/// Which part of the work that is shared among runtimes of OpenCL for this machine's processor
+/// falls to one of them: part `index` of `count`.
+struct Share {
+    unsigned index = 0, count = 1;
+    /// Whether item `number` of a list, which is the same on all of them, is in this part.
+    bool has(unsigned number) const { return number % count == index; }
+};
+
+/// With DLPRIM_TEST_SHARED in the environment, which ctest sets where an entry for PoCL has one for
+/// Intel's runtime beside it, the two try half each of what depends on a kernel's text more than on
+/// its compiler. A device tries all where only one of the two is installed, or where it is neither.
+Share share_of(const Context& device);
+
 }  // namespace dlprim::testing

@@ -2,6 +2,8 @@
 // Counting chances.
 #include "support/turns.hpp"
 
+#include "support/devices.hpp"
+
 #include <bit>
 #include <cstdlib>
 #include <string_view>
@@ -33,7 +35,9 @@ bool Turns::take(const std::string& kind, const Context& device) {
     static const char* const force = std::getenv("DLPRIM_TEST_FORCE");
     static const bool all = force != nullptr && std::string_view(force) == "all";
     if (all || device.traits().host) return true;
-    return std::has_single_bit(++chances_[device.info().id + ' ' + kind]);
+    const unsigned chance = ++chances_[device.info().id + ' ' + kind];
+    if (!std::has_single_bit(chance)) return false;
+    return chance == 1 || share_of(device).has(static_cast<unsigned>(std::countr_zero(chance)));
 }
 
 }  // namespace dlprim::testing

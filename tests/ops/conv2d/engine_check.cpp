@@ -6,6 +6,7 @@
 #include "runtime/access.hpp"
 #include "support/cases.hpp"
 #include "support/catch.hpp"
+#include "support/devices.hpp"
 #include "support/engine_trials.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ Tensor reordered(const Context& context, const Tensor& from, const Shape& shape,
     problem.outputs.push_back({shape, from.dtype(), to_layout, false});
     const Shape stored = physical_shape(shape, to_layout);
     const Tensor all(context, Shape{stored.numel() + front}, from.dtype());
-    const Tensor to = all.slice(0, front, front + stored.numel());
+    Tensor to = all.slice(0, front, front + stored.numel());
     ContextImpl& impl = Access::impl(context);
     const Engine* engine = EngineRegistry::instance().of("Reorder", impl.is_host()).at(0);
     const BufferRef pair[] = {ref(from), ref(to)};
@@ -87,7 +88,7 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     if (operand.layout.is_plain()) return plain;
     if (operand.layout.kind != Layout::Kind::packed)
         return reordered(context, plain, operand.shape, Layout::plain(), operand.layout, front);
-    const Tensor packed(context, Shape{static_cast<std::int64_t>(operand.layout.bytes / 4)});
+    Tensor packed(context, Shape{static_cast<std::int64_t>(operand.layout.bytes / 4)});
     ContextImpl& impl = Access::impl(context);
     const BufferRef pair[] = {ref(plain), ref(packed)};
     engine.build_packing(impl, problem, tuning, static_cast<int>(index))
@@ -95,14 +96,17 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
     return packed;
 }
 
-// The default tuning. With `all`, every combination of tile and stages that the engine has, each
-// with every other value alone.
-std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Problem& problem,
+// The default tuning. With `all`, also every combination of tile and stages that the engine has,
+// each with every other value alone. Runtimes of one processor share these.
+std::vector<Tuning> tunings(const Engine& engine, const Context& context, const Problem& problem,
                             bool all) {
+    const Traits& traits = context.traits();
     const Tuning standard = engine.default_tuning(traits, problem);
     if (!all) return {standard};
     const TuneSpace space = engine.tune_space(traits, problem);
     std::vector<Tuning> made;
+    const testing::Share share = testing::share_of(context);
+    unsigned offered = 0;
     for (const Tuning& tuning : tunings_of(engine, traits, problem)) {
         const auto others =
             std::count_if(tuning.begin(), tuning.end(), [&](const Tuning::value_type& item) {
@@ -110,7 +114,9 @@ std::vector<Tuning> tunings(const Engine& engine, const Traits& traits, const Pr
                 return space.values.count(name) != 0 && name != "stages" &&
                        standard.at(name) != value;
             });
-        if (others <= 1) made.push_back(tuning);
+        if (others > 1) continue;
+        const bool mine = share.has(offered++);
+        if (mine || tuning == standard) made.push_back(tuning);
     }
     return made;
 }
@@ -139,11 +145,13 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
             if (!problem.epilogue.empty()) kind += " with epilogue";
             for (const Operand& operand : problem.inputs)
                 if (operand.dtype != DType::f32) kind += ' ' + std::string(name_of(operand.dtype));
-            if (only.empty() && !turns().take(kind, context)) continue;
+            if (only.empty() ? !turns().take(kind, context)
+                             : !testing::Turns::asked_for(engine->name()))
+                continue;
             for (std::size_t i = 0; i < choice.inputs.size(); ++i)
                 problem.inputs[i].layout = choice.inputs[i];
             problem.outputs[0].layout = choice.outputs[0];
-            for (const Tuning& tuning : tunings(*engine, impl.traits(), problem, all_tunings)) {
+            for (const Tuning& tuning : tunings(*engine, context, problem, all_tunings)) {
                 std::vector<Tensor> operands;
                 // Channels_last images start alternately at a multiple of 16 bytes and at any
                 // element.
@@ -165,6 +173,7 @@ void check(const Context& context, Problem problem, const std::vector<Tensor>& i
                     operands.push_back(
                         Tensor(context, Shape{static_cast<std::int64_t>((scratch + 3) / 4)}));
                 std::vector<BufferRef> bound;
+                bound.reserve(operands.size());
                 for (const Tensor& operand : operands) bound.push_back(ref(operand));
                 const auto launch = engine->build(impl, problem, tuning);
                 launch->enqueue(impl.queue(), bound);
