@@ -37,7 +37,6 @@ std::string Problem::key(bool with_layouts) const {
             out << ' ' << stage.activation << '(' << exact(stage.alpha) << ',' << exact(stage.beta)
                 << ')';
     }
-    if (!deterministic) out << " nondeterministic";
     if (precision != Precision::fp32) out << ' ' << name_of(precision);
     return std::move(out).str();
 }

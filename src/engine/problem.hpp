@@ -47,7 +47,6 @@ struct Problem {
     std::vector<Operand> outputs;
     Attrs attrs;  ///< completed by the operator's Schema
     Epilogue epilogue;
-    bool deterministic = true;
     Precision precision = Precision::fp32;  ///< differs from fp32 only if an engine supports it
 
     /// Canonical text. Equal problems have equal keys. fp32 is left out of the text. With
