@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails when a file includes one of a room below its own (docs/architecture.md), and first shows on
-made-up files that it can fail. Usage: rooms_test.py [REPOSITORY]."""
+"""Fails when a file includes one of a room below its own (docs/architecture.md), or when an operator's
+folder registers in another way than the guides show, and first shows on made-up files that it can fail.
+Usage: rooms_test.py [REPOSITORY]."""
 
 import pathlib
 import re
 import sys
 import tempfile
 
-ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "exec", "formats", "train", "api"]
+ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "formats", "exec", "train", "api"]
 
 # Public headers belong to the room that implements them.
 PUBLIC = {
@@ -108,6 +109,26 @@ def check(root):
     return problems
 
 
+def check_operators(root):
+    """The folders of src/ops are those of operators.cmake, and register.cpp registers, alone."""
+    problems = []
+    listing = root / "src/ops/operators.cmake"
+    listed = set(re.findall(r"^\s+(\w+)$", listing.read_text(encoding="utf-8"), re.MULTILINE))
+    folders = {path.name for path in (root / "src/ops").iterdir() if path.is_dir()}
+    for name in sorted(listed ^ folders):
+        where = "src/ops/operators.cmake" if name in listed else "src/ops"
+        problems.append(f"src/ops/{name}: only {where} has it")
+    for name in sorted(listed & folders):
+        register = root / "src/ops" / name / "register.cpp"
+        wanted = f"void register_{name}(OperatorRegistry& operators, EngineRegistry&"
+        if not register.exists() or wanted not in register.read_text(encoding="utf-8"):
+            problems.append(f"src/ops/{name}: its register.cpp has no `{wanted}`")
+        for path in sorted((root / "src/ops" / name).rglob("*.cpp")):
+            if re.search(r"Registry::instance\(\)\s*\.add\(", path.read_text(encoding="utf-8")):
+                problems.append(f"{path.relative_to(root)}: adds to a registry that it was not given")
+    return problems
+
+
 # Files of a made-up tree and whether each is to be refused.
 SELF_TEST = {
     "src/base/a.cpp": ('#include "runtime/queue.hpp"\n', True),
@@ -130,6 +151,10 @@ SELF_TEST = {
     "include/dlprim/ops.hpp": ('#include "exec/eager.hpp"\n', True),
     "tools/n.cpp": ('#include "base/text.hpp"\n', True),
     "tools/o.cpp": ('#include <dlprim/dlprim.hpp>\n#include "options.hpp"\n', False),
+    "src/ops/operators.cmake": ("set(DLPRIM_OPERATORS\n    one\n    two\n    gone\n)\n", False),
+    "src/ops/one/register.cpp": (
+        "void register_one(OperatorRegistry& operators, EngineRegistry&) {\n", False),
+    "src/ops/two/register.cpp": ("EngineRegistry::instance().add(make());\n", True),
     "examples/p.cpp": ('#include "../src/base/text.hpp"\n', True),
 }
 
@@ -141,8 +166,8 @@ def self_test():
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        refused = {problem.split(":")[0] for problem in check(root)}
-    expected = {name for name, (_, bad) in SELF_TEST.items() if bad}
+        refused = {problem.split(":")[0] for problem in check(root) + check_operators(root)}
+    expected = {name for name, (_, bad) in SELF_TEST.items() if bad} | {"src/ops/two", "src/ops/gone"}
     for name in sorted(refused ^ expected):
         print(f"self-test: {name} was {'refused' if name in refused else 'let through'}")
     return refused == expected
@@ -152,10 +177,10 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent)
     if not self_test():
         return 1
-    problems = check(root.resolve())
+    problems = check(root.resolve()) + check_operators(root.resolve())
     for problem in problems:
         print(problem)
-    print(f"{len(problems)} includes go the wrong way" if problems else "the rooms hold")
+    print(f"{len(problems)} rules are broken" if problems else "the rooms hold")
     return 1 if problems else 0
 
 

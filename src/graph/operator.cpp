@@ -3,9 +3,8 @@
 #include "graph/operator.hpp"
 
 #include "base/text.hpp"
+#include "engine/engine.hpp"
 #include "graph/type_hint.hpp"
-
-#include <mutex>
 
 namespace dlprim {
 
@@ -45,16 +44,11 @@ void Operator::oracle_backward(OracleBackwardCall&) const {
 
 OperatorRegistry& OperatorRegistry::instance() {
     // Never destroyed, because graphs may live longer than static objects.
-    static OperatorRegistry* registry = new OperatorRegistry;
-    static std::once_flag once;
-    thread_local bool registering = false;  // registration itself calls instance()
-    if (!registering) {
-        std::call_once(once, [] {
-            registering = true;
-            register_all_operators();
-            registering = false;
-        });
-    }
+    static OperatorRegistry* registry = [] {
+        auto* made = new OperatorRegistry;
+        register_all_operators(*made, EngineRegistry::instance());
+        return made;
+    }();
     return *registry;
 }
 

@@ -3,8 +3,8 @@
 // compute it register separately (engine/engine.hpp) under the same type name.
 //
 // One operator lives in one folder src/ops/<op>/ whose register.cpp defines
-//   void register_<op>();   // adds its Operators and Engines
-// and is named in the list of src/ops/CMakeLists.txt.
+//   void register_<op>(OperatorRegistry& operators, EngineRegistry& engines);
+// and which is named in the list of src/ops/operators.cmake.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -17,6 +17,8 @@
 #include <vector>
 
 namespace dlprim {
+
+class EngineRegistry;
 
 struct ParamSpec {
     TensorSpec spec;
@@ -92,6 +94,9 @@ class Operator {
     virtual std::vector<ParamSpec> params(const Attrs& attrs,
                                           std::span<const TensorSpec> inputs) const;
 
+    /// Parameters that a training forward writes, by index into params(): running statistics.
+    virtual std::vector<std::size_t> written_params(const Attrs&) const { return {}; }
+
     /// Output shapes and types from all inputs (tensors, then parameters). Throws like params(). If
     /// two shapes disagree, the message contains both.
     virtual std::vector<TensorSpec> infer(const Attrs& attrs,
@@ -163,7 +168,7 @@ class OperatorRegistry {
     std::vector<std::unique_ptr<Operator>> operators_;
 };
 
-/// Registers all operators and engines, once. Generated from the list in src/ops/CMakeLists.txt.
-void register_all_operators();
+/// Calls register_<op>() of every folder. Generated from the list in src/ops/operators.cmake.
+void register_all_operators(OperatorRegistry& operators, EngineRegistry& engines);
 
 }  // namespace dlprim

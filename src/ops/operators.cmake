@@ -1,5 +1,6 @@
 # The operators of the library: one folder under src/ops each, whose register.cpp defines
-# register_<name>(). Adding an operator is adding its folder and its line here.
+# void register_<name>(OperatorRegistry& operators, EngineRegistry& engines). Adding an operator is adding its
+# folder and its line here.
 set(DLPRIM_OPERATORS
     pointwise
     matmul

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails on a relative link of a Markdown file that leads nowhere, be it to a file, a folder or a heading, and where code
-names a document that is not there. First shows on made-up files that it can fail. Usage: links_test.py [REPOSITORY]."""
+"""Fails on a relative link of a Markdown file that leads nowhere, be it to a file, a folder or a heading, where code names
+a document that is not there, and where a page names a source file or folder that is not there. First shows on made-up
+files that it can fail. Usage: links_test.py [REPOSITORY]."""
 import pathlib
 import re
 import sys
@@ -9,6 +10,7 @@ import tempfile
 
 from documents import ROOT, anchors, files_of, links
 
+SOURCE = re.compile(r"(?<![\w/.])(?:src|kernels|tests|python|scripts|cmake|tools|benchmarks|databases)/[\w./-]*\w(?![\w*<{/-])")
 DOCUMENT = re.compile(r"\b(?:docs|databases|tests)/[\w./-]*\.(?:md|svg)\b|\b(?:README|CONTRIBUTING|CHANGELOG)\.md\b")
 
 
@@ -40,8 +42,19 @@ def documents_that_are_not_there(root):
                     yield f"{path.relative_to(root)}:{number}: there is no {name}"
 
 
+def sources_that_are_not_there(root):
+    """Pages on what is, such as the guides, name files by their paths from the root; OP and the like stand for any name."""
+    for path in files_of(root, {".md"}):
+        if path.name == "CHANGELOG.md" or "results" in path.parts:
+            continue  # on what was
+        for number, text in enumerate(path.read_text().split("\n"), 1):
+            for name in SOURCE.findall(text):
+                if not (root / name).exists() and not any(part.split(".")[0].isupper() for part in name.split("/")):
+                    yield f"{path.relative_to(root)}:{number}: there is no {name}"
+
+
 def check(root):
-    return [*broken_links(root), *documents_that_are_not_there(root)]
+    return [*broken_links(root), *documents_that_are_not_there(root), *sources_that_are_not_there(root)]
 
 
 def try_on_made_up_files():
@@ -57,7 +70,9 @@ def try_on_made_up_files():
                         ("[a](page.md#no-heading)", "no heading"),
                         ("[a](#nowhere)", "no heading"),
                         ("[a](../../../../..)", "out of the repository"),
-                        ("as docs/nowhere.md says", "there is no docs/nowhere.md")]:
+                        ("as docs/nowhere.md says", "there is no docs/nowhere.md"),
+                        ("src/ops/OP and kernels/OP", None),
+                        ("see src/ops/nowhere.cpp", "there is no src/ops/nowhere.cpp")]:
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
             (root / "page.md").write_text(page)

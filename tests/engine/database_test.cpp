@@ -28,7 +28,7 @@ std::filesystem::path fresh_file(const std::string& name) {
 }
 
 const Engine& some_engine() {
-    register_all_operators();
+    OperatorRegistry::instance();  // registers the engines, too
     return *EngineRegistry::instance().of("MatMul", true).at(0);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("Stored rows are found, by this device, driver and problem alone") {
 }
 
 TEST_CASE("Rows shipped with the library are of today's sources") {
-    register_all_operators();
+    OperatorRegistry::instance();  // registers the engines, too
     for (const std::string& line : stale_rows(shipped_database())) {
         INFO(line);
         CHECK(false);

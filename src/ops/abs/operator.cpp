@@ -25,4 +25,8 @@ bool Abs::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) c
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Abs>();
+}
+
 }  // namespace dlprim::abs_op

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/abs holds.
+// Registers Abs.
 #include "ops/abs/operator.hpp"
 
 namespace dlprim {
 
-void register_abs() {
-    OperatorRegistry::instance().add(std::make_unique<abs_op::Abs>());
+void register_abs(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(abs_op::make_operator());
 }
 
 }  // namespace dlprim

@@ -134,4 +134,8 @@ bool ActivationOperator::lower(Graph& graph, const Node& node,
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<ActivationOperator>();
+}
+
 }  // namespace dlprim::activation

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/activation holds.
+// Registers Activation.
 #include "ops/activation/operator.hpp"
 
 namespace dlprim {
 
-void register_activation() {
-    OperatorRegistry::instance().add(std::make_unique<activation::ActivationOperator>());
+void register_activation(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(activation::make_operator());
 }
 
 }  // namespace dlprim

@@ -4,8 +4,8 @@
 
 namespace dlprim {
 
-void register_attention() {
-    OperatorRegistry::instance().add(std::make_unique<attention::Operator>());
+void register_attention(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(attention::make_operator());
 }
 
 }  // namespace dlprim

@@ -76,6 +76,11 @@ std::vector<ParamSpec> BatchNorm::params(const Attrs& attrs,
     return result;
 }
 
+std::vector<std::size_t> BatchNorm::written_params(const Attrs& attrs) const {
+    return Options(attrs).use_global_stats ? std::vector<std::size_t>{}
+                                           : std::vector<std::size_t>{0, 1};
+}
+
 std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     const Options options(attrs);
@@ -148,6 +153,10 @@ bool BatchNorm::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     }
     outputs = {graph.pointwise1(node.name, code, inputs)};
     return true;
+}
+
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<BatchNorm>();
 }
 
 }  // namespace dlprim::batchnorm

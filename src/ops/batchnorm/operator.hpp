@@ -17,6 +17,7 @@ class BatchNorm : public Operator {
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    std::vector<std::size_t> written_params(const Attrs& attrs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
@@ -52,5 +53,8 @@ class BatchNormTraining : public Operator {
     void gradient(GradientContext& context) const override;
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
 };
+
+std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_training();
 
 }  // namespace dlprim::batchnorm

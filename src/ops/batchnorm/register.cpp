@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/batchnorm holds.
+// Registers BatchNorm and what it becomes in training.
 #include "ops/batchnorm/operator.hpp"
 
 namespace dlprim {
 
-void register_batchnorm() {
-    OperatorRegistry::instance().add(std::make_unique<batchnorm::BatchNorm>());
-    OperatorRegistry::instance().add(std::make_unique<batchnorm::BatchNormTraining>());
+void register_batchnorm(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(batchnorm::make_operator());
+    operators.add(batchnorm::make_training());
 }
 
 }  // namespace dlprim

@@ -159,4 +159,8 @@ bool BatchNormTraining::lower(Graph& graph, const Node& node, std::vector<ValueI
     return true;
 }
 
+std::unique_ptr<Operator> make_training() {
+    return std::make_unique<BatchNormTraining>();
+}
+
 }  // namespace dlprim::batchnorm

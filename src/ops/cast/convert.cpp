@@ -2,6 +2,7 @@
 // cast.convert: OpenCL's own conversions, one element per work-item. half is read by vload_half and
 // bfloat16 by its bits, so no half arithmetic is needed.
 #include "base/text.hpp"
+#include "ops/cast/engines.hpp"
 #include "ops/cast/operator.hpp"
 
 namespace dlprim::cast {
@@ -104,8 +105,8 @@ class Convert : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_convert() {
-    return std::make_unique<Convert>();
+void add_convert_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Convert>());
 }
 
 }  // namespace dlprim::cast

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cast.host: the host's conversions, in pieces on the host's threads.
+#include "ops/cast/engines.hpp"
 #include "ops/cast/operator.hpp"
 
 namespace dlprim::cast {
@@ -37,8 +38,8 @@ class Host : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_host() {
-    return std::make_unique<Host>();
+void add_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
 }
 
 }  // namespace dlprim::cast

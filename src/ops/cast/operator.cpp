@@ -31,4 +31,8 @@ bool Cast::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) 
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Cast>();
+}
+
 }  // namespace dlprim::cast

@@ -23,7 +23,6 @@ class Cast : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-std::unique_ptr<Engine> make_convert();
-std::unique_ptr<Engine> make_host();
+std::unique_ptr<Operator> make_operator();
 
 }  // namespace dlprim::cast

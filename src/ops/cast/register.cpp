@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/cast holds.
+// Registers Cast and its engines.
+#include "ops/cast/engines.hpp"
 #include "ops/cast/operator.hpp"
 
 namespace dlprim {
 
-void register_cast() {
-    OperatorRegistry::instance().add(std::make_unique<cast::Cast>());
-    EngineRegistry::instance().add(cast::make_convert());
-    EngineRegistry::instance().add(cast::make_host());
+void register_cast(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(cast::make_operator());
+    cast::add_convert_engine(engines);
+    cast::add_host_engine(engines);
 }
 
 }  // namespace dlprim

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Concat: joins the inputs along a dimension. Its gradient is one Slice per input.
-#include "graph/operator.hpp"
+#include "ops/concat/operator.hpp"
+
 #include "base/text.hpp"
 #include "ops/concat/options.hpp"
 
-namespace dlprim {
+namespace dlprim::concat {
 
 namespace {
 
@@ -33,7 +34,7 @@ class Concat : public Operator {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& first = inputs[0].shape;
-        const int dim = concat::dimension(attrs, first.rank());
+        const int dim = dimension(attrs, first.rank());
         std::int64_t size = 0;
         for (const TensorSpec& input : inputs) {
             require(input.dtype == inputs[0].dtype, "inputs are of types ",
@@ -53,7 +54,7 @@ class Concat : public Operator {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value) return;
         Graph& graph = context.graph;
-        const int dim = concat::dimension(context.node.attrs, graph.shape(dy).rank());
+        const int dim = dimension(context.node.attrs, graph.shape(dy).rank());
         std::int64_t begin = 0;
         for (std::size_t i = 0; i < context.node.inputs.size(); ++i) {
             const std::int64_t end = begin + graph.shape(context.node.inputs[i])[dim];
@@ -72,7 +73,7 @@ class Concat : public Operator {
         y.shape = infer(call.attrs, specs)[0].shape;
         y.dtype = specs[0].dtype;
         y.data.resize(static_cast<std::size_t>(y.shape.numel()));
-        const int dim = concat::dimension(call.attrs, y.shape.rank());
+        const int dim = dimension(call.attrs, y.shape.rank());
         std::int64_t position = 0;
         for (const HostArray& x : call.inputs) {
             visit(x.shape, y.shape, dim, position,
@@ -82,7 +83,7 @@ class Concat : public Operator {
     }
     void oracle_backward(OracleBackwardCall& call) const override {
         const HostArray& dy = call.output_gradients[0];
-        const int dim = concat::dimension(call.attrs, dy.shape.rank());
+        const int dim = dimension(call.attrs, dy.shape.rank());
         std::int64_t position = 0;
         for (std::size_t i = 0; i < call.inputs.size(); ++i) {
             HostArray& dx = call.input_gradients[i];
@@ -96,13 +97,8 @@ class Concat : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_concat_copy();
-std::unique_ptr<Engine> make_concat_host();
-
-void register_concat() {
-    OperatorRegistry::instance().add(std::make_unique<Concat>());
-    EngineRegistry::instance().add(make_concat_copy());
-    EngineRegistry::instance().add(make_concat_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Concat>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::concat

@@ -3,7 +3,7 @@
 // concatenation along the dimension.
 #pragma once
 
-#include "engine/strided_copy.hpp"
+#include "engine/copy_engines.hpp"
 
 #include <span>
 #include <vector>
@@ -20,5 +20,8 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
 
 /// One copy per input, to its place in the output.
 std::vector<StridedCopy> copies(const Problem& problem);
+
+inline constexpr Movement<StridedCopy> movement{"Concat", "concat.copy", "concat.host", copies,
+                                                layouts};
 
 }  // namespace dlprim::concat

@@ -6,13 +6,10 @@
 
 namespace dlprim {
 
-void register_conv2d() {
-    OperatorRegistry& operators = OperatorRegistry::instance();
+void register_conv2d(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(conv2d::make_forward());
     operators.add(conv2d::make_backward_data());
     operators.add(conv2d::make_backward_filter());
-
-    EngineRegistry& engines = EngineRegistry::instance();
     conv2d::add_host_engines(engines);
     conv2d::add_blocked_depthwise_engines(engines);
     conv2d::add_blocked_first_engine(engines);

@@ -43,4 +43,8 @@ bool Dropout::expand(Graph& graph, const Node& node, std::vector<ValueId>& outpu
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Dropout>();
+}
+
 }  // namespace dlprim::dropout

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/dropout holds.
+// Registers Dropout.
 #include "ops/dropout/operator.hpp"
 
 namespace dlprim {
 
-void register_dropout() {
-    OperatorRegistry::instance().add(std::make_unique<dropout::Dropout>());
+void register_dropout(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(dropout::make_operator());
 }
 
 }  // namespace dlprim

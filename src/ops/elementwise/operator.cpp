@@ -109,4 +109,8 @@ bool Elementwise::lower(Graph& graph, const Node& node, std::vector<ValueId>& ou
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Elementwise>();
+}
+
 }  // namespace dlprim::elementwise

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/elementwise holds.
+// Registers Elementwise.
 #include "ops/elementwise/operator.hpp"
 
 namespace dlprim {
 
-void register_elementwise() {
-    OperatorRegistry::instance().add(std::make_unique<elementwise::Elementwise>());
+void register_elementwise(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(elementwise::make_operator());
 }
 
 }  // namespace dlprim

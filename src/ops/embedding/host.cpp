@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // embedding.host and embedding_backward.host: the operators on the host's threads.
+#include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
@@ -109,9 +110,9 @@ class Backward : public Base {
 
 }  // namespace
 
-void add_host_engines() {
-    EngineRegistry::instance().add(std::make_unique<Forward>());
-    EngineRegistry::instance().add(std::make_unique<Backward>());
+void add_host_engines(EngineRegistry& engines) {
+    engines.add(std::make_unique<Forward>());
+    engines.add(std::make_unique<Backward>());
 }
 
 }  // namespace dlprim::embedding

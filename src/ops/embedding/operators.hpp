@@ -17,8 +17,6 @@ constexpr const char* backward_type = "EmbeddingBackward";
 
 std::unique_ptr<Operator> make_forward();
 std::unique_ptr<Operator> make_backward();
-void add_reference_engines();
-void add_host_engines();
 
 /// Supports float32 tables and any index type.
 Verdict check(const Problem& problem);

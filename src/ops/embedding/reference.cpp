@@ -3,6 +3,7 @@
 // is gathered: each work-item owns rows of the table and scans the indices, so no atomics are
 // needed.
 #include "base/text.hpp"
+#include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
@@ -119,9 +120,9 @@ class Backward : public Base {
 
 }  // namespace
 
-void add_reference_engines() {
-    EngineRegistry::instance().add(std::make_unique<Forward>());
-    EngineRegistry::instance().add(std::make_unique<Backward>());
+void add_reference_engines(EngineRegistry& engines) {
+    engines.add(std::make_unique<Forward>());
+    engines.add(std::make_unique<Backward>());
 }
 
 }  // namespace dlprim::embedding

@@ -2,9 +2,9 @@
 // Fork: returns its input twice. It only orders the gradients of a value that many nodes read, such
 // as the weights of recurrent networks. A chain of forks adds the gradients two at a time as they
 // are computed, whereas a single sum would have to keep all of them.
-#include "graph/operator.hpp"
+#include "ops/fork/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::fork {
 
 namespace {
 
@@ -38,8 +38,8 @@ class Fork : public Operator {
 
 }  // namespace
 
-void register_fork() {
-    OperatorRegistry::instance().add(std::make_unique<Fork>());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Fork>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::fork

@@ -52,4 +52,8 @@ bool GlobalPooling::lower(Graph& graph, const Node& node, std::vector<ValueId>& 
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<GlobalPooling>();
+}
+
 }  // namespace dlprim::global_pooling

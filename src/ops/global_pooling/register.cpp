@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/global_pooling holds.
+// Registers GlobalPooling.
 #include "ops/global_pooling/operator.hpp"
 
 namespace dlprim {
 
-void register_global_pooling() {
-    OperatorRegistry::instance().add(std::make_unique<global_pooling::GlobalPooling>());
+void register_global_pooling(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(global_pooling::make_operator());
 }
 
 }  // namespace dlprim

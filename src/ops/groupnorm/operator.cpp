@@ -58,4 +58,8 @@ bool GroupNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<GroupNorm>();
+}
+
 }  // namespace dlprim::groupnorm

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/groupnorm holds.
+// Registers GroupNorm.
 #include "ops/groupnorm/operator.hpp"
 
 namespace dlprim {
 
-void register_groupnorm() {
-    OperatorRegistry::instance().add(std::make_unique<groupnorm::GroupNorm>());
+void register_groupnorm(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(groupnorm::make_operator());
 }
 
 }  // namespace dlprim

@@ -39,4 +39,8 @@ bool Hardtanh::lower(Graph& graph, const Node& node, std::vector<ValueId>& outpu
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Hardtanh>();
+}
+
 }  // namespace dlprim::hardtanh

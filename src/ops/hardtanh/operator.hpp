@@ -20,4 +20,6 @@ class Hardtanh : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+
 }  // namespace dlprim::hardtanh

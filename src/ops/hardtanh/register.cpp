@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/hardtanh holds.
+// Registers Hardtanh.
 #include "ops/hardtanh/operator.hpp"
 
 namespace dlprim {
 
-void register_hardtanh() {
-    OperatorRegistry::instance().add(std::make_unique<hardtanh::Hardtanh>());
+void register_hardtanh(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(hardtanh::make_operator());
 }
 
 }  // namespace dlprim

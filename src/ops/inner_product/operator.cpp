@@ -97,4 +97,8 @@ double Operator::flops(const Attrs&, std::span<const TensorSpec> inputs,
            static_cast<double>(x.product(1, x.rank()));
 }
 
+std::unique_ptr<dlprim::Operator> make_operator() {
+    return std::make_unique<Operator>();
+}
+
 }  // namespace dlprim::inner_product

@@ -24,4 +24,6 @@ class Operator : public dlprim::Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<dlprim::Operator> make_operator();
+
 }  // namespace dlprim::inner_product

@@ -4,8 +4,8 @@
 
 namespace dlprim {
 
-void register_inner_product() {
-    OperatorRegistry::instance().add(std::make_unique<inner_product::Operator>());
+void register_inner_product(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(inner_product::make_operator());
 }
 
 }  // namespace dlprim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // interpolation.backward: the gradient of Interpolation on OpenCL, computed per input element, in
 // plain, channels_last and blocked layouts; see kernels/interpolation/reference.cl.
+#include "ops/interpolation/engines.hpp"
 #include "ops/interpolation/kernel.hpp"
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -31,8 +32,8 @@ class Backward : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_interpolation_backward() {
-    return std::make_unique<Backward>();
+void add_backward_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Backward>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::interpolation

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // interpolation.backward_host: the gradient of Interpolation by the host's threads; a task is one
 // row of the result.
+#include "ops/interpolation/engines.hpp"
 #include "ops/interpolation/options.hpp"
 
 #include <algorithm>
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -71,8 +72,8 @@ class BackwardHost : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_interpolation_backward_host() {
-    return std::make_unique<BackwardHost>();
+void add_backward_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<BackwardHost>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::interpolation

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // interpolation.host: Interpolation by the host's threads; a task is one row of the result.
+#include "ops/interpolation/engines.hpp"
 #include "ops/interpolation/options.hpp"
 
 #include <algorithm>
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -69,8 +70,8 @@ class Host : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_interpolation_host() {
-    return std::make_unique<Host>();
+void add_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::interpolation

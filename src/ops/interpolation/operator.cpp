@@ -5,7 +5,7 @@
 
 #include "ops/interpolation/options.hpp"
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -52,7 +52,7 @@ const Schema& Interpolation::schema() const {
 
 std::vector<TensorSpec> Interpolation::infer(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const {
-    return {{interpolation::Options(attrs).output_shape(inputs[0].shape), inputs[0].dtype}};
+    return {{Options(attrs).output_shape(inputs[0].shape), inputs[0].dtype}};
 }
 
 void Interpolation::gradient(GradientContext& context) const {
@@ -64,18 +64,12 @@ void Interpolation::gradient(GradientContext& context) const {
         context.graph.add1("InterpolationBackward", context.node.name + "/backward", {dy}, attrs);
 }
 
-std::unique_ptr<Engine> make_interpolation_reference();
-std::unique_ptr<Engine> make_interpolation_backward();
-std::unique_ptr<Engine> make_interpolation_host();
-std::unique_ptr<Engine> make_interpolation_backward_host();
-
-void register_interpolation() {
-    OperatorRegistry::instance().add(std::make_unique<Interpolation>());
-    OperatorRegistry::instance().add(std::make_unique<InterpolationBackward>());
-    EngineRegistry::instance().add(make_interpolation_reference());
-    EngineRegistry::instance().add(make_interpolation_backward());
-    EngineRegistry::instance().add(make_interpolation_host());
-    EngineRegistry::instance().add(make_interpolation_backward_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Interpolation>();
 }
 
-}  // namespace dlprim
+std::unique_ptr<Operator> make_backward() {
+    return std::make_unique<InterpolationBackward>();
+}
+
+}  // namespace dlprim::interpolation

@@ -4,7 +4,7 @@
 
 #include "graph/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 class Interpolation : public Operator {
   public:
@@ -18,4 +18,7 @@ class Interpolation : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-}  // namespace dlprim
+std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
+
+}  // namespace dlprim::interpolation

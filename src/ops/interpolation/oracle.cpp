@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -84,4 +84,4 @@ void Interpolation::oracle_backward(OracleBackwardCall& call) const {
     });
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::interpolation

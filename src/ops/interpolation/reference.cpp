@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // interpolation.reference: Interpolation on OpenCL, in plain, channels_last and blocked layouts;
 // see kernels/interpolation/reference.cl.
+#include "ops/interpolation/engines.hpp"
 #include "ops/interpolation/kernel.hpp"
 
-namespace dlprim {
+namespace dlprim::interpolation {
 
 namespace {
 
@@ -31,8 +32,8 @@ class Reference : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_interpolation_reference() {
-    return std::make_unique<Reference>();
+void add_reference_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Reference>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::interpolation

@@ -51,4 +51,8 @@ bool NormalizeRows::lower(Graph& graph, const Node& node, std::vector<ValueId>& 
     return true;
 }
 
+std::unique_ptr<Operator> make_normalize_rows() {
+    return std::make_unique<NormalizeRows>();
+}
+
 }  // namespace dlprim::layernorm

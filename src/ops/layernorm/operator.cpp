@@ -61,4 +61,8 @@ bool LayerNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<LayerNorm>();
+}
+
 }  // namespace dlprim::layernorm

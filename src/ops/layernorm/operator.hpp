@@ -38,4 +38,7 @@ class NormalizeRows : public Operator {
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_normalize_rows();
+
 }  // namespace dlprim::layernorm

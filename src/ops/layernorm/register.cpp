@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/layernorm holds.
+// Registers LayerNorm and NormalizeRows, which it is made of.
 #include "ops/layernorm/operator.hpp"
 
 namespace dlprim {
 
-void register_layernorm() {
-    OperatorRegistry::instance().add(std::make_unique<layernorm::LayerNorm>());
-    OperatorRegistry::instance().add(std::make_unique<layernorm::NormalizeRows>());
+void register_layernorm(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(layernorm::make_operator());
+    operators.add(layernorm::make_normalize_rows());
 }
 
 }  // namespace dlprim

@@ -123,8 +123,8 @@ class Dot : public MatMulEngine {
 
 }  // namespace
 
-void add_dot(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Dot>(op));
+void add_dot(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Dot>(op));
 }
 
 }  // namespace dlprim::matmul

@@ -38,15 +38,15 @@ std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& proble
                                      const std::string& path, const std::string& kernel,
                                      std::string defines, std::size_t items, const TileCut& cut);
 // Each of these functions is in a file of its own and registers its engine for `op`.
-void add_reference(const std::string& op);
-void add_host(const std::string& op);
-void add_vector(const std::string& op);
-void add_dot(const std::string& op);
-void add_subgroup(const std::string& op);
-void add_tiled(const std::string& op);
-void add_wgmma_direct(const std::string& op);
-void add_wgmma_half(const std::string& op);
-void add_wgmma_split(const std::string& op);
-void add_gemv(const std::string& op);
+void add_reference(EngineRegistry& engines, const std::string& op);
+void add_host(EngineRegistry& engines, const std::string& op);
+void add_vector(EngineRegistry& engines, const std::string& op);
+void add_dot(EngineRegistry& engines, const std::string& op);
+void add_subgroup(EngineRegistry& engines, const std::string& op);
+void add_tiled(EngineRegistry& engines, const std::string& op);
+void add_wgmma_direct(EngineRegistry& engines, const std::string& op);
+void add_wgmma_half(EngineRegistry& engines, const std::string& op);
+void add_wgmma_split(EngineRegistry& engines, const std::string& op);
+void add_gemv(EngineRegistry& engines, const std::string& op);
 
 }  // namespace dlprim::matmul

@@ -101,8 +101,8 @@ class Gemv : public MatMulEngine {
 
 }  // namespace
 
-void add_gemv(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Gemv>(op));
+void add_gemv(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Gemv>(op));
 }
 
 }  // namespace dlprim::matmul

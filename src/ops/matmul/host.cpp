@@ -88,8 +88,8 @@ class Host : public MatMulEngine {
 
 }  // namespace
 
-void add_host(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Host>(op));
+void add_host(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Host>(op));
 }
 
 }  // namespace dlprim::matmul

@@ -118,4 +118,8 @@ double Operator::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
     return 2.0 * static_cast<double>(s.full.numel()) * static_cast<double>(s.k);
 }
 
+std::unique_ptr<dlprim::Operator> make_operator() {
+    return std::make_unique<Operator>();
+}
+
 }  // namespace dlprim::matmul

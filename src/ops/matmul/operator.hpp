@@ -23,4 +23,6 @@ class Operator : public dlprim::Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<dlprim::Operator> make_operator();
+
 }  // namespace dlprim::matmul

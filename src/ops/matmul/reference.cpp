@@ -56,8 +56,8 @@ class Reference : public MatMulEngine {
 
 }  // namespace
 
-void add_reference(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Reference>(op));
+void add_reference(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Reference>(op));
 }
 
 }  // namespace dlprim::matmul

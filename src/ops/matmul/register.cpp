@@ -5,19 +5,19 @@
 
 namespace dlprim {
 
-void register_matmul() {
-    OperatorRegistry::instance().add(std::make_unique<matmul::Operator>());
+void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(matmul::make_operator());
     for (const char* op : {"MatMul", "InnerProduct"}) {
-        matmul::add_host(op);
-        matmul::add_vector(op);
-        matmul::add_dot(op);
-        matmul::add_wgmma_half(op);
-        matmul::add_wgmma_direct(op);
-        matmul::add_wgmma_split(op);
-        matmul::add_subgroup(op);
-        matmul::add_tiled(op);
-        matmul::add_gemv(op);
-        matmul::add_reference(op);
+        matmul::add_host(engines, op);
+        matmul::add_vector(engines, op);
+        matmul::add_dot(engines, op);
+        matmul::add_wgmma_half(engines, op);
+        matmul::add_wgmma_direct(engines, op);
+        matmul::add_wgmma_split(engines, op);
+        matmul::add_subgroup(engines, op);
+        matmul::add_tiled(engines, op);
+        matmul::add_gemv(engines, op);
+        matmul::add_reference(engines, op);
     }
 }
 

@@ -123,8 +123,8 @@ class Subgroup : public MatMulEngine {
 
 }  // namespace
 
-void add_subgroup(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Subgroup>(op));
+void add_subgroup(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Subgroup>(op));
 }
 
 }  // namespace dlprim::matmul

@@ -151,8 +151,8 @@ class Tiled : public MatMulEngine {
 
 }  // namespace
 
-void add_tiled(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Tiled>(op));
+void add_tiled(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Tiled>(op));
 }
 
 }  // namespace dlprim::matmul

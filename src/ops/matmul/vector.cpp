@@ -253,8 +253,8 @@ class Vector : public MatMulEngine {
 
 }  // namespace
 
-void add_vector(const std::string& op) {
-    EngineRegistry::instance().add(std::make_unique<Vector>(op));
+void add_vector(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<Vector>(op));
 }
 
 }  // namespace dlprim::matmul

@@ -178,9 +178,8 @@ class WgmmaDirect : public MatMulEngine {
 
 }  // namespace
 
-void add_wgmma_direct(const std::string& op) {
-    for (const MatrixUnit unit : matrix_units)
-        EngineRegistry::instance().add(std::make_unique<WgmmaDirect>(op, unit));
+void add_wgmma_direct(EngineRegistry& engines, const std::string& op) {
+    for (const MatrixUnit unit : matrix_units) engines.add(std::make_unique<WgmmaDirect>(op, unit));
 }
 
 }  // namespace dlprim::matmul

@@ -271,9 +271,8 @@ class WgmmaHalf : public MatMulEngine {
 
 }  // namespace
 
-void add_wgmma_half(const std::string& op) {
-    for (const MatrixUnit unit : matrix_units)
-        EngineRegistry::instance().add(std::make_unique<WgmmaHalf>(op, unit));
+void add_wgmma_half(EngineRegistry& engines, const std::string& op) {
+    for (const MatrixUnit unit : matrix_units) engines.add(std::make_unique<WgmmaHalf>(op, unit));
 }
 
 }  // namespace dlprim::matmul

@@ -133,9 +133,8 @@ class WgmmaSplit : public MatMulEngine {
 
 }  // namespace
 
-void add_wgmma_split(const std::string& op) {
-    for (const MatrixUnit unit : matrix_units)
-        EngineRegistry::instance().add(std::make_unique<WgmmaSplit>(op, unit));
+void add_wgmma_split(EngineRegistry& engines, const std::string& op) {
+    for (const MatrixUnit unit : matrix_units) engines.add(std::make_unique<WgmmaSplit>(op, unit));
 }
 
 }  // namespace dlprim::matmul

@@ -56,4 +56,8 @@ bool MSELoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<MSELoss>();
+}
+
 }  // namespace dlprim::mse_loss

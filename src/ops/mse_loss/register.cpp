@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/mse_loss holds.
+// Registers MSELoss.
 #include "ops/mse_loss/operator.hpp"
 
 namespace dlprim {
 
-void register_mse_loss() {
-    OperatorRegistry::instance().add(std::make_unique<mse_loss::MSELoss>());
+void register_mse_loss(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(mse_loss::make_operator());
 }
 
 }  // namespace dlprim

@@ -55,4 +55,8 @@ bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<NLLLoss>();
+}
+
 }  // namespace dlprim::nll_loss

@@ -24,4 +24,6 @@ class NLLLoss : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+
 }  // namespace dlprim::nll_loss

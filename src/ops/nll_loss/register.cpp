@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/nll_loss holds.
+// Registers NLLLoss.
 #include "ops/nll_loss/operator.hpp"
 
 namespace dlprim {
 
-void register_nll_loss() {
-    OperatorRegistry::instance().add(std::make_unique<nll_loss::NLLLoss>());
+void register_nll_loss(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(nll_loss::make_operator());
 }
 
 }  // namespace dlprim

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // pad.gather: PadBackward on OpenCL. Each work-item computes one input element: the sum over the
 // outputs that read it.
+#include "ops/pad/engines.hpp"
 #include "ops/pad/gather_geometry.hpp"
 
 #include "base/text.hpp"
 
-namespace dlprim {
+namespace dlprim::pad {
 
 namespace {
 
@@ -47,8 +48,8 @@ class PadGather : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pad_gather() {
-    return std::make_unique<PadGather>();
+void add_gather_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<PadGather>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pad

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // pad.gather_host: PadBackward by the host's threads. Each input element is the sum over the
 // outputs that read it.
+#include "ops/pad/engines.hpp"
 #include "ops/pad/gather_geometry.hpp"
 
-namespace dlprim {
+namespace dlprim::pad {
 
 namespace {
 
@@ -62,8 +63,8 @@ class PadGatherHost : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pad_gather_host() {
-    return std::make_unique<PadGatherHost>();
+void add_gather_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<PadGatherHost>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pad

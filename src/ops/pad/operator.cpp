@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace dlprim {
+namespace dlprim::pad {
 
 namespace {
 
@@ -46,7 +46,7 @@ const Schema& Pad::schema() const {
 
 std::vector<TensorSpec> Pad::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
     const Shape& x = inputs[0].shape;
-    return {{pad::Options(attrs, x).output_shape(x), inputs[0].dtype}};
+    return {{Options(attrs, x).output_shape(x), inputs[0].dtype}};
 }
 
 void Pad::gradient(GradientContext& context) const {
@@ -55,7 +55,7 @@ void Pad::gradient(GradientContext& context) const {
     const Node& node = context.node;
     const std::string name = node.name + "/backward";
     const Shape& x = context.graph.shape(node.inputs[0]);
-    if (pad::Options(node.attrs, x).mode == PaddedCopy::Mode::constant) {
+    if (Options(node.attrs, x).mode == PaddedCopy::Mode::constant) {
         Ints pads = node.attrs.ints("pads");
         for (std::int64_t& p : pads) p = -p;
         context.input_gradients[0] = context.graph.add1("Pad", name, {dy}, {{"pads", pads}});
@@ -66,18 +66,12 @@ void Pad::gradient(GradientContext& context) const {
     }
 }
 
-std::unique_ptr<Engine> make_pad_copy();
-std::unique_ptr<Engine> make_pad_host();
-std::unique_ptr<Engine> make_pad_gather();
-std::unique_ptr<Engine> make_pad_gather_host();
-
-void register_pad() {
-    OperatorRegistry::instance().add(std::make_unique<Pad>());
-    OperatorRegistry::instance().add(std::make_unique<PadBackward>());
-    EngineRegistry::instance().add(make_pad_copy());
-    EngineRegistry::instance().add(make_pad_host());
-    EngineRegistry::instance().add(make_pad_gather());
-    EngineRegistry::instance().add(make_pad_gather_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Pad>();
 }
 
-}  // namespace dlprim
+std::unique_ptr<Operator> make_backward() {
+    return std::make_unique<PadBackward>();
+}
+
+}  // namespace dlprim::pad

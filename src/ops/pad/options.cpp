@@ -58,7 +58,7 @@ Shape Options::output_shape(const Shape& input) const {
     return Shape(sizes);
 }
 
-PaddedCopy copy(const Problem& problem) {
+std::vector<PaddedCopy> copies(const Problem& problem) {
     const Operand& input = problem.inputs[0];
     const Options options(problem.attrs, input.shape);
     PaddedCopy result;
@@ -68,7 +68,7 @@ PaddedCopy copy(const Problem& problem) {
     result.mode = options.mode;
     result.element_bytes = size_of(input.dtype);
     convert(&options.value, DType::f64, &result.fill, input.dtype, 1);
-    return result;
+    return {result};
 }
 
 Readers::Readers(PaddedCopy::Mode mode, std::int64_t c, std::int64_t before, std::int64_t x_size,

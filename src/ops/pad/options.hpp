@@ -4,7 +4,7 @@
 // circular. The latter three support the last three dimensions.
 #pragma once
 
-#include "engine/strided_copy.hpp"
+#include "engine/copy_engines.hpp"
 
 namespace dlprim::pad {
 
@@ -17,7 +17,9 @@ struct Options {
     Shape output_shape(const Shape& input) const;
 };
 
-PaddedCopy copy(const Problem& problem);
+std::vector<PaddedCopy> copies(const Problem& problem);
+
+inline constexpr Movement<PaddedCopy> movement{"Pad", "pad.copy", "pad.host", copies};
 
 /// The output coordinates [first[k], last[k]) along one dimension that read input coordinate c, for
 /// reflect, replicate or circular. There are at most three ranges, and the gradient is the sum over

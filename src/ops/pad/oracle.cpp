@@ -2,13 +2,13 @@
 // Pad's oracle: finds the input element of every output element, one coordinate at a time.
 #include "ops/pad/operator.hpp"
 
-namespace dlprim {
+namespace dlprim::pad {
 
 namespace {
 
 /// Visits output elements: f(index in the input or -1, index in the output).
 template <typename F>
-void visit(const Shape& x, const Shape& y, const pad::Options& options, F&& f) {
+void visit(const Shape& x, const Shape& y, const Options& options, F&& f) {
     const Ints strides = x.strides();
     for (std::int64_t to = 0; to < y.numel(); ++to) {
         std::int64_t rest = to, from = 0;
@@ -44,7 +44,7 @@ void visit(const Shape& x, const Shape& y, const pad::Options& options, F&& f) {
 void Pad::oracle(OracleCall& call) const {
     const HostArray& x = call.inputs[0];
     HostArray& y = call.outputs[0];
-    const pad::Options options(call.attrs, x.shape);
+    const Options options(call.attrs, x.shape);
     y.shape = options.output_shape(x.shape);
     y.dtype = x.dtype;
     y.data.resize(static_cast<std::size_t>(y.shape.numel()));
@@ -58,10 +58,10 @@ void Pad::oracle_backward(OracleBackwardCall& call) const {
     HostArray& dx = call.input_gradients[0];
     dx = call.inputs[0];
     dx.data.assign(dx.data.size(), 0.0);
-    visit(dx.shape, dy.shape, pad::Options(call.attrs, dx.shape),
+    visit(dx.shape, dy.shape, Options(call.attrs, dx.shape),
           [&](std::int64_t from, std::size_t to) {
               if (from >= 0) dx.data[static_cast<std::size_t>(from)] += dy.data[to];
           });
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pad

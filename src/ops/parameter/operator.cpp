@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Parameter: an operator without inputs whose single parameter is its output. It is a composite
 // that disappears: readers of the output read the parameter instead.
-#include "graph/operator.hpp"
+#include "ops/parameter/operator.hpp"
+
 #include "base/text.hpp"
 
-namespace dlprim {
+namespace dlprim::parameter {
 
 namespace {
 
@@ -48,8 +49,8 @@ class Parameter : public Operator {
 
 }  // namespace
 
-void register_parameter() {
-    OperatorRegistry::instance().add(std::make_unique<Parameter>());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Parameter>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::parameter

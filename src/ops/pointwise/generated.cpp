@@ -5,6 +5,7 @@
 // work-groups (GPUs). "group" limits the size of work-groups; without it the generator chooses.
 #include "engine/pointwise/stages.hpp"
 #include "engine/work_group.hpp"
+#include "ops/pointwise/engines.hpp"
 #include "ops/pointwise/operator.hpp"
 
 #include <algorithm>
@@ -58,8 +59,8 @@ class GeneratedEngine final : public PointwiseEngine {
 
 }  // namespace
 
-void add_generated_engine() {
-    EngineRegistry::instance().add(std::make_unique<GeneratedEngine>());
+void add_generated_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<GeneratedEngine>());
 }
 
 }  // namespace dlprim::pointwise

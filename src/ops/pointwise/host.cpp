@@ -7,6 +7,7 @@
 // threads.
 #include "base/text.hpp"
 #include "engine/pointwise/host_run.hpp"
+#include "ops/pointwise/engines.hpp"
 #include "ops/pointwise/operator.hpp"
 
 namespace dlprim::pointwise {
@@ -30,8 +31,8 @@ class Host final : public PointwiseEngine {
 
 }  // namespace
 
-void add_host_engine() {
-    EngineRegistry::instance().add(std::make_unique<Host>());
+void add_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
 }
 
 }  // namespace dlprim::pointwise

@@ -119,4 +119,8 @@ std::vector<std::pair<int, int>> PointwiseOperator::in_place(const Node& node) c
     return pairs;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<PointwiseOperator>();
+}
+
 }  // namespace dlprim::pointwise

@@ -41,7 +41,6 @@ class PointwiseEngine : public Engine {
                     const Tuning& tuning) const override;
 };
 
-void add_generated_engine();
-void add_host_engine();
+std::unique_ptr<Operator> make_operator();
 
 }  // namespace dlprim::pointwise

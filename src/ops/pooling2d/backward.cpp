@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.backward: the gradient of Pooling2D on OpenCL, computed per input element; see
 // kernels/pooling2d/backward.cl, and backward_strip.cl for GPUs.
+#include "ops/pooling2d/engines.hpp"
 #include "ops/pooling2d/kernel.hpp"
 #include "ops/pooling2d/strip.hpp"
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
@@ -55,8 +56,8 @@ class Backward : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pooling2d_backward() {
-    return std::make_unique<Backward>();
+void add_backward_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Backward>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling2d

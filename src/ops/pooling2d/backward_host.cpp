@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.backward_host: the gradient of Pooling2D by the host's threads. A task owns whole
 // planes of dx, so it can add windows to them in a fixed order.
+#include "ops/pooling2d/engines.hpp"
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
@@ -101,8 +102,8 @@ class BackwardHost : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pooling2d_backward_host() {
-    return std::make_unique<BackwardHost>();
+void add_backward_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<BackwardHost>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling2d

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.generic: Pooling2D on OpenCL in plain, channels_last and blocked layouts; see
 // kernels/pooling2d/generic.cl, and strip.cl for GPUs.
+#include "ops/pooling2d/engines.hpp"
 #include "ops/pooling2d/kernel.hpp"
 #include "ops/pooling2d/strip.hpp"
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
@@ -55,8 +56,8 @@ class Generic : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pooling2d_generic() {
-    return std::make_unique<Generic>();
+void add_generic_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Generic>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling2d

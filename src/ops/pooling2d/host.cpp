@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: MIT
 // pooling2d.host: Pooling2D by the host's threads; a task is one row of outputs. The inner loop
 // runs over lanes of channels, which compilers vectorise.
+#include "ops/pooling2d/engines.hpp"
 #include "ops/pooling2d/options.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
 constexpr std::int64_t most_lanes = 16;
 
+/// The part of a window that lies in the input: rows [y0, y1) and columns [x0, x1). The window
+/// begins at (top, left) and is kw wide.
+struct Window {
+    std::int64_t y0, y1, x0, x1, top, left, kw;
+};
+
 /// The maximum of a window for `n` contiguous lanes. Pixels are `pixel` elements apart.
 template <bool with_index>
-inline void maximum(const float* plane, std::int64_t pixel, std::int64_t width, std::int64_t y0,
-                    std::int64_t y1, std::int64_t x0, std::int64_t x1, std::int64_t top,
-                    std::int64_t left, std::int64_t kw, std::int64_t n, float* best,
-                    std::int32_t* at) {
+inline void maximum(const float* plane, std::int64_t pixel, std::int64_t width,
+                    const Window& window, std::int64_t n, float* best, std::int32_t* at) {
+    const auto [y0, y1, x0, x1, top, left, kw] = window;
     for (std::int64_t c = 0; c < n; ++c) {
         best[c] = -std::numeric_limits<float>::infinity();
         if (with_index) at[c] = static_cast<std::int32_t>((y0 - top) * kw + (x0 - left));
@@ -70,12 +76,11 @@ void pool(HostPool& pool_, const pooling2d::Options& o, const pooling2d::View& v
                             static_cast<float>(o.count_include_pad ? whole : (y1 - y0) * (x1 - x0));
                         for (std::int64_t c = 0; c < n; ++c) y[to + lane + c] = value[c] / divisor;
                     } else {
+                        const Window window{y0, y1, x0, x1, top, left, o.kernel[1]};
                         if (index)
-                            maximum<true>(plane + lane, pixel, xs[3], y0, y1, x0, x1, top, left,
-                                          o.kernel[1], n, value, at);
+                            maximum<true>(plane + lane, pixel, xs[3], window, n, value, at);
                         else
-                            maximum<false>(plane + lane, pixel, xs[3], y0, y1, x0, x1, top, left,
-                                           o.kernel[1], n, value, at);
+                            maximum<false>(plane + lane, pixel, xs[3], window, n, value, at);
                         for (std::int64_t c = 0; c < n; ++c) y[to + lane + c] = value[c];
                         if (index)
                             for (std::int64_t c = 0; c < n; ++c)
@@ -125,8 +130,8 @@ class Host : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_pooling2d_host() {
-    return std::make_unique<Host>();
+void add_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling2d

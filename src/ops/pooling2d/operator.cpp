@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
@@ -52,7 +52,7 @@ const Schema& Pooling2D::schema() const {
 
 std::vector<TensorSpec> Pooling2D::infer(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
-    const pooling2d::Options options(attrs);
+    const Options options(attrs);
     const Shape y = options.output_shape(inputs[0].shape);
     std::vector<TensorSpec> result{{y, inputs[0].dtype}};
     if (options.return_indices) result.push_back({y, options.index_type()});
@@ -63,7 +63,7 @@ void Pooling2D::gradient(GradientContext& context) const {
     const ValueId dy = context.output_gradients[0];
     if (dy == no_value || !context.wanted[0]) return;
     Graph& graph = context.graph;
-    const pooling2d::Options options(context.node.attrs);
+    const Options options(context.node.attrs);
     std::vector<ValueId> inputs{dy};
     if (!options.average) {
         // The forward node gets its second output only here, where it is needed.
@@ -86,18 +86,12 @@ void Pooling2D::gradient(GradientContext& context) const {
         graph.add1("Pooling2DBackward", context.node.name + "/backward", inputs, attrs);
 }
 
-std::unique_ptr<Engine> make_pooling2d_generic();
-std::unique_ptr<Engine> make_pooling2d_host();
-std::unique_ptr<Engine> make_pooling2d_backward();
-std::unique_ptr<Engine> make_pooling2d_backward_host();
-
-void register_pooling2d() {
-    OperatorRegistry::instance().add(std::make_unique<Pooling2D>());
-    OperatorRegistry::instance().add(std::make_unique<Pooling2DBackward>());
-    EngineRegistry::instance().add(make_pooling2d_generic());
-    EngineRegistry::instance().add(make_pooling2d_host());
-    EngineRegistry::instance().add(make_pooling2d_backward());
-    EngineRegistry::instance().add(make_pooling2d_backward_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Pooling2D>();
 }
 
-}  // namespace dlprim
+std::unique_ptr<Operator> make_backward() {
+    return std::make_unique<Pooling2DBackward>();
+}
+
+}  // namespace dlprim::pooling2d

@@ -5,7 +5,7 @@
 #include "graph/operator.hpp"
 #include "ops/pooling2d/options.hpp"
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 class Pooling2D : public Operator {
   public:
@@ -22,4 +22,7 @@ class Pooling2D : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
-}  // namespace dlprim
+std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
+
+}  // namespace dlprim::pooling2d

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace dlprim {
+namespace dlprim::pooling2d {
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Window {
     double divisor;
 };
 
-Window window(const pooling2d::Options& o, const Shape& x, std::int64_t row, std::int64_t column) {
+Window window(const Options& o, const Shape& x, std::int64_t row, std::int64_t column) {
     Window w{};
     w.top = row * o.stride[0] - o.pad[0];
     w.left = column * o.stride[1] - o.pad[1];
@@ -60,7 +60,7 @@ void each(const Shape& y, F&& f) {
 }  // namespace
 
 void Pooling2D::oracle(OracleCall& call) const {
-    const pooling2d::Options o(call.attrs);
+    const Options o(call.attrs);
     const HostArray& x = call.inputs[0];
     HostArray& y = call.outputs[0];
     y.shape = o.output_shape(x.shape);
@@ -87,7 +87,7 @@ void Pooling2D::oracle(OracleCall& call) const {
 }
 
 void Pooling2D::oracle_backward(OracleBackwardCall& call) const {
-    const pooling2d::Options o(call.attrs);
+    const Options o(call.attrs);
     const HostArray& x = call.inputs[0];
     const HostArray& dy = call.output_gradients[0];
     HostArray& dx = call.input_gradients[0];
@@ -107,4 +107,4 @@ void Pooling2D::oracle_backward(OracleBackwardCall& call) const {
     });
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::pooling2d

@@ -72,4 +72,8 @@ bool PReLU::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs)
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<PReLU>();
+}
+
 }  // namespace dlprim::prelu

@@ -23,4 +23,6 @@ class PReLU : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+
 }  // namespace dlprim::prelu

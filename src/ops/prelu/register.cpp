@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/prelu holds.
+// Registers PReLU.
 #include "ops/prelu/operator.hpp"
 
 namespace dlprim {
 
-void register_prelu() {
-    OperatorRegistry::instance().add(std::make_unique<prelu::PReLU>());
+void register_prelu(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(prelu::make_operator());
 }
 
 }  // namespace dlprim

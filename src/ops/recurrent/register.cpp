@@ -4,9 +4,9 @@
 
 namespace dlprim {
 
-void register_recurrent() {
-    OperatorRegistry::instance().add(recurrent::make_lstm());
-    OperatorRegistry::instance().add(recurrent::make_gru());
+void register_recurrent(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(recurrent::make_lstm());
+    operators.add(recurrent::make_gru());
 }
 
 }  // namespace dlprim

@@ -79,4 +79,8 @@ bool Reduction::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Reduction>();
+}
+
 }  // namespace dlprim::reduction

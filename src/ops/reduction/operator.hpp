@@ -21,4 +21,6 @@ class Reduction : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+
 }  // namespace dlprim::reduction

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/reduction holds.
+// Registers Reduction.
 #include "ops/reduction/operator.hpp"
 
 namespace dlprim {
 
-void register_reduction() {
-    OperatorRegistry::instance().add(std::make_unique<reduction::Reduction>());
+void register_reduction(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(reduction::make_operator());
 }
 
 }  // namespace dlprim

@@ -2,6 +2,7 @@
 // reorder.generic: layout conversion on any OpenCL device. GPUs move tiles through local memory.
 // CPUs, and devices with small work-groups, use single work-items (kernels/reorder/generic.cl).
 #include "base/text.hpp"
+#include "ops/reorder/engines.hpp"
 #include "ops/reorder/tile.hpp"
 
 namespace dlprim::reorder {
@@ -124,8 +125,8 @@ class Generic : public Engine {
 
 }  // namespace
 
-void add_generic_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<Generic>());
+void add_generic_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Generic>());
 }
 
 }  // namespace dlprim::reorder

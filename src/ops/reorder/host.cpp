@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reorder.host: layout conversion by the host's threads.
+#include "ops/reorder/engines.hpp"
 #include "ops/reorder/sides.hpp"
 
 namespace dlprim::reorder {
@@ -7,8 +8,9 @@ namespace dlprim::reorder {
 namespace {
 
 template <typename T>
-void move(HostPool& pool, const Side& x, const Side& y, std::int64_t images, std::int64_t channels,
-          std::int64_t pixels, std::int64_t block, const T* from, T* to) {
+void move(HostPool& pool, const Side& x, const Side& y, const Shape& shape, std::int64_t block,
+          const T* from, T* to) {
+    const std::int64_t images = shape[0], channels = shape[1], pixels = shape[2] * shape[3];
     const std::int64_t blocks = (y.channels + block - 1) / block;
     const std::int64_t grain = std::max<std::int64_t>(1, 16384 / (block * pixels + 1));
     pool.parallel_for(images * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -54,8 +56,7 @@ class Host : public Engine {
         return std::make_unique<HostLaunch>(
             [=](HostPool& pool, std::span<const BufferRef> operands) {
                 const auto run = [&]<typename T>(T) {
-                    move(pool, x, y, shape[0], shape[1], shape[2] * shape[3], block,
-                         reinterpret_cast<const T*>(operands[0].host()),
+                    move(pool, x, y, shape, block, reinterpret_cast<const T*>(operands[0].host()),
                          reinterpret_cast<T*>(operands[1].host()));
                 };
                 if (bytes == 1) run(std::uint8_t{});
@@ -68,8 +69,8 @@ class Host : public Engine {
 
 }  // namespace
 
-void add_host_engine(EngineRegistry& registry) {
-    registry.add(std::make_unique<Host>());
+void add_host_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Host>());
 }
 
 }  // namespace dlprim::reorder

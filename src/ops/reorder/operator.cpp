@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Reorder: the same values in another layout. The planner adds it; networks do not contain it.
-#include "graph/operator.hpp"
+#include "ops/reorder/operator.hpp"
+
 #include "base/text.hpp"
 #include "ops/reorder/sides.hpp"
 
-namespace dlprim {
-
-namespace reorder {
+namespace dlprim::reorder {
 
 Verdict applicable(const Problem& problem) {
     for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]}) {
@@ -45,12 +44,8 @@ class Reorder : public Operator {
 
 }  // namespace
 
-}  // namespace reorder
-
-void register_reorder() {
-    OperatorRegistry::instance().add(std::make_unique<reorder::Reorder>());
-    reorder::add_host_engine(EngineRegistry::instance());
-    reorder::add_generic_engine(EngineRegistry::instance());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Reorder>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::reorder

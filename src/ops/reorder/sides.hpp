@@ -38,7 +38,4 @@ inline std::int64_t common_block(const Problem& problem) {
 /// power of two.
 Verdict applicable(const Problem& problem);
 
-void add_generic_engine(EngineRegistry& registry);  ///< generic.cpp
-void add_host_engine(EngineRegistry& registry);     ///< host.cpp
-
 }  // namespace dlprim::reorder

@@ -1,14 +1,27 @@
 // SPDX-License-Identifier: MIT
 // Reshape: the same elements in the same order, with another shape.
-#include "graph/operator.hpp"
+#include "ops/reshape/operator.hpp"
+
 #include "base/text.hpp"
-#include "ops/reshape/options.hpp"
+#include "graph/view_operator.hpp"
 
-namespace dlprim {
+namespace dlprim::reshape {
 
-namespace reshape {
+namespace {
 
-Shape output_shape(const Attrs& attrs, const Shape& input) {
+class Reshape : public ViewOperator {
+  public:
+    std::string_view type() const override { return "Reshape"; }
+    const Schema& schema() const override {
+        static const Schema schema{{"dims", OptionKind::integers, Ints{},
+                                    "the output's sizes; 0 keeps the input's, one -1 is deduced",
+                                    true}};
+        return schema;
+    }
+    Shape view(const Attrs& attrs, const Shape& input) const override;
+};
+
+Shape Reshape::view(const Attrs& attrs, const Shape& input) const {
     const Ints dims = attrs.ints("dims");
     require(dims.size() <= static_cast<std::size_t>(Shape::max_rank), "dims has ", dims.size(),
             " entries, at most ", Shape::max_rank, " are possible");
@@ -46,46 +59,10 @@ Shape output_shape(const Attrs& attrs, const Shape& input) {
     return shape;
 }
 
-}  // namespace reshape
-
-namespace {
-
-class Reshape : public Operator {
-  public:
-    std::string_view type() const override { return "Reshape"; }
-    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
-    const Schema& schema() const override {
-        static const Schema schema{{"dims", OptionKind::integers, Ints{},
-                                    "the output's sizes; 0 keeps the input's, one -1 is deduced",
-                                    true}};
-        return schema;
-    }
-    std::vector<TensorSpec> infer(const Attrs& attrs,
-                                  std::span<const TensorSpec> inputs) const override {
-        return {{reshape::output_shape(attrs, inputs[0].shape), inputs[0].dtype}};
-    }
-    bool differentiable() const override { return true; }
-    void gradient(GradientContext& context) const override {
-        const ValueId dy = context.output_gradients[0];
-        if (dy == no_value || !context.wanted[0]) return;
-        context.input_gradients[0] = context.graph.reshape(
-            context.node.name + "/backward", dy, context.graph.shape(context.node.inputs[0]));
-    }
-    bool is_view() const override { return true; }
-    void oracle(OracleCall& call) const override {
-        call.outputs[0] = call.inputs[0];
-        call.outputs[0].shape = reshape::output_shape(call.attrs, call.inputs[0].shape);
-    }
-    void oracle_backward(OracleBackwardCall& call) const override {
-        call.input_gradients[0] = call.output_gradients[0];
-        call.input_gradients[0].shape = call.inputs[0].shape;
-    }
-};
-
 }  // namespace
 
-void register_reshape() {
-    OperatorRegistry::instance().add(std::make_unique<Reshape>());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Reshape>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::reshape

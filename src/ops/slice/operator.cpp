@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Slice: elements [begin, end) of one dimension. Its gradient is a Pad with zeros.
-#include "graph/operator.hpp"
+#include "ops/slice/operator.hpp"
+
 #include "base/text.hpp"
 #include "ops/slice/options.hpp"
 
-namespace dlprim {
+namespace dlprim::slice {
 
 namespace {
 
 /// Visits the oracle's elements: f(index in the input, index in the output).
 template <typename F>
-void visit(const Shape& input, const slice::Options& options, F&& f) {
+void visit(const Shape& input, const Options& options, F&& f) {
     const std::int64_t outer = input.product(0, options.dim);
     const std::int64_t inner = input.product(options.dim + 1, input.rank());
     std::size_t to = 0;
@@ -37,12 +38,12 @@ class Slice : public Operator {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[0].shape;
-        const slice::Options options(attrs, x);
+        const Options options(attrs, x);
         return {{x.with(options.dim, options.end - options.begin), inputs[0].dtype}};
     }
 
     bool is_beginning(const Node& node, const Shape& input) const override {
-        const slice::Options options(node.attrs, input);
+        const Options options(node.attrs, input);
         // A slice of the first samples, which come first in every layout.
         return options.dim == 0 && options.begin == 0;
     }
@@ -52,7 +53,7 @@ class Slice : public Operator {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value || !context.wanted[0]) return;
         const Shape& x = context.graph.shape(context.node.inputs[0]);
-        const slice::Options options(context.node.attrs, x);
+        const Options options(context.node.attrs, x);
         Ints pads(static_cast<std::size_t>(2 * (x.rank() - options.dim)), 0);
         pads[pads.size() - 2] = options.begin;
         pads[pads.size() - 1] = x[options.dim] - options.end;
@@ -63,7 +64,7 @@ class Slice : public Operator {
     void oracle(OracleCall& call) const override {
         const HostArray& x = call.inputs[0];
         HostArray& y = call.outputs[0];
-        const slice::Options options(call.attrs, x.shape);
+        const Options options(call.attrs, x.shape);
         y.shape = x.shape.with(options.dim, options.end - options.begin);
         y.dtype = x.dtype;
         y.data.resize(static_cast<std::size_t>(y.shape.numel()));
@@ -75,20 +76,15 @@ class Slice : public Operator {
         const HostArray& dy = call.output_gradients[0];
         dx = call.inputs[0];
         dx.data.assign(dx.data.size(), 0.0);
-        visit(dx.shape, slice::Options(call.attrs, dx.shape),
+        visit(dx.shape, Options(call.attrs, dx.shape),
               [&](std::size_t from, std::size_t to) { dx.data[from] = dy.data[to]; });
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_slice_copy();
-std::unique_ptr<Engine> make_slice_host();
-
-void register_slice() {
-    OperatorRegistry::instance().add(std::make_unique<Slice>());
-    EngineRegistry::instance().add(make_slice_copy());
-    EngineRegistry::instance().add(make_slice_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Slice>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::slice

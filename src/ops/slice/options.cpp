@@ -43,7 +43,7 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
     return result;
 }
 
-StridedCopy copy(const Problem& problem) {
+std::vector<StridedCopy> copies(const Problem& problem) {
     const Operand& input = problem.inputs[0];
     const Operand& output = problem.outputs[0];
     const Options options(problem.attrs, input.shape);
@@ -59,7 +59,7 @@ StridedCopy copy(const Problem& problem) {
     result.y_strides = to.strides();
     result.x_offset = begin * result.x_strides[static_cast<std::size_t>(dim)];
     result.element_bytes = size_of(output.dtype);
-    return result;
+    return {result};
 }
 
 }  // namespace dlprim::slice

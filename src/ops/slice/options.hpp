@@ -3,7 +3,7 @@
 // that implements it in each layout.
 #pragma once
 
-#include "engine/strided_copy.hpp"
+#include "engine/copy_engines.hpp"
 
 #include <vector>
 
@@ -20,6 +20,9 @@ struct Options {
 
 /// Blocked layouts if the cut is between blocks, channels_last, and plain.
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
-StridedCopy copy(const Problem& problem);
+std::vector<StridedCopy> copies(const Problem& problem);
+
+inline constexpr Movement<StridedCopy> movement{"Slice", "slice.copy", "slice.host", copies,
+                                                layouts};
 
 }  // namespace dlprim::slice

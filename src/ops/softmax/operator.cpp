@@ -61,4 +61,8 @@ bool Softmax::lower(Graph& graph, const Node& node, std::vector<ValueId>& output
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Softmax>();
+}
+
 }  // namespace dlprim::softmax

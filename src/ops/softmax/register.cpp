@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/softmax holds.
+// Registers Softmax.
 #include "ops/softmax/operator.hpp"
 
 namespace dlprim {
 
-void register_softmax() {
-    OperatorRegistry::instance().add(std::make_unique<softmax::Softmax>());
+void register_softmax(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(softmax::make_operator());
 }
 
 }  // namespace dlprim

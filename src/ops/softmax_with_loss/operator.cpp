@@ -35,4 +35,8 @@ bool SoftmaxWithLoss::expand(Graph& graph, const Node& node, std::vector<ValueId
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<SoftmaxWithLoss>();
+}
+
 }  // namespace dlprim::softmax_with_loss

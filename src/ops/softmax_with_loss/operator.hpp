@@ -23,4 +23,6 @@ class SoftmaxWithLoss : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+std::unique_ptr<Operator> make_operator();
+
 }  // namespace dlprim::softmax_with_loss

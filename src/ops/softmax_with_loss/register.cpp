@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/softmax_with_loss holds.
+// Registers SoftmaxWithLoss.
 #include "ops/softmax_with_loss/operator.hpp"
 
 namespace dlprim {
 
-void register_softmax_with_loss() {
-    OperatorRegistry::instance().add(std::make_unique<softmax_with_loss::SoftmaxWithLoss>());
+void register_softmax_with_loss(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(softmax_with_loss::make_operator());
 }
 
 }  // namespace dlprim

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Split: cuts a dimension into `parts` equal pieces, one per output. It is lowered to Slices. As it
 // is one operator, its gradient is one Concat instead of a sum of padded pieces.
-#include "graph/operator.hpp"
+#include "ops/split/operator.hpp"
+
 #include "base/text.hpp"
 
-namespace dlprim {
+namespace dlprim::split_op {
 
 namespace {
 
@@ -126,8 +127,8 @@ class Split : public Operator {
 
 }  // namespace
 
-void register_split() {
-    OperatorRegistry::instance().add(std::make_unique<Split>());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Split>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::split_op

@@ -25,4 +25,8 @@ bool Threshold::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
     return true;
 }
 
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Threshold>();
+}
+
 }  // namespace dlprim::threshold

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Registers what src/ops/threshold holds.
+// Registers Threshold.
 #include "ops/threshold/operator.hpp"
 
 namespace dlprim {
 
-void register_threshold() {
-    OperatorRegistry::instance().add(std::make_unique<threshold::Threshold>());
+void register_threshold(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(threshold::make_operator());
 }
 
 }  // namespace dlprim

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Transpose: permutes dimensions. Its gradient is the inverse permutation.
-#include "graph/operator.hpp"
+#include "ops/transpose/operator.hpp"
+
 #include "base/text.hpp"
 #include "ops/transpose/options.hpp"
 
 #include <numeric>
 
-namespace dlprim {
-
-namespace transpose {
+namespace dlprim::transpose {
 
 Ints permutation(const Attrs& attrs, const Shape& input) {
     const int rank = input.rank();
@@ -44,7 +43,7 @@ Shape output_shape(const Shape& input, const Ints& permutation) {
     return Shape(sizes);
 }
 
-StridedCopy copy(const Problem& problem) {
+std::vector<StridedCopy> copies(const Problem& problem) {
     const Shape& x = problem.inputs[0].shape;
     const Shape& y = problem.outputs[0].shape;
     const Ints strides = x.strides();
@@ -54,17 +53,15 @@ StridedCopy copy(const Problem& problem) {
         result.x_strides.push_back(strides[static_cast<std::size_t>(d)]);
     result.y_strides = y.strides();
     result.element_bytes = size_of(problem.outputs[0].dtype);
-    return result;
+    return {result};
 }
-
-}  // namespace transpose
 
 namespace {
 
 /// Visits the oracle's elements: f(index in the input, index in the output).
 template <typename F>
 void visit(const Shape& x, const Ints& dims, F&& f) {
-    const Shape y = transpose::output_shape(x, dims);
+    const Shape y = output_shape(x, dims);
     const Ints strides = x.strides();
     for (std::int64_t to = 0; to < y.numel(); ++to) {
         std::int64_t rest = to, from = 0;
@@ -93,7 +90,7 @@ class Transpose : public Operator {
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override {
         const Shape& x = inputs[0].shape;
-        return {{transpose::output_shape(x, transpose::permutation(attrs, x)), inputs[0].dtype}};
+        return {{output_shape(x, permutation(attrs, x)), inputs[0].dtype}};
     }
 
     bool differentiable() const override { return true; }
@@ -101,7 +98,7 @@ class Transpose : public Operator {
         const ValueId dy = context.output_gradients[0];
         if (dy == no_value || !context.wanted[0]) return;
         const Ints dims =
-            transpose::permutation(context.node.attrs, context.graph.shape(context.node.inputs[0]));
+            permutation(context.node.attrs, context.graph.shape(context.node.inputs[0]));
         Ints inverse(dims.size());
         for (std::size_t i = 0; i < dims.size(); ++i)
             inverse[static_cast<std::size_t>(dims[i])] = static_cast<std::int64_t>(i);
@@ -114,29 +111,24 @@ class Transpose : public Operator {
     void oracle(OracleCall& call) const override {
         const HostArray& x = call.inputs[0];
         HostArray& y = call.outputs[0];
-        const Ints dims = transpose::permutation(call.attrs, x.shape);
+        const Ints dims = permutation(call.attrs, x.shape);
         y = x;
-        y.shape = transpose::output_shape(x.shape, dims);
+        y.shape = output_shape(x.shape, dims);
         visit(x.shape, dims, [&](std::size_t from, std::size_t to) { y.data[to] = x.data[from]; });
     }
     void oracle_backward(OracleBackwardCall& call) const override {
         HostArray& dx = call.input_gradients[0];
         const HostArray& dy = call.output_gradients[0];
         dx = call.inputs[0];
-        visit(dx.shape, transpose::permutation(call.attrs, dx.shape),
+        visit(dx.shape, permutation(call.attrs, dx.shape),
               [&](std::size_t from, std::size_t to) { dx.data[from] = dy.data[to]; });
     }
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_transpose_copy();
-std::unique_ptr<Engine> make_transpose_host();
-
-void register_transpose() {
-    OperatorRegistry::instance().add(std::make_unique<Transpose>());
-    EngineRegistry::instance().add(make_transpose_copy());
-    EngineRegistry::instance().add(make_transpose_host());
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Transpose>();
 }
 
-}  // namespace dlprim
+}  // namespace dlprim::transpose

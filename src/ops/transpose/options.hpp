@@ -3,7 +3,7 @@
 // and dim1, two dimensions that are exchanged.
 #pragma once
 
-#include "engine/strided_copy.hpp"
+#include "engine/copy_engines.hpp"
 
 namespace dlprim::transpose {
 
@@ -11,6 +11,9 @@ namespace dlprim::transpose {
 /// not a permutation.
 Ints permutation(const Attrs& attrs, const Shape& input);
 Shape output_shape(const Shape& input, const Ints& permutation);
-StridedCopy copy(const Problem& problem);
+std::vector<StridedCopy> copies(const Problem& problem);
+
+inline constexpr Movement<StridedCopy> movement{"Transpose", "transpose.copy", "transpose.host",
+                                                copies};
 
 }  // namespace dlprim::transpose

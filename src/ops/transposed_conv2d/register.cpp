@@ -4,8 +4,8 @@
 
 namespace dlprim {
 
-void register_transposed_conv2d() {
-    OperatorRegistry::instance().add(transposed_conv2d::make_operator());
+void register_transposed_conv2d(OperatorRegistry& operators, EngineRegistry&) {
+    operators.add(transposed_conv2d::make_operator());
 }
 
 }  // namespace dlprim

@@ -60,7 +60,7 @@ void check(ContextImpl& context, const Shape& shape, DType dtype, const Layout& 
 }  // namespace
 
 TEST_CASE("every pair of layouts") {
-    register_all_operators();
+    OperatorRegistry::instance();  // registers the engines, too
     const Layout layouts[] = {Layout::plain(), Layout::channels_last(), Layout::blocked(8),
                               Layout::blocked(16)};
     const Shape shapes[] = {{1, 1, 1, 1},    {2, 3, 5, 7},    {1, 33, 6, 11}, {2, 70, 1, 1},

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The engines of Cast: one function per file registers what that holds.
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::cast {
+
+void add_convert_engine(EngineRegistry& engines);  ///< convert.cpp
+void add_host_engine(EngineRegistry& engines);     ///< host.cpp
+
+}  // namespace dlprim::cast

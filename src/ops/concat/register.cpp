@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// Registers Concat and its engines.
+#include "ops/concat/operator.hpp"
+#include "ops/concat/options.hpp"
+
+namespace dlprim {
+
+void register_concat(OperatorRegistry& operators, EngineRegistry& engines) {
+    operators.add(concat::make_operator());
+    add_copy_engines(engines, concat::movement);
+}
+
+}  // namespace dlprim

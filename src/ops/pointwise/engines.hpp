@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The engines of Pointwise: one function per file registers what that holds.
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::pointwise {
+
+void add_generated_engine(EngineRegistry& engines);  ///< generated.cpp
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+
+}  // namespace dlprim::pointwise

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// The engines of Reorder: one function per file registers what that holds.
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::reorder {
+
+void add_host_engine(EngineRegistry& engines);     ///< host.cpp
+void add_generic_engine(EngineRegistry& engines);  ///< generic.cpp
+
+}  // namespace dlprim::reorder
