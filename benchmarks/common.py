@@ -52,7 +52,7 @@ def image_size(net, size=None):
     return size or torchvision_net.image_size(net)
 
 
-def torch_batch(net, batch, training, device, channels_last, compiled=None, size=None, scaled=False,
+def torch_batch(net, batch, training, device, channels_last, *, compiled=None, size=None, scaled=False,
                 stored=None):
     """A function that runs one batch of PyTorch's network, to the end; `compiled`: torch.compile's mode, if it is to be;
     `scaled`: a step with its gradient scaler; `stored`: the type of parameters and images, float32 unless it is given."""

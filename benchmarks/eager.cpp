@@ -30,6 +30,35 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
+struct Call {
+    std::string type, options;
+    std::vector<std::string> inputs, outputs;
+    std::vector<dp::Tensor> params;
+};
+
+/// The operators of the network at `path`, with the parameters that `net` has.
+std::vector<Call> calls_of(const char* path, dp::Net& net) {
+    std::ifstream file(path);
+    const auto description = nlohmann::json::parse(file);
+    std::vector<Call> calls;
+    for (const auto& op : description["operators"]) {
+        if (op["type"] == "SoftmaxWithLoss") continue;
+        Call call{op["type"],
+                  op.contains("options") ? op["options"].dump() : "{}",
+                  op["inputs"],
+                  op["outputs"],
+                  {}};
+        for (int i = 0;; ++i) {
+            const std::string name = op["name"].get<std::string>() + "." + std::to_string(i);
+            const auto names = net.param_names();
+            if (std::find(names.begin(), names.end(), name) == names.end()) break;
+            call.params.push_back(net.param(name));
+        }
+        calls.push_back(std::move(call));
+    }
+    return calls;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -48,29 +77,7 @@ int main(int argc, char** argv) try {
     net.initialize();
     net.prepare();
 
-    std::ifstream file(argv[2]);
-    const auto description = nlohmann::json::parse(file);
-    struct Call {
-        std::string type, options;
-        std::vector<std::string> inputs, outputs;
-        std::vector<dp::Tensor> params;
-    };
-    std::vector<Call> calls;
-    for (const auto& op : description["operators"]) {
-        if (op["type"] == "SoftmaxWithLoss") continue;
-        Call call{op["type"],
-                  op.contains("options") ? op["options"].dump() : "{}",
-                  op["inputs"],
-                  op["outputs"],
-                  {}};
-        for (int i = 0;; ++i) {
-            const std::string name = op["name"].get<std::string>() + "." + std::to_string(i);
-            const auto names = net.param_names();
-            if (std::find(names.begin(), names.end(), name) == names.end()) break;
-            call.params.push_back(net.param(name));
-        }
-        calls.push_back(std::move(call));
-    }
+    const std::vector<Call> calls = calls_of(argv[2], net);
     std::map<std::string, int> last_use;
     for (std::size_t i = 0; i < calls.size(); ++i)
         for (const auto& input : calls[i].inputs) last_use[input] = static_cast<int>(i);

@@ -44,7 +44,7 @@ def main():
     mode = ("reduce-overhead" if graphs else "default") if arguments.compiled else None
     with context_of(torch, arguments.precision, arguments.training):
         run = common.torch_batch(arguments.net, arguments.batch, arguments.training, "cuda", arguments.channels_last,
-                                 mode, arguments.size, arguments.precision == "fp16", stored)
+                                 compiled=mode, size=arguments.size, scaled=arguments.precision == "fp16", stored=stored)
         if arguments.compiled:
             # Otherwise it must not choose them by times taken beside others; what is chosen is kept by its settings, so
             # that these ones leave the choice open.

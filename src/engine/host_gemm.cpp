@@ -66,13 +66,31 @@ void multiply_rectangle(const HostGemmKernels& kernels, const Rectangle& r, int6
                     for (int64_t i = mb; i < me; i += mr) {
                         kernels.multiply(depth, panels.a.get() + (i - mb) * depth,
                                          panels.b.get() + (j - nb) * depth, tile);
-                        c.store(r.batch, i, static_cast<int>(std::min<int64_t>(mr, me - i)), j,
-                                static_cast<int>(std::min<int64_t>(nr, ne - j)), tile, nr, first,
-                                last);
+                        c.store({tile, nr, r.batch, i, j,
+                                 static_cast<int>(std::min<int64_t>(mr, me - i)),
+                                 static_cast<int>(std::min<int64_t>(nr, ne - j)), first, last});
                     }
             }
         }
     }
+}
+
+/// A dot product per element of C, B being stored along K.
+void multiply_few_rows(HostPool& pool, const GemmProblem& p) {
+    const auto dot = host_gemm_kernels().dot;
+    const int64_t grain = std::max<int64_t>(1, 65536 / (p.k * p.m));
+    pool.parallel_for(p.batch * p.n, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t at = begin; at < end; ++at) {
+            const int64_t i = at / p.n, j = at % p.n;
+            const float* column = p.b.data + i * p.b.stride + j * p.b.ld;
+            for (int64_t row = 0; row < p.m; ++row) {
+                float& to = p.c[i * p.stride_c + row * p.ldc + j];
+                const float sum =
+                    p.alpha * dot(p.k, p.a.data + i * p.a.stride + row * p.a.ld, column);
+                to = p.beta == 0 ? sum : p.beta * to + sum;
+            }
+        }
+    });
 }
 
 }  // namespace
@@ -94,16 +112,16 @@ void GemmMatrix::pack(int64_t batch, int64_t first, int count, int width, int64_
     }
 }
 
-void GemmMatrixSink::store(int64_t batch, int64_t row, int rows, int64_t column, int columns,
-                           const float* tile, int ld, bool first_block, bool) const {
-    float* c = c_ + batch * stride_ + row * ldc_ + column;
-    for (int i = 0; i < rows; ++i, c += ldc_, tile += ld) {
-        if (!first_block)
-            for (int j = 0; j < columns; ++j) c[j] += alpha_ * tile[j];
+void GemmMatrixSink::store(const GemmTile& tile) const {
+    const float* sums = tile.sums;
+    float* c = c_ + tile.batch * stride_ + tile.row * ldc_ + tile.column;
+    for (int i = 0; i < tile.rows; ++i, c += ldc_, sums += tile.ld) {
+        if (!tile.first_block)
+            for (int j = 0; j < tile.columns; ++j) c[j] += alpha_ * sums[j];
         else if (beta_ == 0)
-            for (int j = 0; j < columns; ++j) c[j] = alpha_ * tile[j];
+            for (int j = 0; j < tile.columns; ++j) c[j] = alpha_ * sums[j];
         else
-            for (int j = 0; j < columns; ++j) c[j] = beta_ * c[j] + alpha_ * tile[j];
+            for (int j = 0; j < tile.columns; ++j) c[j] = beta_ * c[j] + alpha_ * sums[j];
     }
 }
 
@@ -134,39 +152,16 @@ void host_gemm(HostPool& pool, int64_t batch, int64_t m, int64_t n, int64_t k, c
     });
 }
 
-void host_gemm_batched(HostPool& pool, int64_t batch, bool transpose_a, bool transpose_b, int64_t m,
-                       int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-                       int64_t stride_a, const float* b, int64_t ldb, int64_t stride_b, float beta,
-                       float* c, int64_t ldc, int64_t stride_c) {
+void host_gemm(HostPool& pool, const GemmProblem& problem) {
+    const auto& [batch, m, n, k, a, b, c, ldc, stride_c, alpha, beta] = problem;
     if (batch <= 0 || m <= 0 || n <= 0) return;
     // With few rows and a matrix stored along K, reading the matrix takes most of the time, and
     // packing would double it.
-    if (m <= 3 && transpose_b && k > 0 && (!transpose_a || (m == 1 && lda == 1))) {
-        const auto dot = host_gemm_kernels().dot;
-        const int64_t grain = std::max<int64_t>(1, 65536 / (k * m));
-        pool.parallel_for(batch * n, grain, [&](int64_t begin, int64_t end) {
-            for (int64_t at = begin; at < end; ++at) {
-                const int64_t i = at / n, j = at % n;
-                for (int64_t row = 0; row < m; ++row) {
-                    float& to = c[i * stride_c + row * ldc + j];
-                    const float sum =
-                        alpha * dot(k, a + i * stride_a + row * lda, b + i * stride_b + j * ldb);
-                    to = beta == 0 ? sum : beta * to + sum;
-                }
-            }
-        });
-        return;
-    }
-    const GemmMatrix from_a(a, transpose_a ? 1 : lda, transpose_a ? lda : 1, stride_a);
-    const GemmMatrix from_b(b, transpose_b ? ldb : 1, transpose_b ? 1 : ldb, stride_b);
+    if (m <= 3 && b.transposed && k > 0 && (!a.transposed || (m == 1 && a.ld == 1)))
+        return multiply_few_rows(pool, problem);
+    const GemmMatrix from_a(a.data, a.transposed ? 1 : a.ld, a.transposed ? a.ld : 1, a.stride);
+    const GemmMatrix from_b(b.data, b.transposed ? b.ld : 1, b.transposed ? 1 : b.ld, b.stride);
     host_gemm(pool, batch, m, n, k, from_a, from_b, GemmMatrixSink(c, ldc, stride_c, alpha, beta));
-}
-
-void host_gemm(HostPool& pool, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
-               float alpha, const float* a, int64_t lda, const float* b, int64_t ldb, float beta,
-               float* c, int64_t ldc) {
-    host_gemm_batched(pool, 1, transpose_a, transpose_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta,
-                      c, ldc, 0);
 }
 
 }  // namespace dlprim

@@ -14,20 +14,27 @@
 
 namespace dlprim {
 
-/// C = alpha op(A) op(B) + beta C, row-major. op(A) is m x k: element (i, p) is a[i * lda + p], or
-/// a[p * lda + i] with transpose_a; likewise op(B), k x n. With beta = 0, C is not read. C must not
-/// overlap A or B. Must not be called from inside a parallel_for body.
-void host_gemm(HostPool& pool, bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n,
-               std::int64_t k, float alpha, const float* a, std::int64_t lda, const float* b,
-               std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+/// A stored matrix that products read, row-major: row i begins at data[i * ld].
+struct GemmOperand {
+    const float* data;
+    std::int64_t ld;
+    std::int64_t stride = 0;  ///< elements from one product's matrix to the next; 0: one for all
+    bool transposed = false;  ///< the product reads the transpose
+};
 
-/// `batch` products. Consecutive operands are stride_a, stride_b and stride_c elements apart.
-/// stride_a or stride_b may be 0, which means the same matrix for all.
-void host_gemm_batched(HostPool& pool, std::int64_t batch, bool transpose_a, bool transpose_b,
-                       std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* a,
-                       std::int64_t lda, std::int64_t stride_a, const float* b, std::int64_t ldb,
-                       std::int64_t stride_b, float beta, float* c, std::int64_t ldc,
-                       std::int64_t stride_c);
+/// C = alpha op(A) op(B) + beta C for `batch` products. op(A), which is A or its transpose, is
+/// m x k, and op(B) is k x n. Row i of C begins at c[i * ldc], and C of product b at
+/// c + b * stride_c. With beta = 0, C is not read. C must not overlap A or B.
+struct GemmProblem {
+    std::int64_t batch, m, n, k;
+    GemmOperand a, b;
+    float* c;
+    std::int64_t ldc, stride_c;
+    float alpha = 1, beta = 0;
+};
+
+/// Must not be called from inside a parallel_for body.
+void host_gemm(HostPool& pool, const GemmProblem& problem);
 
 /// An operand that is not stored as a matrix (such as the image patches of a convolution) and is
 /// provided panel by panel.
@@ -41,17 +48,23 @@ class GemmSource {
                       std::int64_t k_first, std::int64_t depth, float* to) const = 0;
 };
 
+/// The sums over one block of K for a tile of C: sums[i * ld + j] belongs to element
+/// (row + i, column + j) of product `batch`, for i < rows and j < columns.
+struct GemmTile {
+    const float* sums;
+    int ld;
+    std::int64_t batch, row, column;
+    int rows, columns;
+    bool first_block, last_block;
+};
+
 /// Receives a product tile by tile.
 class GemmSink {
   public:
     virtual ~GemmSink() = default;
-    /// tile[i * ld + j] is the sum over one block of K for element (row + i, column + j) of C, for
-    /// i < rows and j < columns. One thread delivers the blocks of a tile in order. The
-    /// `first_block` replaces the element, and others add to it. After the `last_block` the element
-    /// is complete.
-    virtual void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column,
-                       int columns, const float* tile, int ld, bool first_block,
-                       bool last_block) const = 0;
+    /// One thread delivers the blocks of a tile in order. The first block replaces the elements,
+    /// and others add to them. After the last block the elements are complete.
+    virtual void store(const GemmTile& tile) const = 0;
 };
 
 /// A stored matrix as an operand: element (i, p) of product b is data[b * stride + i * step + p *
@@ -74,8 +87,7 @@ class GemmMatrixSink : public GemmSink {
   public:
     GemmMatrixSink(float* c, std::int64_t ldc, std::int64_t stride, float alpha, float beta)
         : c_(c), ldc_(ldc), stride_(stride), alpha_(alpha), beta_(beta) {}
-    void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column, int columns,
-               const float* tile, int ld, bool first_block, bool last_block) const override;
+    void store(const GemmTile& tile) const override;
 
   private:
     float* c_;

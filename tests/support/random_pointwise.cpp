@@ -59,9 +59,7 @@ void pointwise(Draft& draft) {
     draft.input(b);
 }
 
-}  // namespace
-
-Generators pointwise_generators() {
+Generators norms() {
     using D = Draft&;
     return {
         {"BatchNorm",
@@ -94,27 +92,12 @@ Generators pointwise_generators() {
              d.input({d.dice.pick(1, 3), groups * d.dice.pick(2, 5), d.dice.pick(2, 6),
                       d.dice.pick(1, 6)});
          }},
-        {"GlobalPooling",
-         [](D d) {
-             d.maybe("mode", d.dice.coin() ? "avg" : "max");
-             d.input({d.dice.pick(1, 3), d.dice.pick(1, 20), d.dice.pick(1, 9), d.dice.pick(1, 9)},
-                     "distinct");
-         }},
-        {"Activation",
-         [](D d) {
-             d.options["activation"] = d.dice.of(activations());
-             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
-         }},
-        {"Elementwise",
-         [](D d) {
-             d.options["operation"] = d.dice.of<std::string>({"sum", "prod", "max"});
-             d.maybe("coef1", d.dice.number(-2, 2));
-             d.maybe("coef2", d.dice.number(-2, 2));
-             if (d.dice.pick(0, 2) == 0) d.options["activation"] = d.dice.of(activations());
-             const auto [a, b] = broadcast_pair(d.dice);
-             d.input(a);
-             d.input(b);
-         }},
+    };
+}
+
+Generators losses() {
+    using D = Draft&;
+    return {
         {"Softmax",
          [](D d) {
              const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 12);
@@ -141,6 +124,35 @@ Generators pointwise_generators() {
              d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
              d.input(shape);
              d.input(shape);
+         }},
+    };
+}
+
+}  // namespace
+
+Generators pointwise_generators() {
+    using D = Draft&;
+    Generators all{
+        {"GlobalPooling",
+         [](D d) {
+             d.maybe("mode", d.dice.coin() ? "avg" : "max");
+             d.input({d.dice.pick(1, 3), d.dice.pick(1, 20), d.dice.pick(1, 9), d.dice.pick(1, 9)},
+                     "distinct");
+         }},
+        {"Activation",
+         [](D d) {
+             d.options["activation"] = d.dice.of(activations());
+             d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+         }},
+        {"Elementwise",
+         [](D d) {
+             d.options["operation"] = d.dice.of<std::string>({"sum", "prod", "max"});
+             d.maybe("coef1", d.dice.number(-2, 2));
+             d.maybe("coef2", d.dice.number(-2, 2));
+             if (d.dice.pick(0, 2) == 0) d.options["activation"] = d.dice.of(activations());
+             const auto [a, b] = broadcast_pair(d.dice);
+             d.input(a);
+             d.input(b);
          }},
         {"Reduction", reduction},
         {"Threshold",
@@ -170,6 +182,9 @@ Generators pointwise_generators() {
          }},
         {"Pointwise", pointwise},
     };
+    all.merge(norms());
+    all.merge(losses());
+    return all;
 }
 
 }  // namespace dlprim::testing

@@ -121,6 +121,14 @@ struct Differentiator {
                         db);
                 return sum(left, right);
             }
+            default:
+                return of_one(f->op, y, a, da);
+        }
+    }
+
+    /// Functions y of one argument a, whose derivative is da.
+    static ExprPtr of_one(Op op, const ExprPtr& y, const ExprPtr& a, const ExprPtr& da) {
+        switch (op) {
             case Op::exp:
                 return product(y, da);
             case Op::log:

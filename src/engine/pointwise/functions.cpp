@@ -80,47 +80,11 @@ std::vector<std::string> callable_names() {
     return names;
 }
 
-double apply(Op op, double a, double b, double c) {
+namespace {
+
+/// Functions of one argument.
+double of_one(Op op, double a) {
     switch (op) {
-        case Op::add:
-            return a + b;
-        case Op::sub:
-            return a - b;
-        case Op::mul:
-            return a * b;
-        case Op::div:
-            return a / b;
-        case Op::neg:
-            return -a;
-        case Op::less:
-            return a < b;
-        case Op::less_equal:
-            return a <= b;
-        case Op::greater:
-            return a > b;
-        case Op::greater_equal:
-            return a >= b;
-        case Op::equal:
-            return a == b;
-        case Op::not_equal:
-            return a != b;
-        case Op::logical_and:
-            return a != 0 && b != 0;
-        case Op::logical_or:
-            return a != 0 || b != 0;
-        case Op::logical_not:
-            return a == 0;
-        case Op::select:
-            return a != 0 ? b : c;
-        // NaN propagates, as in PyTorch's minimum and maximum.
-        case Op::min:
-            return a < b || a != a ? a : b;
-        case Op::max:
-            return a > b || a != a ? a : b;
-        case Op::fma:
-            return std::fma(a, b, c);
-        case Op::pow:
-            return std::pow(a, b);
         case Op::exp:
             return std::exp(a);
         case Op::log:
@@ -179,6 +143,54 @@ double apply(Op op, double a, double b, double c) {
             return std::isinf(a);
         default:
             return 0;
+    }
+}
+
+}  // namespace
+
+double apply(Op op, double a, double b, double c) {
+    switch (op) {
+        case Op::add:
+            return a + b;
+        case Op::sub:
+            return a - b;
+        case Op::mul:
+            return a * b;
+        case Op::div:
+            return a / b;
+        case Op::neg:
+            return -a;
+        case Op::less:
+            return a < b;
+        case Op::less_equal:
+            return a <= b;
+        case Op::greater:
+            return a > b;
+        case Op::greater_equal:
+            return a >= b;
+        case Op::equal:
+            return a == b;
+        case Op::not_equal:
+            return a != b;
+        case Op::logical_and:
+            return a != 0 && b != 0;
+        case Op::logical_or:
+            return a != 0 || b != 0;
+        case Op::logical_not:
+            return a == 0;
+        case Op::select:
+            return a != 0 ? b : c;
+        // NaN propagates, as in PyTorch's minimum and maximum.
+        case Op::min:
+            return a < b || a != a ? a : b;
+        case Op::max:
+            return a > b || a != a ? a : b;
+        case Op::fma:
+            return std::fma(a, b, c);
+        case Op::pow:
+            return std::pow(a, b);
+        default:
+            return of_one(op, a);
     }
 }
 

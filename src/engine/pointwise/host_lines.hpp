@@ -123,6 +123,38 @@ void map2(const T* a, const T* b, T* y, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j], b[j]);
 }
 
+/// One instruction over a chunk, of functions that have a fast form in float; false for others.
+inline bool compute_fast(Op op, const float* a, const float* b, float* y, std::int64_t n) {
+    switch (op) {
+        case Op::exp:
+            map1(a, y, n, fast_exp);
+            return true;
+        case Op::sigmoid:
+            map1(a, y, n, fast_sigmoid);
+            return true;
+        case Op::tanh:
+            map1(a, y, n, fast_tanh);
+            return true;
+        case Op::erf:
+            map1(a, y, n, fast_erf);
+            return true;
+        case Op::log:
+            map1(a, y, n, [](float p) { return std::log(p); });
+            return true;
+        case Op::log1p:
+            map1(a, y, n, [](float p) { return std::log1p(p); });
+            return true;
+        case Op::expm1:
+            map1(a, y, n, [](float p) { return std::expm1(p); });
+            return true;
+        case Op::pow:
+            map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); });
+            return true;
+        default:
+            return false;
+    }
+}
+
 /// One instruction over a chunk.
 template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
@@ -193,36 +225,8 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
                 break;
         }
     }
-    if constexpr (std::is_same_v<T, float>) {
-        switch (op) {
-            case Op::exp:
-                map1(a, y, n, fast_exp);
-                return;
-            case Op::sigmoid:
-                map1(a, y, n, fast_sigmoid);
-                return;
-            case Op::tanh:
-                map1(a, y, n, fast_tanh);
-                return;
-            case Op::erf:
-                map1(a, y, n, fast_erf);
-                return;
-            case Op::log:
-                map1(a, y, n, [](float p) { return std::log(p); });
-                return;
-            case Op::log1p:
-                map1(a, y, n, [](float p) { return std::log1p(p); });
-                return;
-            case Op::expm1:
-                map1(a, y, n, [](float p) { return std::expm1(p); });
-                return;
-            case Op::pow:
-                map2(a, b, y, n, [](float p, float q) { return std::pow(p, q); });
-                return;
-            default:
-                break;
-        }
-    }
+    if constexpr (std::is_same_v<T, float>)
+        if (compute_fast(op, a, b, y, n)) return;
     for (std::int64_t j = 0; j < n; ++j)
         y[j] =
             static_cast<T>(apply(op, static_cast<double>(a[j]), b ? static_cast<double>(b[j]) : 0.0,

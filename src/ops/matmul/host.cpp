@@ -70,9 +70,14 @@ class Host : public MatMulEngine {
                     offset_b += rest % dim.size * dim.b;
                     rest /= dim.size;
                 }
-                host_gemm_batched(pool, inner.size, g.transpose_a, g.transpose_b, g.m, g.n, g.k,
-                                  g.alpha, a + offset_a, lda, inner.a, b + offset_b, ldb, inner.b,
-                                  0.0f, c + o * inner.size * g.m * g.n, g.n, g.m * g.n);
+                GemmProblem product{inner.size, g.m, g.n, g.k};
+                product.a = {a + offset_a, lda, inner.a, g.transpose_a};
+                product.b = {b + offset_b, ldb, inner.b, g.transpose_b};
+                product.c = c + o * inner.size * g.m * g.n;
+                product.ldc = g.n;
+                product.stride_c = g.m * g.n;
+                product.alpha = g.alpha;
+                host_gemm(pool, product);
             }
             if (g.bias < 0 && problem.epilogue.empty()) return;
             const float* bias = g.bias >= 0 ? at(g.bias) : nullptr;

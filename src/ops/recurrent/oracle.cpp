@@ -73,11 +73,16 @@ struct Run {
                 }
     }
 
+    /// Gradients of the parameters, which backward() adds to; nullptr where there are no biases.
+    struct Gradients {
+        double *w_ih, *w_hh, *b_ih, *b_hh;
+    };
+
     /// dy is [T, N, hidden] in the order of time. dh and dc are the gradients of the final states
     /// and become those of the initial states. With `sizes`, every term is replaced by its absolute
     /// value, so the results are the sums of absolute values.
-    void backward(const Doubles& dy, Doubles& dh, Doubles& dc, Doubles& dx, double* dw_ih,
-                  double* dw_hh, double* db_ih, double* db_hh, bool sizes) {
+    void backward(const Doubles& dy, Doubles& dh, Doubles& dc, Doubles& dx, const Gradients& to,
+                  bool sizes) {
         const auto m = [sizes](double v) { return sizes ? std::abs(v) : v; };
         // 1 - v is a difference too, and is small for a saturated gate.
         const auto rest = [sizes](double v) { return sizes ? 1 : 1 - v; };
@@ -113,14 +118,14 @@ struct Run {
                     }
                     for (std::size_t k = 0; k < gates(); ++k) {
                         const std::size_t row = k * hidden + j;
-                        if (db_ih) db_ih[row] += via_x[k], db_hh[row] += via_h[k];
+                        if (to.b_ih) to.b_ih[row] += via_x[k], to.b_hh[row] += via_h[k];
                         for (std::size_t p = 0; p < in; ++p) {
                             const std::size_t from = (time(i) * batch + n) * in + p;
-                            dw_ih[row * in + p] += via_x[k] * m(x[from]);
+                            to.w_ih[row * in + p] += via_x[k] * m(x[from]);
                             dx[from] += via_x[k] * m(w_ih[row * in + p]);
                         }
                         for (std::size_t p = 0; p < hidden; ++p) {
-                            dw_hh[row * hidden + p] += via_h[k] * m(h[at(i, n, p)]);
+                            to.w_hh[row * hidden + p] += via_h[k] * m(h[at(i, n, p)]);
                             dh_before[n * hidden + p] += via_h[k] * m(w_hh[row * hidden + p]);
                         }
                     }
@@ -283,9 +288,11 @@ void backward(const OracleBackwardCall& call, bool lstm, bool sizes,
             Doubles dh = part(1), dc = net.lstm ? part(2) : Doubles(size, 0), dx;
             const std::size_t first = net.tensors + number * net.options.params_a_run();
             const auto gradient = [&](std::size_t i) { return gradients[first + i].data.data(); };
-            run.backward(own, dh, dc, dx, gradient(0), gradient(1),
-                         net.options.bias ? gradient(2) : nullptr,
-                         net.options.bias ? gradient(3) : nullptr, sizes);
+            const bool bias = net.options.bias;
+            run.backward(own, dh, dc, dx,
+                         {gradient(0), gradient(1), bias ? gradient(2) : nullptr,
+                          bias ? gradient(3) : nullptr},
+                         sizes);
             if (net.tensors > 1)
                 std::copy(dh.begin(), dh.end(),
                           gradients[1].data.begin() + static_cast<std::ptrdiff_t>(number * size));

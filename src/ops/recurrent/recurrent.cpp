@@ -100,6 +100,34 @@ double Recurrent::flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
     return 2.0 * static_cast<double>(x[0] * x[1] * o.directions() * gates() * o.hidden_size) * sum;
 }
 
+namespace {
+
+/// What a run starts from where the network gives no state.
+ValueId zero_state(Graph& graph, const std::string& name, const Shape& shape) {
+    return graph.constant(name, shape,
+                          std::vector<float>(static_cast<std::size_t>(shape.numel()), 0.0f));
+}
+
+/// What run `run` starts from, of the states of `all` runs; -1: there is but one run.
+ValueId given_state(Graph& graph, const std::string& name, ValueId all, std::int64_t run,
+                    const Shape& shape) {
+    const ValueId own =
+        run < 0 ? all
+                : graph.add1("Slice", name, {all},
+                             Attrs{{"dim", std::int64_t{0}}, {"begin", run}, {"end", run + 1}});
+    return graph.reshape(name + "/shape", own, shape);
+}
+
+/// `shared` for one step, and in `shared` the same for the steps behind it: so gradients of what
+/// all steps share are added one after the other.
+ValueId take_fork(Graph& graph, const std::string& name, ValueId& shared) {
+    const std::vector<ValueId> two = graph.add("Fork", name, {shared});
+    shared = two[1];
+    return two[0];
+}
+
+}  // namespace
+
 bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options o = Options::read(node.attrs);
     const std::size_t tensors = tensors_among(o, node.inputs.size());
@@ -138,24 +166,13 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
 
             Step step;
             for (int s = 0; s < states(); ++s) {
-                if (tensors > 1) {
-                    const ValueId all = node.inputs[static_cast<std::size_t>(1 + s)];
-                    const ValueId own = o.runs() == 1
-                                            ? all
-                                            : graph.add1("Slice", cat(name, "/initial", s), {all},
-                                                         Attrs{{"dim", std::int64_t{0}},
-                                                               {"begin", run},
-                                                               {"end", run + 1}});
-                    step.states.push_back(
-                        graph.reshape(cat(name, "/initial", s, "/shape"), own, state_shape));
-                } else {
-                    if (zeros == no_value)
-                        zeros = graph.constant(
-                            node.name + "/zeros", state_shape,
-                            std::vector<float>(static_cast<std::size_t>(state_shape.numel()),
-                                               0.0f));
-                    step.states.push_back(zeros);
-                }
+                if (tensors == 1 && zeros == no_value)
+                    zeros = zero_state(graph, node.name + "/zeros", state_shape);
+                step.states.push_back(
+                    tensors == 1 ? zeros
+                                 : given_state(graph, cat(name, "/initial", s),
+                                               node.inputs[static_cast<std::size_t>(1 + s)],
+                                               o.runs() == 1 ? -1 : run, state_shape));
             }
             std::vector<ValueId> made(static_cast<std::size_t>(steps));
             ValueId weight = param(1);
@@ -168,17 +185,9 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
                 step.weight_hh = weight;
                 step.bias_hh = bias_hh;
                 if (i + 1 < steps) {
-                    // All steps share this value. Forks add its gradients one after the other.
-                    const std::vector<ValueId> two =
-                        graph.add("Fork", step.name + "/weight", {weight});
-                    step.weight_hh = two[0];
-                    weight = two[1];
-                    if (bias_hh != no_value) {
-                        const std::vector<ValueId> biases =
-                            graph.add("Fork", step.name + "/bias", {bias_hh});
-                        step.bias_hh = biases[0];
-                        bias_hh = biases[1];
-                    }
+                    step.weight_hh = take_fork(graph, step.name + "/weight", weight);
+                    if (bias_hh != no_value)
+                        step.bias_hh = take_fork(graph, step.name + "/bias", bias_hh);
                 }
                 this->step(graph, step);
                 made[static_cast<std::size_t>(t)] =

@@ -42,10 +42,20 @@ TEST_CASE("products of all shapes, transposed or not") {
                 const std::vector<float> start(static_cast<std::size_t>(2 * m * ldc),
                                                beta == 0 ? NAN : 0.25f);
                 std::vector<float> c = start, other = start;
-                host_gemm_batched(one, 2, ta, tb, m, n, k, 2, a.data(), lda, size_a, b.data(), ldb,
-                                  size_b, beta, c.data(), ldc, m * ldc);
-                host_gemm_batched(three, 2, ta, tb, m, n, k, 2, a.data(), lda, size_a, b.data(),
-                                  ldb, size_b, beta, other.data(), ldc, m * ldc);
+                GemmProblem product{2,
+                                    m,
+                                    n,
+                                    k,
+                                    {a.data(), lda, size_a, ta},
+                                    {b.data(), ldb, size_b, tb},
+                                    c.data(),
+                                    ldc,
+                                    m * ldc,
+                                    2,
+                                    beta};
+                host_gemm(one, product);
+                product.c = other.data();
+                host_gemm(three, product);
                 double error = 0, size = 1e-30;
                 bool same = true;
                 for (std::int64_t batch = 0; batch < 2; ++batch)

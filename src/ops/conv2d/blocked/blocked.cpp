@@ -75,7 +75,7 @@ class Blocked : public Engine {
         const bool subsample = subsampled(Geometry::of(problem));
         if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1, 0);
         for (const DenseJob& job : jobs(problem)) {
-            add_job(*launch, context, problem, job, subsample ? y + 1 : 0, 1, weight, bias, y);
+            add_job(*launch, context, problem, job, {subsample ? y + 1 : 0, 1, weight, bias, y});
             weight += packed_bytes(context.traits(), job);
         }
         return launch;

@@ -54,10 +54,16 @@ void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job
                  int tile_blocks, std::uint64_t at);
 /// The calls that pack the weights of `jobs` one after the other (operand 0 is plain, 1 is packed).
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs);
-/// Adds the call of one job. It reads operand `x` and packed weights at byte `weight_bytes` of
-/// operand `w`, and writes operand `y`. A `bias` of -1 means none.
+/// The operands of a job by number.
+struct JobOperands {
+    int x, weight;
+    std::uint64_t weight_bytes;  ///< where the job's packed weights begin in `weight`
+    int bias;                    ///< -1 for none
+    int y;
+};
+/// Adds the call of one job.
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-             const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y);
+             const DenseJob& job, const JobOperands& operands);
 
 /// Whether a 1x1 kernel with a stride skips most of x. Then it is faster to copy the pixels that it
 /// reads. Without the copy, rows with gaps would be read once per group of output channels, in

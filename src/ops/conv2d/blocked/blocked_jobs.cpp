@@ -196,7 +196,7 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
 }
 
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
-             const DenseJob& job, int x, int w, std::uint64_t weight_bytes, int bias, int y) {
+             const DenseJob& job, const JobOperands& operands) {
     const Traits& device = context.traits();
     const int v = device.vector_width;
     const Tile tile = job_tile(device, job);
@@ -238,8 +238,11 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                                 define("DIRECT", direct) + define("XS", direct ? 1 : room);
     const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
     KernelCall call(program, "conv", single_items(items * slabs));
-    call.tensor("x", x).tensor_at("w", w, weight_bytes).tensor("y", y);
-    call.tensor("bias", bias >= 0 ? bias : x);
+    const bool bias = operands.bias >= 0;
+    call.tensor("x", operands.x)
+        .tensor_at("w", operands.weight, operands.weight_bytes)
+        .tensor("y", operands.y);
+    call.tensor("bias", bias ? operands.bias : operands.x);
     bind_epilogue(call, problem.epilogue);
     const std::pair<const char*, std::int64_t> scalars[] = {{"rows", rows},
                                                             {"tile_columns", tile_columns},
@@ -263,7 +266,7 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
                                                             {"y_column0", job.column0},
                                                             {"y_row_step", job.row_step},
                                                             {"y_column_step", job.column_step},
-                                                            {"has_bias", bias >= 0},
+                                                            {"has_bias", bias},
                                                             {"out_h", job.out_h},
                                                             {"out_w", job.out_w},
                                                             {"kernel_h", job.kernel_h},

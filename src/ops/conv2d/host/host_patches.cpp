@@ -168,30 +168,30 @@ void TransposedWeightSource::pack(int64_t batch, int64_t first, int count, int w
     }
 }
 
-void PlaneSink::store(int64_t batch, int64_t row, int rows, int64_t column, int columns,
-                      const float* tile, int ld, bool first_block, bool last_block) const {
+void PlaneSink::store(const GemmTile& tile) const {
     const int64_t plane = g_.plane_h * g_.plane_w;
-    for_each_run(g_, column, columns, columns, [&](const Run& run) {
+    for_each_run(g_, tile.column, tile.columns, tile.columns, [&](const Run& run) {
         const int64_t position =
             (run.y * g_.spread_y + g_.origin_y) * g_.plane_w + run.x * g_.spread_x + g_.origin_x;
-        for (int i = 0; i < rows; ++i) {
-            const int64_t channel = batch * g_.results + row + i;
+        for (int i = 0; i < tile.rows; ++i) {
+            const int64_t channel = tile.batch * g_.results + tile.row + i;
             const int64_t at = (run.image * g_.groups * g_.results + channel) * plane + position;
-            const float* from = tile + i * ld + run.at;
+            const float* from = tile.sums + i * tile.ld + run.at;
             float* to = result_ + at;
-            const float start = first_block && bias_ ? bias_[channel] : 0.0f;
+            const float start = tile.first_block && bias_ ? bias_[channel] : 0.0f;
             if (g_.spread_x == 1) {
-                if (first_block)
+                if (tile.first_block)
                     for (int j = 0; j < run.length; ++j) to[j] = start + from[j];
                 else
                     for (int j = 0; j < run.length; ++j) to[j] += from[j];
-                if (last_block && !epilogue_.empty()) epilogue_.apply(to, at, run.length);
+                if (tile.last_block && !epilogue_.empty()) epilogue_.apply(to, at, run.length);
                 continue;
             }
             for (int j = 0; j < run.length; ++j) {
                 float& v = to[j * g_.spread_x];
-                v = (first_block ? start : v) + from[j];
-                if (last_block && !epilogue_.empty()) epilogue_.apply(&v, at + j * g_.spread_x, 1);
+                v = (tile.first_block ? start : v) + from[j];
+                if (tile.last_block && !epilogue_.empty())
+                    epilogue_.apply(&v, at + j * g_.spread_x, 1);
             }
         }
     });

@@ -73,8 +73,7 @@ class PlaneSink : public GemmSink {
   public:
     PlaneSink(const Gather& gather, float* result, const float* bias, const HostEpilogue& epilogue)
         : g_(gather), result_(result), bias_(bias), epilogue_(epilogue) {}
-    void store(std::int64_t batch, std::int64_t row, int rows, std::int64_t column, int columns,
-               const float* tile, int ld, bool first_block, bool last_block) const override;
+    void store(const GemmTile& tile) const override;
 
   private:
     const Gather& g_;

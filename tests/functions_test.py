@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Fails when a function of C++ or Python has more than 100 lines or 8 parameters, and first shows on made-up functions
+that it can fail. Usage: functions_test.py [REPOSITORY]."""
+
+import ast
+import pathlib
+import re
+import sys
+from typing import Iterator, NamedTuple
+
+MOST_LINES = 100
+MOST_PARAMETERS = 8
+FOLDERS = ["src", "include", "tools", "examples", "benchmarks", "tests", "python", "scripts"]
+
+# Functions that may be longer or take more, as "file:function", with the reason.
+KEYWORDS = "its parameters are the keyword arguments of the Python function that calls it"
+CACHE_KEY = "its parameters are the keyword arguments of the public function, and the key of the cache of calls"
+EXCEPTIONS = {
+    "python/src/schedule.cpp:make_schedule": KEYWORDS,
+    "python/src/solver.cpp:make_solver": KEYWORDS,
+    "python/src/train.cpp:run": KEYWORDS,
+    "python/dlprim/ops/_products.py:conv2d_call": CACHE_KEY,
+    "python/dlprim/ops/_products.py:conv_transpose2d_call": CACHE_KEY,
+    "python/dlprim/ops/_sequences.py:recurrent_call": CACHE_KEY,
+}
+
+
+class Function(NamedTuple):
+    name: str
+    line: int
+    lines: int
+    parameters: int
+
+
+class Scope(NamedTuple):
+    """What an opening brace of C++ begins. `head` is the text in front of it."""
+
+    head: str
+    line: int
+    is_function: bool
+    is_initializer: bool
+
+
+# Comments, strings and characters, in which braces mean nothing.
+QUIET = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]*)\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"'
+    r"|(?<![0-9a-zA-Z_])'(?:\\.|[^'\\\n])+'|^[ \t]*#(?:\\\n|[^\n])*",
+    re.DOTALL | re.MULTILINE,
+)
+# What follows a function's parameters: qualifiers, a result, initializers of members.
+BEHIND = re.compile(r"(?:\s*(?:const|noexcept|override|final|mutable|&+|try|->[^;]*|:[^:].*))*\s*$", re.DOTALL)
+NO_FUNCTION = re.compile(r"^(namespace|class|struct|enum|union|extern|if|for|while|switch|else|do|try|catch|return)\b")
+OPEN = {")": "(", "]": "[", "}": "{", ">": "<"}
+
+
+def closing(text: str, start: int) -> int:
+    """Where the parenthesis that opens at `start` closes; -1 where it does not."""
+    depth = 0
+    for i in range(start, len(text)):
+        depth += (text[i] == "(") - (text[i] == ")")
+        if depth == 0:
+            return i
+    return -1
+
+
+def parameters_of(head: str) -> tuple[str, str] | None:
+    """The name and the parameters of the function that `head` begins; None where it begins none."""
+    head = re.sub(r"\[\[.*?\]\]", "", head).strip()
+    while match := re.match(r"template\s*<", head):
+        depth, i = 1, match.end()
+        while depth and i < len(head):
+            depth += (head[i] == "<") - (head[i] == ">")
+            i += 1
+        head = head[i:].strip()
+    if NO_FUNCTION.match(head):
+        return None
+    start = head.find("(")
+    if match := re.search(r"operator\s*\(\)\s*\(", head):
+        start = match.end() - 1
+    while start > 0:
+        name = re.search(r"(operator\s*[^\w\s(]+|operator\s*\(\)|[\w:~]+)\s*$", head[:start])
+        end = closing(head, start)
+        if end < 0 or name is None:
+            return None
+        if name.group(1) not in ("decltype", "noexcept", "alignas", "__attribute__", "requires"):
+            if "=" in re.sub(r"operator\s*\S+", "", head[:start]) or not BEHIND.match(head[end + 1 :]):
+                return None
+            return name.group(1), head[start + 1 : end]
+        start = head.find("(", end)
+    return None
+
+
+def count(parameters: str) -> int:
+    """How many there are: commas outside of all brackets, and one."""
+    depth, commas = 0, 0
+    for i, letter in enumerate(parameters):
+        if letter in "([{<":
+            depth += 1
+        elif letter in ")]}" or (letter == ">" and parameters[i - 1] != "-"):
+            depth -= 1
+        commas += letter == "," and depth == 0
+    return commas + 1 if parameters.strip() not in ("", "void") else 0
+
+
+def functions_of_cpp(text: str) -> Iterator[Function]:
+    text = QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    scopes: list[Scope] = []
+    begin, parentheses = 0, 0
+    for match in re.finditer(r"(?:public|private|protected):(?!:)|[{};()]", text):
+        letter, at = match.group(), match.start()
+        inside = any(scope.is_function for scope in scopes)
+        if letter in "()":
+            parentheses += 0 if inside else 1 if letter == "(" else -1
+            continue
+        if inside and letter not in "{}":
+            continue
+        # Braces behind a name are an initializer, and the head of what they belong to goes on.
+        initializer = letter == "{" and (text[at - 1].isalnum() or text[at - 1] in "_>")
+        if letter == "{":
+            head = text[begin:at]
+            first = begin + len(head) - len(head.lstrip())
+            is_function = not (inside or initializer or parentheses) and parameters_of(head) is not None
+            scopes.append(Scope(head, text.count("\n", 0, first), is_function, initializer))
+        elif letter == "}" and scopes:
+            scope = scopes.pop()
+            initializer = scope.is_initializer
+            if scope.is_function and (found := parameters_of(scope.head)):
+                lines = text.count("\n", 0, at) - scope.line + 1
+                yield Function(found[0], scope.line + 1, lines, count(found[1]))
+        if not initializer and not (letter == ";" and parentheses):
+            begin = match.end()
+
+
+def functions_of_python(text: str) -> Iterator[Function]:
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        # Keyword-only ones are options that a call names.
+        given = [a for a in node.args.posonlyargs + node.args.args if a.arg not in ("self", "cls")]
+        yield Function(node.name, node.lineno, (node.end_lineno or node.lineno) - node.lineno + 1, len(given))
+
+
+def functions_of(path: pathlib.Path) -> Iterator[Function]:
+    text = path.read_text(encoding="utf-8")
+    return functions_of_python(text) if path.suffix == ".py" else functions_of_cpp(text)
+
+
+def too_big(root: pathlib.Path) -> Iterator[tuple[str, str]]:
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".hpp", ".py") or not path.is_file():
+                continue
+            name = path.relative_to(root).as_posix()
+            for function in functions_of(path):
+                where = f"{name}:{function.line}: {function.name}"
+                key = f"{name}:{function.name}"
+                if function.lines > MOST_LINES:
+                    yield key, f"{where} has {function.lines} lines, more than {MOST_LINES}"
+                if function.parameters > MOST_PARAMETERS:
+                    yield key, f"{where} takes {function.parameters} parameters, more than {MOST_PARAMETERS}"
+
+
+# Made-up sources, and (name, lines, parameters) of the functions in them.
+CPP = """
+#define BODY(x) { x
+namespace a {
+class Sum : public Base {
+  public:
+    explicit Sum(std::map<int, int> terms, int start = f(1, 2))
+        : terms_(std::move(terms)), start_{start} {}
+    int operator()(const std::function<int(int, int)>& f) const override {
+        const auto g = [&](int x, int y) { return x + y; };  // a brace } in a comment
+        return g(1, 2);
+    }
+
+  private:
+    std::map<int, int> terms_ = {{1, 2}};
+};
+template <typename T, typename U>
+auto Sum::twice(T a, U b) -> decltype(a + b) {
+    const char* text = "{ in a text";
+    if (a) {
+        return a;
+    }
+    return R"({{{)";
+}
+}  // namespace a
+"""
+IN_CPP = {("Sum", 2, 2), ("operator()", 4, 1), ("Sum::twice", 8, 2)}
+PYTHON = """
+def outer(self, a, b=1, *, c=2):
+    def inner():
+        return 1
+    return inner
+"""
+IN_PYTHON = {("outer", 4, 2), ("inner", 2, 0)}
+
+
+def self_test() -> bool:
+    good = True
+    for text, read, expected in ((CPP, functions_of_cpp, IN_CPP), (PYTHON, functions_of_python, IN_PYTHON)):
+        found = {(f.name, f.lines, f.parameters) for f in read(text)}
+        for name in sorted(found ^ expected):
+            print(f"self-test: {name} is {'found' if name in found else 'not found'}")
+            good = False
+    return good
+
+
+def main() -> int:
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    if not self_test():
+        return 1
+    found = list(too_big(root))
+    problems = [what for key, what in found if key not in EXCEPTIONS]
+    problems += [f"{key} is no exception any more" for key in sorted(set(EXCEPTIONS) - {key for key, _ in found})]
+    for problem in problems:
+        print(problem)
+    print(f"{len(problems)} functions are too big" if problems else "all functions fit on a screen")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
