@@ -6,12 +6,12 @@
 #include "engine/pointwise/host_run.hpp"
 
 #include "engine/pointwise/host_lines.hpp"
+#include "engine/pointwise/host_sums.hpp"
 #include "engine/pointwise/philox.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <type_traits>
+#include <vector>
 
 namespace dlprim::pointwise {
 namespace {
@@ -25,52 +25,6 @@ struct Run {
     std::int64_t at;  ///< first element's position in the chunk
     std::int64_t length;
     const std::int64_t* offsets;  ///< by class: offset of the first element
-};
-
-template <typename T>
-using Sum = std::conditional_t<std::is_same_v<T, std::int64_t>, std::int64_t, double>;
-
-template <typename T>
-Sum<T> start(const JobOutput& out) {
-    using A = Sum<T>;
-    using Limits = std::numeric_limits<A>;
-    switch (out.kind) {
-        case Output::Kind::prod:
-            return A(1);
-        case Output::Kind::max:
-            return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
-        case Output::Kind::min:
-            return Limits::has_infinity ? Limits::infinity() : Limits::max();
-        default:
-            return A(0);
-    }
-}
-
-template <typename A>
-A fold(const JobOutput& out, A a, A b, std::vector<double>& scratch) {
-    switch (out.kind) {
-        case Output::Kind::prod:
-            return a * b;
-        case Output::Kind::max:
-            return a > b || a != a ? a : b;
-        case Output::Kind::min:
-            return a < b || a != a ? a : b;
-        case Output::Kind::custom: {
-            const double both[] = {static_cast<double>(a), static_cast<double>(b)};
-            const Shape shape;
-            pointwise::run(*out.combine, {both, nullptr, nullptr, &shape, 0}, scratch);
-            return static_cast<A>(scratch[static_cast<std::size_t>(out.combine->results[0])]);
-        }
-        default:
-            return a + b;
-    }
-}
-
-/// Results of one output, one per result and part.
-template <typename T>
-struct Sums {
-    std::vector<Sum<T>> values;
-    std::vector<std::uint8_t> has;  ///< for custom reductions: whether there is a value
 };
 
 template <typename T>
@@ -303,50 +257,9 @@ class Worker {
                     part * host_.results() +
                     run.offsets[static_cast<std::size_t>(host_.kept_class())];
                 reduce(out, sums, static_cast<std::size_t>(place), static_cast<std::size_t>(stride),
-                       v + run.at, live(run));
+                       v + run.at, live(run), scratch_);
             }
         }
-    }
-
-    void reduce(const JobOutput& out, Sums<T>& sums, std::size_t place, std::size_t stride,
-                const T* v, std::int64_t n) {
-        using A = Sum<T>;
-        A* into = sums.values.data() + place;
-        if (out.kind == Output::Kind::custom) {
-            for (std::int64_t j = 0; j < n; ++j) {
-                const std::size_t at = static_cast<std::size_t>(j) * stride;
-                std::uint8_t& has = sums.has[place + at];
-                into[at] = has ? fold<A>(out, into[at], static_cast<A>(v[j]), scratch_)
-                               : static_cast<A>(v[j]);
-                has = 1;
-            }
-            return;
-        }
-        if (stride != 0) {
-            if (out.kind == Output::Kind::sum && stride == 1) {
-                for (std::int64_t j = 0; j < n; ++j) into[j] += static_cast<A>(v[j]);
-                return;
-            }
-            for (std::int64_t j = 0; j < n; ++j) {
-                A& to = into[static_cast<std::size_t>(j) * stride];
-                to = fold<A>(out, to, static_cast<A>(v[j]), scratch_);
-            }
-            return;
-        }
-        if (out.kind == Output::Kind::sum) {
-            A lanes[8] = {};
-            std::int64_t j = 0;
-            for (; j + 8 <= n; j += 8)
-                for (int l = 0; l < 8; ++l) lanes[l] += static_cast<A>(v[j + l]);
-            for (; j < n; ++j) lanes[0] += static_cast<A>(v[j]);
-            *into += ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
-                     ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
-            return;
-        }
-        A total = *into;
-        for (std::int64_t j = 0; j < n; ++j)
-            total = fold<A>(out, total, static_cast<A>(v[j]), scratch_);
-        *into = total;
     }
 };
 
@@ -435,54 +348,6 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
 }
 
 }  // namespace
-
-HostJob::HostJob(Job job) : job_(std::move(job)) {
-    const bool reduces = job_.reduces();
-    // The offset of a result, over the kept dimensions in order.
-    std::vector<std::int64_t> place(job_.sizes.size(), 0);
-    std::int64_t below = 1;
-    for (std::size_t d = job_.sizes.size(); d-- > 0;)
-        if (!job_.reduced[d]) {
-            place[d] = below;
-            below *= job_.sizes[d];
-        }
-    results_ = reduces ? below : 0;
-    if (reduces) {
-        kept_class_ = static_cast<int>(job_.classes.size());
-        job_.classes.push_back(place);
-        // Kept dimensions come first, except an innermost one.
-        const std::size_t count = job_.sizes.size();
-        std::vector<std::size_t> order;
-        for (std::size_t d = 0; d + 1 < count; ++d)
-            if (!job_.reduced[d]) order.push_back(d);
-        if (!job_.reduced[count - 1] && order.size() + 1 == count) order.push_back(count - 1);
-        const std::size_t outer = order.size();
-        for (std::size_t d = 0; d < count; ++d)
-            if (job_.reduced[d]) order.push_back(d);
-        if (order.size() < count) order.push_back(count - 1);
-        Job sorted = job_;
-        for (std::size_t d = 0; d < count; ++d) {
-            sorted.sizes[d] = job_.sizes[order[d]];
-            sorted.reduced[d] = job_.reduced[order[d]];
-            for (std::size_t c = 0; c < job_.classes.size(); ++c)
-                sorted.classes[c][d] = job_.classes[c][order[d]];
-        }
-        units_ = 1;
-        for (std::size_t d = 0; d < outer; ++d) units_ *= sorted.sizes[d];
-        unit_elements_ = 1;
-        for (std::size_t d = outer; d < count; ++d) unit_elements_ *= sorted.sizes[d];
-        grain_ = sorted.reduced[count - 1] || outer == count ? 1 : sorted.sizes[count - 1];
-        job_ = std::move(sorted);
-        if (units_ < 16 && grain_ > 0)
-            parts_ = std::clamp<std::int64_t>(
-                units_ * unit_elements_ / 32768, 1,
-                std::max<std::int64_t>(1, std::min<std::int64_t>(16, unit_elements_ / grain_)));
-        if (parts_ * results_ > 4'000'000) parts_ = 1;
-    } else {
-        unit_elements_ = 1;
-        units_ = job_.kept() * job_.reduction();
-    }
-}
 
 void HostJob::run(HostPool& pool, std::span<const BufferRef> operands) const {
     switch (job_.type) {
