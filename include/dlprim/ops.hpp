@@ -26,6 +26,7 @@
 #include <dlprim/precision.hpp>
 #include <dlprim/tensor.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,11 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
                              const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
                              const std::vector<Tensor>& output_gradients,
                              const CallOptions& options = {});
+
+/// Which parameters call() writes in training mode, by index into its `params`: the running
+/// statistics of BatchNorm. Opens no device. Throws Error(invalid_argument) for an unknown type or
+/// options that do not fit it.
+std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json);
 
 /// Runs one kernel that is generated from a program in the language of docs/pointwise.md over
 /// broadcast tensors, for example

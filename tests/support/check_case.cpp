@@ -2,6 +2,7 @@
 // Runs a case and compares the results.
 #include "support/check_case.hpp"
 
+#include "base/text.hpp"
 #include "exec/eager.hpp"
 #include "formats/json_net.hpp"
 #include "plan/choose.hpp"
@@ -33,6 +34,16 @@ Bytes download(const Tensor& tensor) {
     return bytes;
 }
 
+/// The operator names the parameters that its oracle writes.
+void check_written(const Operator& op, const CaseData& data,
+                   const std::vector<std::pair<int, HostArray>>& updated) {
+    std::vector<std::size_t> written;
+    for (const auto& change : updated)
+        written.push_back(static_cast<std::size_t>(change.first) - data.inputs.size());
+    require(written == op.written_params(data.attrs), op.type(),
+            "::written_params() does not name the parameters that the oracle changes");
+}
+
 }  // namespace
 
 Expected ask_oracle(const Case& one, const CaseData& data, unsigned seed) {
@@ -46,6 +57,7 @@ Expected ask_oracle(const Case& one, const CaseData& data, unsigned seed) {
     OracleCall call{data.attrs, one.training, operands, std::vector<HostArray>(made.size()),
                     {},         call_seed,    call_step};
     op.oracle(call);
+    if (one.training) check_written(op, data, call.updated);
     expected.updated = call.updated;
     expected.outputs = call.outputs;
     if (!one.gradient) return expected;

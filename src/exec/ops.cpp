@@ -2,8 +2,10 @@
 // dp::ops: the public face of eager calls.
 #include <dlprim/ops.hpp>
 
+#include "base/text.hpp"
 #include "exec/eager.hpp"
 #include "formats/json_net.hpp"
+#include "graph/operator.hpp"
 
 #include <mutex>
 #include <unordered_map>
@@ -67,6 +69,12 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
                              const std::vector<Tensor>& output_gradients,
                              const CallOptions& options) {
     return eager_backward(type, *parsed(options_json), inputs, params, output_gradients, options);
+}
+
+std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json) {
+    const Operator& op = OperatorRegistry::instance().get(type);
+    return op.written_params(
+        op.schema().complete(parsed(options_json)->attrs, cat("[", type, "] ")));
 }
 
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
