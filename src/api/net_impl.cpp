@@ -2,16 +2,15 @@
 // NetImpl: from description to bound plans.
 #include "api/net_impl.hpp"
 
+#include "api/label_inputs.hpp"
 #include "base/text.hpp"
-#include "graph/operator.hpp"
-#include "graph/passes/passes.hpp"
+#include "exec/first_nan.hpp"
+#include "graph/passes/pipeline.hpp"
+#include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
-#include "train/initialize.hpp"
 #include "train/update.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 namespace dlprim {
@@ -20,85 +19,6 @@ namespace {
 
 /// Bytes from which on a parameter is worth memory of its own, to be let go.
 constexpr std::uint64_t large_param = 64 << 10;
-
-/// How many numbers from 0 on an integer type holds.
-std::int64_t count_of(DType dtype) {
-    switch (dtype) {
-        case DType::i8:
-            return std::int64_t{1} << 7;
-        case DType::u8:
-            return std::int64_t{1} << 8;
-        case DType::i16:
-            return std::int64_t{1} << 15;
-        case DType::u16:
-            return std::int64_t{1} << 16;
-        case DType::i32:
-            return std::int64_t{1} << 31;
-        case DType::u32:
-            return std::int64_t{1} << 32;
-        default:
-            return std::numeric_limits<std::int64_t>::max();
-    }
-}
-
-/// Whether the node keeps class numbers as they are: it changes the shape alone, or casts integers,
-/// which are in range there as they are here if they are below `classes`, which may become fewer.
-bool keeps_labels(const Graph& graph, const Node& node, std::int64_t& classes) {
-    if (node.op->is_view()) return true;
-    if (node.op->type() != "Cast" || !is_integer(graph.spec(node.inputs[0]).dtype) ||
-        !is_integer(graph.spec(node.outputs[0]).dtype))
-        return false;
-    classes = std::min(classes, count_of(graph.spec(node.outputs[0]).dtype));
-    return true;
-}
-
-/// Inputs that hold class numbers, followed through operators that keep these.
-std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
-    std::map<std::string, std::int64_t> classes;
-    for (const Node& node : graph.nodes) {
-        std::vector<TensorSpec> specs;
-        for (ValueId id : node.inputs) specs.push_back(graph.spec(id));
-        auto [input, count] = node.op->label_input(node.attrs, specs);
-        if (input < 0) continue;
-        ValueId value = node.inputs.at(static_cast<std::size_t>(input));
-        while (graph.value(value).producer >= 0) {
-            const Node& producer =
-                graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
-            if (!keeps_labels(graph, producer, count)) break;
-            value = producer.inputs[0];
-        }
-        const Value& label = graph.value(value);
-        if (label.role != Role::input) continue;
-        std::int64_t& known = classes.emplace(label.name, count).first->second;
-        known = std::min(known, count);
-    }
-    return classes;
-}
-
-/// The first step of a forward whose result is not finite, or null.
-const Step* first_nan_step(Executor& executor) {
-    const Step* found = nullptr;
-    std::vector<std::byte> stored;
-    std::vector<float> host;
-    executor.keep_states();  // looking changes nothing
-    executor.run_stepwise(Part::forward, [&](const Step& step) {
-        const DType dtype = step.written_dtype;
-        if (!is_float(dtype) || dtype == DType::f64) return true;
-        for (const auto& [place, bytes] : step.written) {
-            stored.resize(bytes);
-            executor.read(place, stored.data(), bytes);
-            host.resize(bytes / size_of(dtype));
-            convert(stored.data(), dtype, host.data(), DType::f32, host.size());
-            if (std::all_of(host.begin(), host.end(), [](float v) { return std::isfinite(v); }))
-                continue;
-            found = &step;
-            return false;
-        }
-        return true;
-    });
-    executor.restore_states();
-    return found;
-}
 
 void drop_losses(Graph& graph) {
     if (graph.losses.size() == graph.outputs.size()) return;
@@ -173,6 +93,53 @@ std::string NetImpl::plan_key() const {
     return key;
 }
 
+void NetImpl::bind_tensors(Built& built, const Built* before) {
+    const Plan& made = built.executor->plan();
+    constexpr std::string_view prefix = "@grad/";
+    for (std::size_t i = 0; i < made.externals.size(); ++i) {
+        const External& external = made.externals[i];
+        if (external.kind == External::Kind::parameter) continue;  // fetched when it is needed
+        std::map<std::string, Tensor> Built::*list = &Built::inputs;
+        std::string name = external.name;
+        if (external.kind == External::Kind::output) {
+            list = &Built::outputs;
+        } else if (external.kind == External::Kind::gradient) {
+            list = &Built::gradients;
+        } else if (name.rfind(prefix, 0) == 0) {
+            list = &Built::output_gradients;
+            name = name.substr(prefix.size());
+        }
+        const TensorSpec& spec = made.graph.spec(external.value);
+        Tensor& tensor = (built.*list)[name];
+        if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
+        if (!tensor.defined()) {
+            tensor = Tensor(context_, spec.shape, spec.dtype);
+            // A run without inputs is a mistake, but no reason to index by chance bits.
+            const unsigned char zero = 0;
+            Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0}, tensor.bytes(),
+                                                &zero, 1);
+        }
+        built.executor->bind(static_cast<int>(i), tensor);
+    }
+}
+
+void NetImpl::find_params(Built& built) {
+    const Plan& made = built.executor->plan();
+    for (std::size_t i = 0; i < made.graph.values.size(); ++i) {
+        const Value& value = made.graph.values[i];
+        if (value.role != Role::parameter) continue;
+        built.params[value.name] = static_cast<ValueId>(i);
+        const auto gradient = made.graph.gradients.find(static_cast<ValueId>(i));
+        if (gradient == made.graph.gradients.end()) continue;
+        // Gradients of trained parameters lie in their block as the parameters do in theirs.
+        const Place& place = made.places[i];
+        const auto block = store_.find("gradients");
+        if (place.kind == Place::Kind::block && block != store_.end())
+            built.gradients[value.name] = Access::tensor(context_, block->second, place.offset,
+                                                         value.spec.shape, value.spec.dtype);
+    }
+}
+
 std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
     Graph graph = build_graph(description_, options_);
     auto built = std::make_unique<Built>();
@@ -182,18 +149,13 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
             if (output.first == value) built->losses.emplace_back(output.second, weight);
 
     if (options_.without_losses) drop_losses(graph);
-    force_engines(graph, options_.engines);
-    expand_composites(graph);
-    ValueId loss_scale = no_value;
-    if (options_.mode != Mode::inference && options_.backward) {
-        DifferentiateOptions how;
-        how.input_gradients = options_.input_gradients;
-        how.seeds_are_inputs = options_.output_gradients;
-        if (solver_ && !how.seeds_are_inputs) loss_scale = add_loss_scale(graph, *solver_);
-        how.loss_scale = loss_scale;
-        differentiate(graph, how);
-    }
-    if (solver_) add_update(graph, *solver_, loss_scale);
+    DeriveOptions derive_options;
+    derive_options.engines = options_.engines;
+    if (options_.mode != Mode::inference && options_.backward)
+        derive_options.gradients = {.input_gradients = options_.input_gradients,
+                                    .seeds_are_inputs = options_.output_gradients};
+    if (solver_) derive_options.solver = solver_passes(*solver_, !options_.output_gradients);
+    derive(graph, derive_options);
 
     PlanOptions plan_options;
     plan_options.fuse = options_.fuse && !apart;
@@ -210,46 +172,8 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
     if (shows) options_.progress("", 1, 1);
     built->executor->fetch_params_from(*this);
 
-    const Plan& made = built->executor->plan();
-    constexpr std::string_view prefix = "@grad/";
-    for (std::size_t i = 0; i < made.externals.size(); ++i) {
-        const External& external = made.externals[i];
-        if (external.kind == External::Kind::parameter) continue;  // fetched when it is needed
-        std::map<std::string, Tensor> Built::*list = &Built::inputs;
-        std::string name = external.name;
-        if (external.kind == External::Kind::output) {
-            list = &Built::outputs;
-        } else if (external.kind == External::Kind::gradient) {
-            list = &Built::gradients;
-        } else if (name.rfind(prefix, 0) == 0) {
-            list = &Built::output_gradients;
-            name = name.substr(prefix.size());
-        }
-        const TensorSpec& spec = made.graph.spec(external.value);
-        Tensor& tensor = ((*built).*list)[name];
-        if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
-        if (!tensor.defined()) {
-            tensor = Tensor(context_, spec.shape, spec.dtype);
-            // A run without inputs is a mistake, but no reason to index by chance bits.
-            const unsigned char zero = 0;
-            Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0}, tensor.bytes(),
-                                                &zero, 1);
-        }
-        built->executor->bind(static_cast<int>(i), tensor);
-    }
-    for (std::size_t i = 0; i < made.graph.values.size(); ++i) {
-        const Value& value = made.graph.values[i];
-        if (value.role != Role::parameter) continue;
-        built->params[value.name] = static_cast<ValueId>(i);
-        const auto gradient = made.graph.gradients.find(static_cast<ValueId>(i));
-        if (gradient == made.graph.gradients.end()) continue;
-        // Gradients of trained parameters lie in their block as the parameters do in theirs.
-        const Place& place = made.places[i];
-        const auto block = store_.find("gradients");
-        if (place.kind == Place::Kind::block && block != store_.end())
-            built->gradients[value.name] = Access::tensor(context_, block->second, place.offset,
-                                                          value.spec.shape, value.spec.dtype);
-    }
+    bind_tensors(*built, before);
+    find_params(*built);
     built->executor->set_integer("@seed", options_.seed);
     return built;
 }
@@ -349,117 +273,10 @@ std::uint64_t NetImpl::feed_bytes() {
     return bytes;
 }
 
-Tensor NetImpl::param(const std::string& name) {
-    param_spec(name);  // throws where there is none
-    const Built& plan = built();
-    Tensor tensor = plan.executor->tensor(plan.params.at(name));
-    if (!tensor.defined()) {
-        if (const auto found = held_.find(name); found != held_.end()) {
-            tensor = found->second;
-        } else {
-            const TensorSpec& spec = params_.at(name).value.spec;
-            tensor = Tensor(context_, spec.shape, spec.dtype);
-            if (source_)
-                fill(name, tensor);
-            else
-                tensor.fill(0);
-            done();
-            held_[name] = tensor;
-        }
-    }
-    given_out_.insert(name);
-    return tensor;
-}
-
-void NetImpl::require_params(std::string_view action) const {
-    if (source_) return;
-    std::string first;
-    std::size_t others = 0;
-    for (const std::string& name : param_names()) {
-        if (given_out_.count(name)) continue;
-        if (first.empty())
-            first = name;
-        else
-            ++others;
-    }
-    require(first.empty(), action, " needs values of all parameters, and '", first, "'",
-            others > 0 ? cat(" and ", others, others == 1 ? " other" : " others", " have") : " has",
-            " none: call initialize() or load_weights() before, or write each of them through "
-            "param()");
-}
-
-void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) {
-    const Built& plan = built();
-    Tensor tensor = plan.executor->tensor(plan.params.at(name));
-    if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
-    if (!tensor.defined()) return source_->read(params_.at(name).value, data);
-    data.resize(tensor.bytes());
-    tensor.copy_to_host(data.data(), data.size());
-}
-
-Tensor NetImpl::fetch(const External& parameter) {
-    if (const auto found = held_.find(parameter.name); found != held_.end()) return found->second;
-    const TensorSpec& spec = params_.at(parameter.name).value.spec;
-    Tensor tensor(context_, spec.shape, spec.dtype);
-    fill(parameter.name, tensor);
-    if (!parameter.setup_only) held_[parameter.name] = tensor;
-    return tensor;
-}
-
-void NetImpl::fill(const std::string& name, Tensor tensor) {
-    std::vector<std::byte> data;
-    source_->read(params_.at(name).value, data);
-    tensor.copy_from_host(data.data(), data.size());
-}
-
-bool NetImpl::lets_go() const {
-    return options_.mode == Mode::inference && !options_.keep_parameters;
-}
-
-void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
-    const std::shared_ptr<ParamSource> before = std::exchange(source_, std::move(source));
-    const bool filled_later = std::exchange(fill_later_, false);
-    try {
-        built();
-        fill_all();
-        if (pack_now && lets_go()) pack();
-        source_->close();
-    } catch (...) {
-        source_ = before;
-        fill_later_ = filled_later;
-        params_changed();
-        throw;
-    }
-}
-
-void NetImpl::fill_all() {
-    for (const auto& [name, param] : params_) {
-        Tensor tensor = current_->executor->tensor(current_->params.at(name));
-        if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
-        if (tensor.defined()) fill(name, tensor);
-    }
-    params_changed();
-}
-
-void NetImpl::params_changed() {
-    for (auto& [key, plan] : plans_)
-        if (plan) plan->executor->params_changed();
-}
-
 void NetImpl::set_seed(std::uint64_t seed) {
     options_.seed = seed;
     for (auto& [key, plan] : plans_)
         if (plan) plan->executor->set_integer("@seed", seed);
-}
-
-void NetImpl::initialize(std::string_view method) {
-    check_initialization(method);
-    auto values =
-        std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool());
-    if (current_ != nullptr) return fill_from(std::move(values), false);
-    // A solver that is attached before the first run would have all planned twice.
-    source_ = std::move(values);
-    fill_later_ = true;
 }
 
 void NetImpl::forward() {

@@ -118,6 +118,11 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new one takes over.
     /// `apart`: every operator in launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// Gives the new plan tensors for its inputs, outputs and gradients: those of `before` where it
+    /// has them.
+    void bind_tensors(Built& built, const Built* before);
+    /// Notes where the plan has its parameters, and their gradients where those are in a block.
+    void find_params(Built& built);
     /// Throws Error(invalid_argument) where parameters would have other shapes than they have.
     void check_params_stay(const Graph& graph) const;
     /// The operator of the description that a node was made of.

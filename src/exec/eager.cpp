@@ -6,6 +6,7 @@
 #include "base/lru_map.hpp"
 #include "base/text.hpp"
 #include "exec/eager_entry.hpp"
+#include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/deferred.hpp"
 

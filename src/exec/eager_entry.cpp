@@ -4,7 +4,8 @@
 
 #include "base/text.hpp"
 #include "graph/operator.hpp"
-#include "graph/passes/passes.hpp"
+#include "graph/passes/pipeline.hpp"
+#include "plan/make_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -87,12 +88,11 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         graph.outputs.emplace_back(made[i], cat("output ", i));
 
     auto entry = std::make_unique<EagerEntry>();
-    expand_composites(graph);
+    DeriveOptions derive_options;
+    if (call.backward)
+        derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
+    derive(graph, derive_options);
     if (call.backward) {
-        DifferentiateOptions how;
-        how.input_gradients = true;
-        how.seeds_are_inputs = true;
-        differentiate(graph, how);
         graph.outputs.clear();
         graph.assignments.clear();
         graph.remove_dead();

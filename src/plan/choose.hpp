@@ -4,7 +4,7 @@
 
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
-#include "plan/plan.hpp"
+#include "plan/plan_options.hpp"
 
 #include <functional>
 #include <string>

@@ -1,43 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Plan: a graph made ready for one device: engines chosen, layouts settled, memory laid out,
-// kernels compiled. src/exec replays it.
+// kernels compiled. plan/make_plan.hpp makes it, src/exec replays it.
 #pragma once
 
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
 
-#include <dlprim/context.hpp>
-#include <dlprim/tensor.hpp>
-
-#include <functional>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
-
-struct PlanOptions {
-    bool fuse = true;  ///< attach epilogues
-    /// Forced engines: node name or operator type -> engine name.
-    std::vector<std::pair<std::string, std::string>> engines;
-    /// Parameters of at least so many bytes are bound by the caller: in eager calls all of them
-    /// (0).
-    std::uint64_t bind_params_from = ~std::uint64_t{0};
-    /// Layouts in which inputs are bound; plain where there is none. Not packed ones.
-    std::map<ValueId, Layout> input_layouts;
-    /// Outputs and gradients are left in the layout that their engine writes: External::layout.
-    bool free_outputs = false;
-    std::int64_t least_narrow = 4096;  ///< elements of what is stored in 16 bits
-    double narrow_cost = 1;          ///< times the estimate in float that its nodes may take, then
-    std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
-    std::function<void(std::string_view what, int done, int total)>
-        progress;             ///< compiling, tuning
-    double tune_seconds = 0;  ///< over 0: measures what no database knows, for about so long
-    bool chains = false;      ///< looks for chains
-    bool build = true;        ///< false: steps get no launch; for looking at what would run
-};
 
 /// Where a value lives.
 struct Place {
@@ -117,12 +93,5 @@ struct Plan {
     std::vector<std::string> notes;  ///< e.g. where --engine TYPE=ENGINE did not apply, and why
     std::string memory;              ///< report: the largest values with first and last use
 };
-
-/// An engine whose kernels do not build is disabled (engine/disabled.hpp), and the next one takes
-/// its place; the notes say so. Throws Error: an engine forced on a node that does not apply (with
-/// its reason); no engine for a node; out_of_memory with what is needed, by whom, what is there and
-/// the largest batch that fits.
-std::unique_ptr<Plan> make_plan(const Context& context, Graph graph,
-                                const PlanOptions& options = {});
 
 }  // namespace dlprim

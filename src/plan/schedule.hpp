@@ -4,6 +4,7 @@
 #pragma once
 
 #include "plan/choose.hpp"
+#include "plan/plan.hpp"
 
 #include <map>
 #include <string>

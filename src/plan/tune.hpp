@@ -5,7 +5,7 @@
 
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
-#include "plan/plan.hpp"
+#include "plan/plan_options.hpp"
 
 #include <cstddef>
 #include <string>

@@ -246,4 +246,14 @@ void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale) 
     UpdateBuilder(graph, options, loss_scale).run();
 }
 
+SolverPasses solver_passes(const SolverOptions& options, bool scales_losses) {
+    SolverPasses passes;
+    if (scales_losses)
+        passes.add_loss_scale = [options](Graph& graph) { return add_loss_scale(graph, options); };
+    passes.add_update = [options](Graph& graph, ValueId loss_scale) {
+        add_update(graph, options, loss_scale);
+    };
+    return passes;
+}
+
 }  // namespace dlprim

@@ -2,7 +2,7 @@
 // add_update: the solver as nodes of the graph. One launch updates the whole parameter block.
 #pragma once
 
-#include "graph/graph.hpp"
+#include "graph/passes/pipeline.hpp"
 
 #include <dlprim/solver_options.hpp>
 
@@ -29,5 +29,8 @@ constexpr const char* loss_guard_name = "@loss_guard";
 /// With options.guard_loss, nothing changes after the first loss that is not finite, not even the
 /// loss scale or accumulated gradients.
 void add_update(Graph& graph, const SolverOptions& options, ValueId loss_scale = no_value);
+
+/// Both as passes of the pipeline; the loss scale only where `scales_losses`.
+SolverPasses solver_passes(const SolverOptions& options, bool scales_losses);
 
 }  // namespace dlprim

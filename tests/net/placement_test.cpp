@@ -6,7 +6,7 @@
 #include "graph/description.hpp"
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
-#include "plan/plan.hpp"
+#include "plan/make_plan.hpp"
 #include "train/update.hpp"
 
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "net/support.hpp"
-#include "plan/plan.hpp"
+#include "plan/make_plan.hpp"
 
 #include <algorithm>
 #include <cmath>

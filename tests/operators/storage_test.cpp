@@ -16,6 +16,7 @@
 #include "formats/json_net.hpp"
 #include "graph/passes/passes.hpp"
 #include "plan/choose.hpp"
+#include "plan/make_plan.hpp"
 #include "support/cases.hpp"
 #include "support/devices.hpp"
 #include "support/turns.hpp"

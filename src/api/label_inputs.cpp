@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// label_inputs(): from operators that take labels back to the network's inputs.
+#include "api/label_inputs.hpp"
+
+#include "graph/operator.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace dlprim {
+
+namespace {
+
+/// How many numbers from 0 on an integer type holds.
+std::int64_t count_of(DType dtype) {
+    switch (dtype) {
+        case DType::i8:
+            return std::int64_t{1} << 7;
+        case DType::u8:
+            return std::int64_t{1} << 8;
+        case DType::i16:
+            return std::int64_t{1} << 15;
+        case DType::u16:
+            return std::int64_t{1} << 16;
+        case DType::i32:
+            return std::int64_t{1} << 31;
+        case DType::u32:
+            return std::int64_t{1} << 32;
+        default:
+            return std::numeric_limits<std::int64_t>::max();
+    }
+}
+
+/// Whether the node keeps class numbers as they are: it changes the shape alone, or casts integers,
+/// which are in range there as they are here if they are below `classes`, which may become fewer.
+bool keeps_labels(const Graph& graph, const Node& node, std::int64_t& classes) {
+    if (node.op->is_view()) return true;
+    if (node.op->type() != "Cast" || !is_integer(graph.spec(node.inputs[0]).dtype) ||
+        !is_integer(graph.spec(node.outputs[0]).dtype))
+        return false;
+    classes = std::min(classes, count_of(graph.spec(node.outputs[0]).dtype));
+    return true;
+}
+
+}  // namespace
+
+std::map<std::string, std::int64_t> label_inputs(const Graph& graph) {
+    std::map<std::string, std::int64_t> classes;
+    for (const Node& node : graph.nodes) {
+        std::vector<TensorSpec> specs;
+        for (ValueId id : node.inputs) specs.push_back(graph.spec(id));
+        auto [input, count] = node.op->label_input(node.attrs, specs);
+        if (input < 0) continue;
+        ValueId value = node.inputs.at(static_cast<std::size_t>(input));
+        while (graph.value(value).producer >= 0) {
+            const Node& producer =
+                graph.nodes[static_cast<std::size_t>(graph.value(value).producer)];
+            if (!keeps_labels(graph, producer, count)) break;
+            value = producer.inputs[0];
+        }
+        const Value& label = graph.value(value);
+        if (label.role != Role::input) continue;
+        std::int64_t& known = classes.emplace(label.name, count).first->second;
+        known = std::min(known, count);
+    }
+    return classes;
+}
+
+}  // namespace dlprim

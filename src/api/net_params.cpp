@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// NetImpl: the parameters' values: where they come from, and which have memory of their own.
+#include "api/net_impl.hpp"
+#include "base/text.hpp"
+#include "runtime/access.hpp"
+#include "runtime/context_impl.hpp"
+#include "train/initialize.hpp"
+
+#include <cstddef>
+#include <utility>
+
+namespace dlprim {
+
+Tensor NetImpl::param(const std::string& name) {
+    param_spec(name);  // throws where there is none
+    const Built& plan = built();
+    Tensor tensor = plan.executor->tensor(plan.params.at(name));
+    if (!tensor.defined()) {
+        if (const auto found = held_.find(name); found != held_.end()) {
+            tensor = found->second;
+        } else {
+            const TensorSpec& spec = params_.at(name).value.spec;
+            tensor = Tensor(context_, spec.shape, spec.dtype);
+            if (source_)
+                fill(name, tensor);
+            else
+                tensor.fill(0);
+            done();
+            held_[name] = tensor;
+        }
+    }
+    given_out_.insert(name);
+    return tensor;
+}
+
+void NetImpl::require_params(std::string_view action) const {
+    if (source_) return;
+    std::string first;
+    std::size_t others = 0;
+    for (const std::string& name : param_names()) {
+        if (given_out_.count(name)) continue;
+        if (first.empty())
+            first = name;
+        else
+            ++others;
+    }
+    require(first.empty(), action, " needs values of all parameters, and '", first, "'",
+            others > 0 ? cat(" and ", others, others == 1 ? " other" : " others", " have") : " has",
+            " none: call initialize() or load_weights() before, or write each of them through "
+            "param()");
+}
+
+void NetImpl::read_param(const std::string& name, std::vector<std::byte>& data) {
+    const Built& plan = built();
+    Tensor tensor = plan.executor->tensor(plan.params.at(name));
+    if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
+    if (!tensor.defined()) return source_->read(params_.at(name).value, data);
+    data.resize(tensor.bytes());
+    tensor.copy_to_host(data.data(), data.size());
+}
+
+Tensor NetImpl::fetch(const External& parameter) {
+    if (const auto found = held_.find(parameter.name); found != held_.end()) return found->second;
+    const TensorSpec& spec = params_.at(parameter.name).value.spec;
+    Tensor tensor(context_, spec.shape, spec.dtype);
+    fill(parameter.name, tensor);
+    if (!parameter.setup_only) held_[parameter.name] = tensor;
+    return tensor;
+}
+
+void NetImpl::fill(const std::string& name, Tensor tensor) {
+    std::vector<std::byte> data;
+    source_->read(params_.at(name).value, data);
+    tensor.copy_from_host(data.data(), data.size());
+}
+
+bool NetImpl::lets_go() const {
+    return options_.mode == Mode::inference && !options_.keep_parameters;
+}
+
+void NetImpl::fill_from(std::shared_ptr<ParamSource> source, bool pack_now) {
+    const std::shared_ptr<ParamSource> before = std::exchange(source_, std::move(source));
+    const bool filled_later = std::exchange(fill_later_, false);
+    try {
+        built();
+        fill_all();
+        if (pack_now && lets_go()) pack();
+        source_->close();
+    } catch (...) {
+        source_ = before;
+        fill_later_ = filled_later;
+        params_changed();
+        throw;
+    }
+}
+
+void NetImpl::fill_all() {
+    for (const auto& [name, param] : params_) {
+        Tensor tensor = current_->executor->tensor(current_->params.at(name));
+        if (const auto found = held_.find(name); found != held_.end()) tensor = found->second;
+        if (tensor.defined()) fill(name, tensor);
+    }
+    params_changed();
+}
+
+void NetImpl::params_changed() {
+    for (auto& [key, plan] : plans_)
+        if (plan) plan->executor->params_changed();
+}
+
+void NetImpl::initialize(std::string_view method) {
+    check_initialization(method);
+    auto values =
+        std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool());
+    if (current_ != nullptr) return fill_from(std::move(values), false);
+    // A solver that is attached before the first run would have all planned twice.
+    source_ = std::move(values);
+    fill_later_ = true;
+}
+
+}  // namespace dlprim

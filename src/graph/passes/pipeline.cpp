@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// The passes in their order.
+#include "graph/passes/pipeline.hpp"
+
+namespace dlprim {
+
+void derive(Graph& graph, const DeriveOptions& options) {
+    force_engines(graph, options.engines);
+    expand_composites(graph);
+    ValueId loss_scale = no_value;
+    if (options.gradients) {
+        DifferentiateOptions how = *options.gradients;
+        if (options.solver.add_loss_scale) loss_scale = options.solver.add_loss_scale(graph);
+        how.loss_scale = loss_scale;
+        differentiate(graph, how);
+    }
+    if (options.solver.add_update) options.solver.add_update(graph, loss_scale);
+}
+
+void fit_to_device(Graph& graph, const FitOptions& options) {
+    force_engines(graph, options.engines);
+    expand_composites(graph);  // of what gradients are made of
+    if (options.fuse) fold_batch_norms(graph);
+    if (options.fuse) fuse_epilogues(graph, options.fused_node_pays);
+    lower(graph);
+    force_engines(graph, options.engines);  // on nodes that passes have made
+    if (options.fuse) {
+        merge_pointwise(graph);
+        while (recompute_pointwise(graph, options.device)) merge_pointwise(graph);
+    }
+    if (options.least_seconds)
+        lower_precision(graph, options.least_narrow, options.narrow_cost, options.least_seconds);
+}
+
+}  // namespace dlprim

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// make_plan: passes for the device, then choice, schedule, memory, launches, programs.
+#include "plan/make_plan.hpp"
+
+#include "engine/disabled.hpp"
+#include "graph/passes/pipeline.hpp"
+#include "plan/chains.hpp"
+#include "plan/choose.hpp"
+#include "plan/compile_stage.hpp"
+#include "plan/engine_failed.hpp"
+#include "plan/memory.hpp"
+#include "plan/schedule.hpp"
+#include "plan/steps.hpp"
+#include "plan/tune.hpp"
+#include "runtime/access.hpp"
+#include "runtime/program_builds.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+namespace {
+
+bool in_chain(const std::vector<ChainRange>& chains, std::size_t step) {
+    return std::any_of(chains.begin(), chains.end(), [&](const ChainRange& chain) {
+        return chain.first <= step && step < chain.last;
+    });
+}
+
+/// Where values lie.
+void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedule& schedule) {
+    plan.slabs = std::move(memory.slabs);
+    plan.blocks = std::move(memory.blocks);
+    plan.externals = std::move(memory.externals);
+    plan.literals = std::move(memory.literals);
+    plan.peak_bytes = memory.peak_bytes;
+    plan.setup_peak_bytes = memory.setup_peak_bytes;
+    plan.memory = std::move(memory.report);
+    plan.places.resize(graph.values.size());
+    for (std::size_t i = 0; i < graph.values.size(); ++i) {
+        if (schedule.native[i] < 0) continue;
+        const int plain = schedule.find(static_cast<ValueId>(i), Layout::plain());
+        if (plain >= 0)
+            plan.places[i] = schedule.stored[static_cast<std::size_t>(schedule.root(plain))].place;
+    }
+}
+
+/// The steps, with their programs compiled.
+void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
+               const std::vector<Choice>& choices, const Schedule& schedule,
+               const PlanOptions& options) {
+    const StepBuilder builder(device, graph, choices, schedule, options.build);
+    const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
+                        std::all_of(schedule.items.begin(), schedule.items.end(),
+                                    [](const Item& item) { return item.part == Part::forward; });
+    std::vector<PendingPrograms> programs;  // by item
+    for (std::size_t i = 0; i < schedule.items.size(); ++i) {
+        const NotedBuilds noted;
+        std::vector<Step>& steps = i < schedule.setup ? plan.setup : plan.steps;
+        steps.push_back(builder.build(schedule.items[i]));
+        programs.push_back(noted.programs());
+    }
+    if (chains) plan.chains = find_chains(plan.steps);
+    // Someone who wants all builds later looks at the plan, and runs little of it.
+    if (options.build && !BuildsLater::wanted()) {
+        CompileStage stage(device, options);
+        for (std::size_t i = 0; i < plan.setup.size(); ++i) stage.add(plan.setup[i], programs[i]);
+        for (std::size_t i = 0; i < plan.steps.size(); ++i)
+            if (!in_chain(plan.chains, i)) stage.add(plan.steps[i], programs[schedule.setup + i]);
+        stage.run();
+    }
+}
+
+/// One try. Throws EngineFailed.
+std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptions& options) {
+    auto plan = std::make_unique<Plan>();
+    std::vector<char> constant;  // passes ask about it before all nodes are there
+    FitOptions fit{device.traits(), options.engines, options.fuse};
+    fit.fused_node_pays = [&](const Graph& g, const Node& node) {
+        return fused_node_pays(device, g, node);
+    };
+    if (stores_narrow(device.traits()))
+        fit.least_seconds = [&](const Graph& g, const Node& node) {
+            if (constant.empty()) constant = constant_values(g);
+            return least_seconds(device, g, node, constant);
+        };
+    fit.least_narrow = options.least_narrow;
+    fit.narrow_cost = options.narrow_cost;
+    fit_to_device(graph, fit);
+
+    constant = constant_values(graph);
+    if (options.tune_seconds > 0) tune_problems(device, graph, constant, options, plan->notes);
+    const std::vector<Choice> choices =
+        choose_engines(device, graph, constant, options, plan->notes);
+    Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
+    MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
+    take_memory(*plan, std::move(memory), graph, schedule);
+    add_steps(*plan, device, graph, choices, schedule, options);
+    plan->graph = std::move(graph);
+    return plan;
+}
+
+}  // namespace
+
+std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options) {
+    for (;;) {
+        try {
+            return try_plan(Access::impl(context), graph, options);
+        } catch (const EngineFailed& failed) {
+            if (!disable(Access::impl(context), failed.key, failed.what())) throw;
+        }
+    }
+}
+
+}  // namespace dlprim

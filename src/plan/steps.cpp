@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// StepBuilder: engines make launches.
+#include "plan/steps.hpp"
+
+#include "base/text.hpp"
+#include "engine/disabled.hpp"
+#include "graph/operator.hpp"
+#include "plan/engine_failed.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+namespace {
+
+class CopyLaunch : public Launch {
+  public:
+    explicit CopyLaunch(std::uint64_t bytes) : bytes_(bytes) {}
+    void enqueue(Queue& queue, std::span<const BufferRef> operands) override {
+        queue.copy(operands[0], operands[1], bytes_);
+    }
+
+  private:
+    std::uint64_t bytes_;
+};
+
+}  // namespace
+
+Step StepBuilder::build(const Item& item) const {
+    Step step;
+    step.name = item.name;
+    step.type = item.type;
+    step.part = item.part;
+    for (int id : item.reads) add_operand(step, id);
+    for (int id : item.writes) add_operand(step, id);
+    if (item.workspace >= 0) add_operand(step, item.workspace);
+    switch (item.kind) {
+        case Item::Kind::node:
+            build_node(item, step);
+            break;
+        case Item::Kind::pack:
+            build_pack(item, step);
+            break;
+        case Item::Kind::reorder:
+            build_reorder(item, step);
+            break;
+        case Item::Kind::copy:
+            step.launch = std::make_unique<CopyLaunch>(bytes_of(item.reads[0]));
+            break;
+    }
+    const Traits& device = context_.traits();
+    step.bound_seconds = std::max(step.flops / (std::max(1.0, device.gflops) * 1e9),
+                                  step.bytes / (std::max(1.0, device.gbytes_per_s) * 1e9));
+    return step;
+}
+
+void StepBuilder::add_operand(Step& step, int id) const {
+    step.operands.push_back(stored(schedule_.root(id)).place);
+    step.bytes += static_cast<double>(bytes_of(id));
+}
+
+void StepBuilder::build_node(const Item& item, Step& step) const {
+    const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
+    const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
+    step.engine = choice.engine;
+    step.fused = node.fused;
+    for (int id : item.writes)
+        step.written.emplace_back(stored(schedule_.root(id)).place, bytes_of(id));
+    step.written_dtype = graph_.spec(node.outputs[0]).dtype;
+    std::vector<TensorSpec> inputs, outputs;
+    for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
+    for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));
+    step.flops = node.op->flops(node.attrs, inputs, outputs);
+    build_launch(step, choice.problem,
+                 [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
+}
+
+void StepBuilder::build_launch(Step& step, const Problem& problem,
+                               const std::function<std::unique_ptr<Launch>()>& build) const {
+    step.disable_key = disable_key(*step.engine, problem);
+    if (!with_launches_) return;
+    try {
+        step.launch = build();
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::out_of_memory) throw;
+        throw EngineFailed(error, step.disable_key);
+    }
+}
+
+void StepBuilder::build_pack(const Item& item, Step& step) const {
+    const Choice& choice = choices_[static_cast<std::size_t>(item.choice)];
+    step.engine = choice.engine;
+    build_launch(step, choice.problem, [&] {
+        return choice.engine->build_packing(context_, choice.problem, choice.tuning,
+                                            item.packed_input);
+    });
+}
+
+void StepBuilder::build_reorder(const Item& item, Step& step) const {
+    const Stored& from = stored(item.reads[0]);
+    const Stored& to = stored(item.writes[0]);
+    Problem problem;
+    problem.op = "Reorder";
+    const TensorSpec& spec = graph_.spec(to.value);
+    problem.inputs = {{spec.shape, spec.dtype, from.layout, false}};
+    problem.outputs = {{spec.shape, spec.dtype, to.layout, false}};
+    std::string reasons;
+    for (const Engine* engine : EngineRegistry::instance().of("Reorder", context_.is_host())) {
+        const Verdict verdict = usable(context_, *engine, problem);
+        if (!verdict) {
+            reasons += cat("; ", engine->name(), ": ", verdict.reason);
+            continue;
+        }
+        step.engine = engine;
+        build_launch(step, problem, [&] {
+            return engine->build(context_, problem,
+                                 engine->default_tuning(context_.traits(), problem));
+        });
+        return;
+    }
+    fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ", to.layout.str(),
+         reasons);
+}
+
+}  // namespace dlprim
