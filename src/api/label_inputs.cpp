@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// label_inputs(): from operators that take labels back to the network's inputs.
+// label_inputs(): follows labels from operators back to the network's inputs.
 #include "api/label_inputs.hpp"
 
 #include "graph/operator.hpp"
@@ -12,7 +12,7 @@ namespace dlprim {
 
 namespace {
 
-/// How many numbers from 0 on an integer type holds.
+/// The number of non-negative values that an integer type can represent.
 std::int64_t count_of(DType dtype) {
     switch (dtype) {
         case DType::i8:
@@ -32,8 +32,8 @@ std::int64_t count_of(DType dtype) {
     }
 }
 
-/// Whether the node keeps class numbers as they are: it changes the shape alone, or casts integers,
-/// which are in range there as they are here if they are below `classes`, which may become fewer.
+/// Whether the node does not change class numbers: it changes only the shape, or casts integers. A
+/// cast limits `classes` to what its result type can represent.
 bool keeps_labels(const Graph& graph, const Node& node, std::int64_t& classes) {
     if (node.op->is_view()) return true;
     if (node.op->type() != "Cast" || !is_integer(graph.spec(node.inputs[0]).dtype) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// label_inputs(): which inputs of a network hold class numbers, so that they can be checked.
+// label_inputs(): which inputs of a network contain class numbers, so that these can be checked.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -10,8 +10,9 @@
 
 namespace dlprim {
 
-/// The inputs that hold class numbers, by name, and how many classes there are. Labels are followed
-/// through operators that keep them, and the smallest number of classes of all readers counts.
+/// The inputs that contain class numbers, by name, with their number of classes. Labels are
+/// followed back through operators that do not change them. If an input has several readers, the
+/// smallest number of classes counts.
 std::map<std::string, std::int64_t> label_inputs(const Graph& graph);
 
 }  // namespace dlprim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NetImpl: from description to bound plans.
+// NetImpl: makes plans of a description and binds tensors to them.
 #include "api/net_impl.hpp"
 
 #include "api/label_inputs.hpp"
@@ -17,7 +17,7 @@ namespace dlprim {
 
 namespace {
 
-/// Bytes from which on a parameter is worth memory of its own, to be let go.
+/// Parameters of at least so many bytes get memory of their own, so that it can be released.
 constexpr std::uint64_t large_param = 64 << 10;
 
 void drop_losses(Graph& graph) {
@@ -98,7 +98,7 @@ void NetImpl::bind_tensors(Built& built, const Built* before) {
     constexpr std::string_view prefix = "@grad/";
     for (std::size_t i = 0; i < made.externals.size(); ++i) {
         const External& external = made.externals[i];
-        if (external.kind == External::Kind::parameter) continue;  // fetched when it is needed
+        if (external.kind == External::Kind::parameter) continue;  // fetched when needed
         std::map<std::string, Tensor> Built::*list = &Built::inputs;
         std::string name = external.name;
         if (external.kind == External::Kind::output) {
@@ -114,7 +114,8 @@ void NetImpl::bind_tensors(Built& built, const Built* before) {
         if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
         if (!tensor.defined()) {
             tensor = Tensor(context_, spec.shape, spec.dtype);
-            // A run without inputs is a mistake, but no reason to index by chance bits.
+            // A run without inputs is a mistake of the caller, but must not use random bits as
+            // indices.
             const unsigned char zero = 0;
             Access::impl(context_).queue().fill({Access::buffer(tensor).get(), 0}, tensor.bytes(),
                                                 &zero, 1);
@@ -131,7 +132,7 @@ void NetImpl::find_params(Built& built) {
         built.params[value.name] = static_cast<ValueId>(i);
         const auto gradient = made.graph.gradients.find(static_cast<ValueId>(i));
         if (gradient == made.graph.gradients.end()) continue;
-        // Gradients of trained parameters lie in their block as the parameters do in theirs.
+        // Gradients of trained parameters have the same offsets in their block as the parameters.
         const Place& place = made.places[i];
         const auto block = store_.find("gradients");
         if (place.kind == Place::Kind::block && block != store_.end())
@@ -215,7 +216,7 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
     const auto forget_plans = [&] {
         current_ = nullptr;
         plans_.clear();
-        store_.erase("states");  // another solver's mean something else
+        store_.erase("states");  // states of another solver have another meaning
     };
     forget_plans();
     try {
@@ -351,15 +352,15 @@ std::string NetImpl::first_nan() {
     if (step == nullptr) return {};
     const std::string name = described(step->name);
     if (step->fused.empty()) return name;
-    // Several operators in one launch: which of them it was shows where each has a launch.
+    // The launch computes several operators. To find out which of them it was, run each separately.
     try {
-        const BuildsLater later;  // of the programs, most are not run
+        const BuildsLater later;  // most programs are not run
         const std::unique_ptr<Built> apart = make_built(current_, true);
         apart->executor->take_over(*current_->executor);
         if (const Step* const first = first_nan_step(*apart->executor))
             return described(first->name);
     } catch (const Error&) {
-        // More memory than there is, say: the launch is named after its last operator.
+        // For example too little memory. Then the answer is the launch's last operator.
     }
     return name;
 }

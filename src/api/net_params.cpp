@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NetImpl: the parameters' values: where they come from, and which have memory of their own.
+// NetImpl: the values of parameters, where they come from, and which have memory of their own.
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
 #include "runtime/access.hpp"
@@ -12,7 +12,7 @@
 namespace dlprim {
 
 Tensor NetImpl::param(const std::string& name) {
-    param_spec(name);  // throws where there is none
+    param_spec(name);  // throws if it does not exist
     const Built& plan = built();
     Tensor tensor = plan.executor->tensor(plan.params.at(name));
     if (!tensor.defined()) {
@@ -113,7 +113,7 @@ void NetImpl::initialize(std::string_view method) {
     auto values =
         std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool());
     if (current_ != nullptr) return fill_from(std::move(values), false);
-    // A solver that is attached before the first run would have all planned twice.
+    // Does not plan yet: a solver that is attached before the first run needs another plan.
     source_ = std::move(values);
     fill_later_ = true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// first_nan_step(): a run that looks at each result.
+// first_nan_step(): runs step by step and checks each result.
 #include "exec/first_nan.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ const Step* first_nan_step(Executor& executor) {
     const Step* found = nullptr;
     std::vector<std::byte> stored;
     std::vector<float> host;
-    executor.keep_states();  // looking changes nothing
+    executor.keep_states();  // so that this run changes no states
     executor.run_stepwise(Part::forward, [&](const Step& step) {
         const DType dtype = step.written_dtype;
         if (!is_float(dtype) || dtype == DType::f64) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CompileStage: programs on all cores, then kernels in the order of the steps.
+// CompileStage: compiles programs on all cores, then makes kernels in the order of the steps.
 #include "plan/compile_stage.hpp"
 
 #include "base/text.hpp"
@@ -14,7 +14,7 @@ namespace dlprim {
 
 namespace {
 
-constexpr int most_threads = 16;  ///< a compiler takes some hundred MiB in each
+constexpr int most_threads = 16;  ///< each compiler needs some hundred MiB
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// CompileStage: all programs of a plan, compiled together.
+// CompileStage: compiles all programs of a plan together.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -14,15 +14,15 @@
 
 namespace dlprim {
 
-/// A plan's launches on their way to be compiled. Programs are compiled together, each once, on all
-/// cores; what fails is told as if steps were compiled one after the other, so that which engine is
+/// Compiles a plan's launches. Their distinct programs are compiled concurrently on all cores.
+/// Failures are reported as if steps were compiled one after the other, so that which engine is
 /// disabled does not depend on threads.
 class CompileStage {
   public:
     CompileStage(ContextImpl& context, const PlanOptions& options)
         : context_(context), options_(options) {}
 
-    /// The step's launch, with the programs that were asked for while it was made.
+    /// Adds a step and the programs that its launch requested.
     void add(Step& step, const PendingPrograms& programs);
     /// Throws EngineFailed.
     void run();
@@ -30,7 +30,7 @@ class CompileStage {
   private:
     struct Entry {
         Step* step;
-        std::vector<std::size_t> programs;  ///< by number, those that were not compiled
+        std::vector<std::size_t> programs;  ///< numbers of its programs that are not compiled yet
     };
 
     /// Makes the kernels of a step.
@@ -38,7 +38,7 @@ class CompileStage {
 
     ContextImpl& context_;
     const PlanOptions& options_;
-    PendingPrograms programs_;  ///< distinct
+    PendingPrograms programs_;  ///< distinct programs
     std::vector<std::string> wanted_by_;
     std::map<const PendingProgram*, std::size_t> numbers_;
     std::vector<Entry> steps_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// EngineFailed: what a try of a plan throws where an engine cannot be built; the next does without.
+// EngineFailed: thrown by an attempt to plan if an engine cannot be built. The next attempt does
+// not use that engine.
 #pragma once
 
 #include <dlprim/error.hpp>
@@ -9,12 +10,12 @@
 
 namespace dlprim {
 
-/// An engine that applies, but cannot be built.
+/// An engine applies but cannot be built.
 class EngineFailed : public Error {
   public:
     EngineFailed(const Error& error, std::string engine_key)
         : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
-    std::string key;  ///< to disable it by
+    std::string key;  ///< the key to disable it
 };
 
 }  // namespace dlprim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// make_plan: passes for the device, then choice, schedule, memory, launches, programs.
+// make_plan: passes for the device, choice of engines, schedule, memory, launches, programs.
 #include "plan/make_plan.hpp"
 
 #include "engine/disabled.hpp"
@@ -27,7 +27,7 @@ bool in_chain(const std::vector<ChainRange>& chains, std::size_t step) {
     });
 }
 
-/// Where values lie.
+/// Sets the places of values.
 void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedule& schedule) {
     plan.slabs = std::move(memory.slabs);
     plan.blocks = std::move(memory.blocks);
@@ -45,7 +45,7 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     }
 }
 
-/// The steps, with their programs compiled.
+/// Adds the steps, with compiled programs.
 void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
                const std::vector<Choice>& choices, const Schedule& schedule,
                const PlanOptions& options) {
@@ -61,7 +61,7 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
         programs.push_back(noted.programs());
     }
     if (chains) plan.chains = find_chains(plan.steps);
-    // Someone who wants all builds later looks at the plan, and runs little of it.
+    // If the caller postpones all builds, it inspects the plan and runs little of it.
     if (options.build && !BuildsLater::wanted()) {
         CompileStage stage(device, options);
         for (std::size_t i = 0; i < plan.setup.size(); ++i) stage.add(plan.setup[i], programs[i]);
@@ -71,10 +71,10 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
     }
 }
 
-/// One try. Throws EngineFailed.
+/// One attempt to plan. Throws EngineFailed.
 std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptions& options) {
     auto plan = std::make_unique<Plan>();
-    std::vector<char> constant;  // passes ask about it before all nodes are there
+    std::vector<char> constant;  // empty while passes run, because the graph is not complete
     FitOptions fit{device.traits(), options.engines, options.fuse};
     fit.fused_node_pays = [&](const Graph& g, const Node& node) {
         return fused_node_pays(device, g, node);

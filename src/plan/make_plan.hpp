@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// make_plan: from a graph to a plan for one device. The stages have files of their own: the passes
+// make_plan: converts a graph to a plan for one device. Its stages are in other files: passes
 // (graph/passes/pipeline.hpp), the choice of engines (choose.hpp), the order of launches
-// (schedule.hpp), memory (memory.hpp), the launches (steps.hpp) and their programs
-// (compile_stage.hpp).
+// (schedule.hpp), memory (memory.hpp), launches (steps.hpp) and their programs (compile_stage.hpp).
 #pragma once
 
 #include "graph/graph.hpp"
@@ -15,10 +14,10 @@
 
 namespace dlprim {
 
-/// An engine whose kernels do not build is disabled (engine/disabled.hpp), and the next one takes
-/// its place; the notes say so. Throws Error: an engine forced on a node that does not apply (with
-/// its reason); no engine for a node; out_of_memory with what is needed, by whom, what is there and
-/// the largest batch that fits.
+/// If the kernels of an engine do not build, the engine is disabled (engine/disabled.hpp), the next
+/// one is used, and the notes say so. Throws Error if a forced engine does not apply to its node
+/// (with its reason) or if no engine does. Throws out_of_memory, which says how much is needed and
+/// for what, how much there is, and the largest batch that fits.
 std::unique_ptr<Plan> make_plan(const Context& context, Graph graph,
                                 const PlanOptions& options = {});
 

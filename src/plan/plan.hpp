@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Plan: a graph made ready for one device: engines chosen, layouts settled, memory laid out,
-// kernels compiled. plan/make_plan.hpp makes it, src/exec replays it.
+// Plan: a graph that is ready for one device, with engines, layouts, memory and compiled kernels.
+// plan/make_plan.hpp makes it, and src/exec replays it.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -15,12 +15,12 @@
 
 namespace dlprim {
 
-/// Where a value lives.
+/// The place of a value in memory.
 struct Place {
     enum class Kind : std::uint8_t {
         none,
-        slab,      ///< scratch of one run, shared by values that are not alive together
-        block,     ///< memory that stays between runs
+        slab,      ///< scratch of one run, shared by values with disjoint lifetimes
+        block,     ///< memory that is kept between runs
         external,  ///< bound by the caller: inputs, outputs and, in eager calls, parameters
     };
     Kind kind = Kind::none;
@@ -31,67 +31,68 @@ struct Place {
 
 /// One launch of a plan.
 struct Step {
-    std::string name;  ///< for profiles: the node's, or "reorder <value>"
+    std::string name;  ///< for profiles: the node's name, or "reorder <value>"
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
     const Engine* engine = nullptr;  ///< nullptr for copies
-    std::string disable_key;         ///< of the engine on its problem, should a launch fail
+    std::string disable_key;         ///< key to disable the engine if a launch fails
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
-    std::vector<Place> operands;  ///< where each operand lives; the executor resolves them once
-    std::vector<std::pair<Place, std::uint64_t>> written;  ///< outputs: where and how many bytes
-    DType written_dtype = DType::f32;                      ///< of the first output
+    std::vector<Place> operands;  ///< places of operands, resolved by the executor once
+    std::vector<std::pair<Place, std::uint64_t>> written;  ///< outputs: places and numbers of bytes
+    DType written_dtype = DType::f32;                      ///< type of the first output
     double flops = 0;                                      ///< nominal
-    double bytes = 0;                                      ///< operands read and written once
-    double bound_seconds = 0;                              ///< roofline on this device
+    double bytes = 0;                                      ///< each operand read or written once
+    double bound_seconds = 0;                              ///< roofline bound on this device
 };
 
-/// A block of persistent memory. Blocks of one name lie alike in all plans of a net, which share
-/// them: "params" (trainable), "gradients" (alike), "fixed" (other parameters), "states",
-/// "scalars"; while "constants" (packed and folded weights, literals) belongs to its plan. All
-/// start as zeros: solvers, norms and checkpoints read what lies between the parts of a block, too.
+/// A block of persistent memory. A net's plans share blocks by name, and a block has the same
+/// offsets in all of them: "params" (trainable), "gradients" (with the offsets of "params"),
+/// "fixed" (other parameters), "states" and "scalars". "constants" (packed and folded weights,
+/// literals) belongs to one plan. All blocks start as zeros, because solvers, norms and checkpoints
+/// also read the gaps between their parts.
 struct Block {
     std::string name;
     std::uint64_t bytes = 0;
 };
 
-/// Something that the caller binds.
+/// Memory that the caller binds.
 struct External {
     enum class Kind : std::uint8_t { input, output, gradient, parameter };
     Kind kind;
     ValueId value;            ///< gradient: the value whose gradient it is
-    std::string name;         ///< the user's
-    Layout layout = {};       ///< in which it is bound; plain unless PlanOptions says otherwise
-    bool setup_only = false;  ///< a parameter that no step reads as it is, but setup alone
+    std::string name;         ///< the user's name
+    Layout layout = {};       ///< of the bound memory; plain unless PlanOptions sets another
+    bool setup_only = false;  ///< whether only setup reads the parameter
 };
 
-/// Names of scalars by their slot (8 bytes each) in the "scalars" block.
+/// Names of scalars in the order of their slots (8 bytes each) in the "scalars" block.
 inline constexpr const char* scalar_names[] = {"@seed", "@step", "@lr", "@correction1",
                                                "@correction2"};
 
-/// Steps [first, last) that run as one launch (exec/chain.hpp). Their own programs are not compiled
-/// until someone launches one alone.
+/// Steps [first, last) that run in one launch (exec/chain.hpp). Their own programs are compiled
+/// only when one of them is launched separately.
 struct ChainRange {
     std::size_t first, last;
 };
 
 struct Plan {
     Graph graph;                       ///< as planned
-    std::vector<Place> places;         ///< by ValueId, of the plain form
+    std::vector<Place> places;         ///< by ValueId: place of the plain form
     std::vector<std::uint64_t> slabs;  ///< bytes of each scratch slab
     std::vector<Block> blocks;
-    std::vector<External> externals;  ///< what the caller binds, by Place::index
-    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< and their offsets in "constants"
-    std::vector<Step> setup;  ///< run once after parameters change: packing, constant folding
+    std::vector<External> externals;                          ///< by Place::index
+    std::vector<std::pair<ValueId, std::uint64_t>> literals;  ///< with their offsets in "constants"
+    std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::vector<ChainRange> chains;
-    /// Slabs, blocks and externals, without those that setup alone reads.
+    /// Bytes of slabs, blocks and externals, without externals that only setup reads.
     std::uint64_t peak_bytes = 0;
-    /// The same while setup runs: with the most that the latter take between the first and the last
-    /// step that reads each.
+    /// The same during setup: includes the most bytes that those externals need at once, each from
+    /// its first to its last reader.
     std::uint64_t setup_peak_bytes = 0;
-    std::vector<std::string> notes;  ///< e.g. where --engine TYPE=ENGINE did not apply, and why
-    std::string memory;              ///< report: the largest values with first and last use
+    std::vector<std::string> notes;  ///< such as where --engine TYPE=ENGINE does not apply
+    std::string memory;              ///< report: the largest values with their first and last use
 };
 
 }  // namespace dlprim

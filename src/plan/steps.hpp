@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// StepBuilder: turns scheduled items into steps, with their launches.
+// StepBuilder: converts scheduled items to steps, with their launches.
 #pragma once
 
 #include "plan/choose.hpp"
@@ -14,7 +14,8 @@ namespace dlprim {
 
 class StepBuilder {
   public:
-    /// Keeps references. `with_launches` false: steps get no launch (PlanOptions::build).
+    /// Keeps references to its arguments. Without `with_launches`, steps get no launch
+    /// (PlanOptions::build).
     StepBuilder(ContextImpl& context, const Graph& graph, const std::vector<Choice>& choices,
                 const Schedule& schedule, bool with_launches)
         : context_(context),
@@ -23,8 +24,8 @@ class StepBuilder {
           schedule_(schedule),
           with_launches_(with_launches) {}
 
-    /// Programs are asked for, and not yet compiled where NotedBuilds is there. Throws EngineFailed
-    /// where the item's engine cannot make its launch.
+    /// Requests the step's programs. While a NotedBuilds exists, they are not compiled yet. Throws
+    /// EngineFailed if the item's engine cannot make its launch.
     Step build(const Item& item) const;
 
   private:
@@ -34,7 +35,7 @@ class StepBuilder {
     void build_node(const Item& item, Step& step) const;
     void build_pack(const Item& item, Step& step) const;
     void build_reorder(const Item& item, Step& step) const;
-    /// step.engine makes the launch; where it cannot, others may.
+    /// Makes the launch by step.engine. If that fails, other engines may work.
     void build_launch(Step& step, const Problem& problem,
                       const std::function<std::unique_ptr<Launch>()>& build) const;
 
