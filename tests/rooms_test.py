@@ -16,7 +16,7 @@ PUBLIC = {
     "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "precision": "base",
     "shape": "base", "version": "base",
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
-    "ops": "exec", "schedule": "train", "solver_options": "train",
+    "op_options": "exec", "ops": "exec", "schedule": "train", "solver_options": "train",
     "describe": "api", "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
     "dlprim": "api",
 }

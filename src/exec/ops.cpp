@@ -3,43 +3,15 @@
 #include <dlprim/ops.hpp>
 
 #include "base/text.hpp"
-#include "exec/eager.hpp"
+#include "exec/typed_options.hpp"
 #include "formats/json_net.hpp"
 #include "graph/operator.hpp"
-
-#include <mutex>
-#include <unordered_map>
 
 namespace dlprim::ops {
 
 namespace {
 
 using Options = std::shared_ptr<const EagerOptions>;
-
-/// Options by their text, so that one is parsed once.
-class KnownOptions {
-  public:
-    template <typename Parse>
-    Options find(std::string_view text, Parse&& parse) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (const auto found = known_.find(text); found != known_.end()) return found->second;
-        }
-        Options options = eager_options(parse());
-        const std::lock_guard lock(mutex_);
-        if (known_.size() >= most) known_.clear();
-        known_.insert_or_assign(std::string(text), options);
-        return options;
-    }
-
-  private:
-    struct Hash : std::hash<std::string_view> {
-        using is_transparent = void;
-    };
-    static constexpr std::size_t most = 4096;
-    std::mutex mutex_;
-    std::unordered_map<std::string, Options, Hash, std::equal_to<>> known_;
-};
 
 Options parsed(std::string_view json) {
     static auto* known = new KnownOptions;
@@ -56,19 +28,100 @@ Options pointwise_options(std::string_view code, const std::vector<double>& scal
     });
 }
 
+void check_rank(std::string_view type, const Tensor& weight, int rank) {
+    if (weight.shape().rank() == rank) return;  // no text without an error
+    fail(ErrorKind::invalid_argument, type, ": weight has shape ", weight.shape().str(), ", wants ",
+         rank, " dimensions");
+}
+
+/// What the weight says of the options.
+Convolution2D completed(const Convolution2D& given, const Tensor& weight, bool bias) {
+    check_rank(given.type, weight, 4);
+    Convolution2D options = given;
+    options.bias = bias;
+    if (options.channels_out == 0) options.channels_out = weight.shape()[0];
+    if (options.kernel.empty()) options.kernel = {weight.shape()[2], weight.shape()[3]};
+    return options;
+}
+
+InnerProduct completed(const InnerProduct& given, const Tensor& weight, bool bias) {
+    check_rank(given.type, weight, 2);
+    InnerProduct options = given;
+    options.bias = bias;
+    if (options.outputs == 0) options.outputs = weight.shape()[0];
+    return options;
+}
+
 }  // namespace
+
+template <OperatorOptions T>
+std::vector<Tensor> call(const T& options, const std::vector<Tensor>& inputs,
+                         const std::vector<Tensor>& params, const CallOptions& how) {
+    return eager_call(T::type, *typed_options(options), inputs, params, how);
+}
+
+template <OperatorOptions T>
+std::vector<Tensor> backward(const T& options, const std::vector<Tensor>& inputs,
+                             const std::vector<Tensor>& params,
+                             const std::vector<Tensor>& output_gradients, const CallOptions& how) {
+    return eager_backward(T::type, *typed_options(options), inputs, params, output_gradients, how);
+}
+
+#define DLPRIM_CALLS_OF(T)                                                                        \
+    template std::vector<Tensor> call(const T&, const std::vector<Tensor>&,                       \
+                                      const std::vector<Tensor>&, const CallOptions&);            \
+    template std::vector<Tensor> backward(const T&, const std::vector<Tensor>&,                   \
+                                          const std::vector<Tensor>&, const std::vector<Tensor>&, \
+                                          const CallOptions&);
+DLPRIM_CALLS_OF(Convolution2D)
+DLPRIM_CALLS_OF(TransposedConvolution2D)
+DLPRIM_CALLS_OF(InnerProduct)
+DLPRIM_CALLS_OF(MatMul)
+DLPRIM_CALLS_OF(BatchNorm)
+DLPRIM_CALLS_OF(LayerNorm)
+DLPRIM_CALLS_OF(GroupNorm)
+DLPRIM_CALLS_OF(Pooling2D)
+DLPRIM_CALLS_OF(GlobalPooling)
+DLPRIM_CALLS_OF(Interpolation)
+DLPRIM_CALLS_OF(Activation)
+DLPRIM_CALLS_OF(PReLU)
+DLPRIM_CALLS_OF(Elementwise)
+DLPRIM_CALLS_OF(Threshold)
+DLPRIM_CALLS_OF(Hardtanh)
+DLPRIM_CALLS_OF(Abs)
+DLPRIM_CALLS_OF(Cast)
+DLPRIM_CALLS_OF(Dropout)
+DLPRIM_CALLS_OF(Pointwise)
+DLPRIM_CALLS_OF(Reduction)
+DLPRIM_CALLS_OF(Softmax)
+DLPRIM_CALLS_OF(SoftmaxWithLoss)
+DLPRIM_CALLS_OF(NLLLoss)
+DLPRIM_CALLS_OF(MSELoss)
+DLPRIM_CALLS_OF(Concat)
+DLPRIM_CALLS_OF(Slice)
+DLPRIM_CALLS_OF(Split)
+DLPRIM_CALLS_OF(Flatten)
+DLPRIM_CALLS_OF(Reshape)
+DLPRIM_CALLS_OF(Squeeze)
+DLPRIM_CALLS_OF(Transpose)
+DLPRIM_CALLS_OF(Pad)
+DLPRIM_CALLS_OF(Parameter)
+DLPRIM_CALLS_OF(Embedding)
+DLPRIM_CALLS_OF(Attention)
+DLPRIM_CALLS_OF(LSTM)
+DLPRIM_CALLS_OF(GRU)
+#undef DLPRIM_CALLS_OF
 
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
-                         const CallOptions& options) {
-    return eager_call(type, *parsed(options_json), inputs, params, options);
+                         const CallOptions& how) {
+    return eager_call(type, *parsed(options_json), inputs, params, how);
 }
 
 std::vector<Tensor> backward(std::string_view type, std::string_view options_json,
                              const std::vector<Tensor>& inputs, const std::vector<Tensor>& params,
-                             const std::vector<Tensor>& output_gradients,
-                             const CallOptions& options) {
-    return eager_backward(type, *parsed(options_json), inputs, params, output_gradients, options);
+                             const std::vector<Tensor>& output_gradients, const CallOptions& how) {
+    return eager_backward(type, *parsed(options_json), inputs, params, output_gradients, how);
 }
 
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json) {
@@ -78,21 +131,40 @@ std::vector<std::size_t> written_params(std::string_view type, std::string_view 
 }
 
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
-                              const std::vector<double>& scalars, const CallOptions& options) {
-    return eager_call("Pointwise", *pointwise_options(code, scalars), inputs, {}, options);
+                              const std::vector<double>& scalars, const CallOptions& how) {
+    return eager_call("Pointwise", *pointwise_options(code, scalars), inputs, {}, how);
 }
 
-Tensor relu(const Tensor& x) {
-    return call("Activation", R"({"activation": "relu"})", {x}).at(0);
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution2D& options,
+              const CallOptions& how) {
+    return call(completed(options, weight, false), {x}, {weight}, how).at(0);
+}
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              const Convolution2D& options, const CallOptions& how) {
+    return call(completed(options, weight, true), {x}, {weight, bias}, how).at(0);
+}
+Tensor inner_product(const Tensor& x, const Tensor& weight, const InnerProduct& options,
+                     const CallOptions& how) {
+    return call(completed(options, weight, false), {x}, {weight}, how).at(0);
+}
+Tensor inner_product(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     const InnerProduct& options, const CallOptions& how) {
+    return call(completed(options, weight, true), {x}, {weight, bias}, how).at(0);
+}
+Tensor matmul(const Tensor& a, const Tensor& b, const MatMul& options, const CallOptions& how) {
+    return call(options, {a, b}, {}, how).at(0);
+}
+Tensor pooling2d(const Tensor& x, const Pooling2D& options, const CallOptions& how) {
+    return call(options, {x}, {}, how).at(0);
 }
 Tensor add(const Tensor& a, const Tensor& b) {
-    return call("Elementwise", "{}", {a, b}).at(0);
+    return call(Elementwise{}, {a, b}).at(0);
 }
-Tensor matmul(const Tensor& a, const Tensor& b) {
-    return call("MatMul", "{}", {a, b}).at(0);
+Tensor relu(const Tensor& x) {
+    return call(Activation{.activation = "relu"}, {x}).at(0);
 }
-Tensor softmax(const Tensor& x) {
-    return call("Softmax", "{}", {x}).at(0);
+Tensor softmax(const Tensor& x, const Softmax& options, const CallOptions& how) {
+    return call(options, {x}, {}, how).at(0);
 }
 
 }  // namespace dlprim::ops

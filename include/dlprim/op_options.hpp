@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+// The options of operators as typed values, for eager calls (dlprim/ops.hpp):
+//   ops::call(ops::Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
+//
+// There is a struct for each operator of docs/json.md. Its fields have the names, meanings and
+// defaults of the options in JSON, and docs/json.md has the operators' inputs, outputs and
+// parameters. A field that is marked "required" has no default: without it a call throws
+// Error(invalid_argument), as it does for values that do not fit.
+//
+// The structs are plain values. They hold no memory of a device, and any thread may use them.
+#pragma once
+
+#include <dlprim/dtype.hpp>
+#include <dlprim/error.hpp>
+#include <dlprim/namespace.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim::ops {
+
+/// One integer or a list: `2`, or `{2, 1}`. For a kernel, stride, padding or dilation one integer
+/// means both dimensions, a list of two is height and width, and a padding may also be
+/// `{top, left, bottom, right}`. Empty means that the option is not given.
+class IntList {
+  public:
+    static constexpr std::size_t most = 16;
+
+    constexpr IntList() = default;
+    constexpr IntList(std::int64_t value) : values_{value}, size_(1) {}
+    /// Throws Error(invalid_argument) for more than `most` integers.
+    IntList(std::initializer_list<std::int64_t> values)
+        : IntList(std::span(values.begin(), values.size())) {}
+    explicit IntList(std::span<const std::int64_t> values) : size_(values.size()) {
+        if (values.size() > most)
+            throw Error(ErrorKind::invalid_argument,
+                        "a list in an operator's options has at most 16 integers, not " +
+                            std::to_string(values.size()));
+        std::copy(values.begin(), values.end(), values_.begin());
+    }
+
+    std::span<const std::int64_t> values() const noexcept { return {values_.data(), size_}; }
+    bool empty() const noexcept { return size_ == 0; }
+    bool operator==(const IntList&) const = default;
+
+  private:
+    std::array<std::int64_t, most> values_{};
+    std::size_t size_ = 0;
+};
+
+// Convolutions and products.
+
+struct Convolution2D {
+    static constexpr std::string_view type = "Convolution2D";
+    std::int64_t channels_out = 0;        ///< required
+    std::int64_t channels_in = -1;        ///< -1: the input's
+    std::int64_t groups = 1;              ///< groups of channels that are convolved by themselves
+    bool bias = true;                     ///< whether a bias is added to each channel
+    IntList kernel = {};                  ///< required
+    IntList stride = 1;                   ///< step of the window
+    IntList pad = 0;                      ///< zeros around the image
+    IntList dilate = 1;                   ///< distance of the kernel's elements
+    std::string activation = "identity";  ///< applied to the result
+};
+
+struct TransposedConvolution2D {
+    static constexpr std::string_view type = "TransposedConvolution2D";
+    std::int64_t channels_out = 0;        ///< required
+    std::int64_t channels_in = -1;        ///< -1: the input's
+    std::int64_t groups = 1;              ///< groups of channels that are convolved by themselves
+    bool bias = true;                     ///< whether a bias is added to each channel
+    IntList kernel = {};                  ///< required
+    IntList stride = 1;                   ///< by which the image grows
+    IntList pad = 0;                      ///< what is cut off around the output
+    IntList dilate = 1;                   ///< distance of the kernel's elements
+    IntList output_pad = 0;               ///< added to the output's size at the bottom and right
+    std::string activation = "identity";  ///< applied to the result
+};
+
+/// y = x W^T + b.
+struct InnerProduct {
+    static constexpr std::string_view type = "InnerProduct";
+    std::int64_t outputs = 0;             ///< required: features of the output
+    std::int64_t inputs = -1;             ///< features of the input; -1: the input's
+    bool bias = true;                     ///< whether a bias is added
+    std::string activation = "identity";  ///< applied to the result
+};
+
+/// The product of two tensors' matrices, with numpy's broadcasting of leading dimensions.
+struct MatMul {
+    static constexpr std::string_view type = "MatMul";
+    bool transpose_a = false;
+    bool transpose_b = false;
+    double alpha = 1;   ///< factor of the product
+    bool bias = false;  ///< a third input is added
+};
+
+// Normalisations.
+
+struct BatchNorm {
+    static constexpr std::string_view type = "BatchNorm";
+    std::int64_t features = -1;     ///< channels; -1: the input's
+    double eps = 1e-5;              ///< added to the variance
+    double momentum = 0.1;          ///< share of the new batch in the running statistics
+    bool affine = true;             ///< has scale and offset
+    bool use_global_stats = false;  ///< running statistics in training, too
+};
+
+struct LayerNorm {
+    static constexpr std::string_view type = "LayerNorm";
+    IntList normalized_shape = {};   ///< the last dimensions' sizes; empty: as `dims` says
+    std::int64_t dims = 1;           ///< number of last dimensions that are normalised together
+    double eps = 1e-5;               ///< added to the variance
+    bool elementwise_affine = true;  ///< has a weight
+    bool bias = true;                ///< has a bias, with elementwise_affine
+};
+
+struct GroupNorm {
+    static constexpr std::string_view type = "GroupNorm";
+    std::int64_t num_groups = 0;     ///< required: groups of channels
+    std::int64_t num_channels = -1;  ///< -1: the input's
+    double eps = 1e-5;               ///< added to the variance
+    bool affine = true;              ///< has a weight and a bias for each channel
+};
+
+// Pooling and sizes of images.
+
+struct Pooling2D {
+    static constexpr std::string_view type = "Pooling2D";
+    std::string mode = "max";        ///< "max" or "avg"
+    IntList kernel = {};             ///< required: the window
+    IntList stride = 1;              ///< step of the window
+    IntList pad = 0;                 ///< around the image
+    bool count_include_pad = false;  ///< "avg" divides by the padding, too
+    bool ceil_mode = false;          ///< output sizes round up
+    bool return_indices = false;     ///< for "max": a second output says where the maxima are
+};
+
+struct GlobalPooling {
+    static constexpr std::string_view type = "GlobalPooling";
+    std::string mode = "max";  ///< "max" or "avg"
+};
+
+/// Sizes come from the scales or from out_h and out_w.
+struct Interpolation {
+    static constexpr std::string_view type = "Interpolation";
+    std::string method = "nearest";  ///< "nearest", "nearest-exact" or "bilinear"
+    double scale_y = -1;             ///< -1: not given
+    double scale_x = -1;             ///< -1: not given
+    std::int64_t out_h = -1;         ///< -1: not given
+    std::int64_t out_w = -1;         ///< -1: not given
+    bool align_corners = false;
+};
+
+// One element at a time.
+
+/// docs/json.md has the activations and what alpha and beta mean to each of them. The other fields
+/// are PyTorch's names of these two. Without a value: the activation's own default.
+struct Activation {
+    static constexpr std::string_view type = "Activation";
+    std::string activation = {};  ///< required
+    std::optional<double> alpha = {};
+    std::optional<double> beta = {};
+    std::optional<double> negative_slope = {};  ///< alpha of leaky_relu
+    std::optional<double> min_val = {};         ///< alpha of hardtanh
+    std::optional<double> max_val = {};         ///< beta of hardtanh
+    std::optional<double> lambd = {};           ///< alpha of softshrink and hardshrink
+    std::optional<double> threshold = {};       ///< alpha of threshold, beta of softplus
+    std::optional<double> value = {};           ///< beta of threshold
+};
+
+struct PReLU {
+    static constexpr std::string_view type = "PReLU";
+    std::int64_t num_parameters = 1;  ///< 1, or the number of channels
+    double init = 0.25;               ///< the weight's first value, in a network
+};
+
+/// activation(operation(coef1 x, coef2 y)) of two tensors that are broadcast.
+struct Elementwise {
+    static constexpr std::string_view type = "Elementwise";
+    std::string operation = "sum";  ///< "sum", "prod" or "max"
+    double coef1 = 1;
+    double coef2 = 1;
+    std::string activation = "identity";
+};
+
+/// x > threshold ? 1 : 0.
+struct Threshold {
+    static constexpr std::string_view type = "Threshold";
+    double threshold = 0;
+};
+
+/// min(max(x, min_val), max_val).
+struct Hardtanh {
+    static constexpr std::string_view type = "Hardtanh";
+    double min_val = -1;
+    double max_val = 1;
+};
+
+struct Abs {
+    static constexpr std::string_view type = "Abs";
+};
+
+struct Cast {
+    static constexpr std::string_view type = "Cast";
+    std::optional<DType> dtype = {};  ///< required
+};
+
+struct Dropout {
+    static constexpr std::string_view type = "Dropout";
+    double p = 0.5;            ///< share of the elements that become 0 in training
+    std::int64_t stream = -1;  ///< number of its random numbers; -1: from the operator's name
+};
+
+/// One generated kernel; docs/pointwise.md has the language.
+struct Pointwise {
+    static constexpr std::string_view type = "Pointwise";
+    std::string code = {};             ///< required
+    std::vector<double> scalars = {};  ///< p0, p1, ...
+    std::vector<DType> dtypes = {};    ///< of the outputs: one for all, or one each; empty: floats
+    bool keep_dim = true;              ///< reduced dimensions stay, with size 1
+    IntList shape = {};                ///< a shape that takes part in the broadcast
+};
+
+// Reductions, softmax and losses.
+
+struct Reduction {
+    static constexpr std::string_view type = "Reduction";
+    std::string method = "sum";   ///< "sum", "sumsq", "abssum" or "mean"
+    bool keep_dim = true;         ///< reduced dimensions stay, with size 1
+    double output_scale = 1;      ///< factor of the result
+    IntList dims = {};            ///< what is reduced; empty: all from start_axis on
+    std::int64_t start_axis = 0;  ///< without dims
+};
+
+struct Softmax {
+    static constexpr std::string_view type = "Softmax";
+    bool log = false;       ///< the logarithm of the softmax
+    std::int64_t axis = 1;  ///< negative: counts from the end
+};
+
+struct SoftmaxWithLoss {
+    static constexpr std::string_view type = "SoftmaxWithLoss";
+};
+
+struct NLLLoss {
+    static constexpr std::string_view type = "NLLLoss";
+    std::string reduce = "mean";  ///< "mean", "sum" or "none"
+};
+
+struct MSELoss {
+    static constexpr std::string_view type = "MSELoss";
+    std::string reduce = "mean";  ///< "mean", "sum" or "none"
+};
+
+// Shapes and copies. A negative dimension counts from the end.
+
+struct Concat {
+    static constexpr std::string_view type = "Concat";
+    std::int64_t dim = 1;
+};
+
+/// Elements [begin, end) of a dimension.
+struct Slice {
+    static constexpr std::string_view type = "Slice";
+    std::int64_t dim = 1;
+    std::int64_t begin = 0;  ///< negative: counts from the end
+    std::int64_t end = -1;   ///< -1: the dimension's end; below -1: counts from the end
+};
+
+/// A tensor in equal parts.
+struct Split {
+    static constexpr std::string_view type = "Split";
+    std::int64_t dim = 1;
+    std::int64_t parts = 0;  ///< required
+};
+
+struct Flatten {
+    static constexpr std::string_view type = "Flatten";
+};
+
+struct Reshape {
+    static constexpr std::string_view type = "Reshape";
+    IntList dims = {};  ///< required; 0 keeps the input's size, and one -1 is deduced
+};
+
+struct Squeeze {
+    static constexpr std::string_view type = "Squeeze";
+    IntList dims = {};  ///< dropped where their size is 1; empty: as `all`
+    bool all = false;   ///< every dimension of size 1 is dropped
+};
+
+struct Transpose {
+    static constexpr std::string_view type = "Transpose";
+    IntList dims = {};  ///< a permutation: output dimension i is input dimension dims[i]
+    std::int64_t dim0 = -2, dim1 = -1;  ///< without dims: the two that change places
+};
+
+struct Pad {
+    static constexpr std::string_view type = "Pad";
+    IntList pads = {};  ///< required: in front and behind, from the last dimension backward
+    std::string mode = "constant";  ///< "constant", "reflect", "replicate" or "circular"
+    double value = 0;               ///< what "constant" pads with
+};
+
+/// In networks its parameter is its output; in an eager call it copies the parameter.
+struct Parameter {
+    static constexpr std::string_view type = "Parameter";
+    IntList shape = {};  ///< required
+    DType dtype = DType::f32;
+    bool is_trainable = true;  ///< whether a solver changes it
+    double value = 0;          ///< its first value, in a network
+};
+
+struct Embedding {
+    static constexpr std::string_view type = "Embedding";
+    std::int64_t num_embeddings = 0;               ///< required: rows of the table
+    std::int64_t embedding_dim = 0;                ///< required: features of a row
+    std::optional<std::int64_t> padding_idx = {};  ///< a row that gets no gradient; -1: the last
+};
+
+// Sequences.
+
+struct Attention {
+    static constexpr std::string_view type = "Attention";
+    double scale = 0;          ///< factor of q k^T; 0: 1 / sqrt(features)
+    bool is_causal = false;    ///< position i attends to positions up to i alone
+    bool enable_gqa = false;   ///< several heads of queries share a head of keys and values
+    double dropout_p = 0;      ///< share of the weights that become 0 in training
+    std::int64_t stream = -1;  ///< as of Dropout
+};
+
+struct LSTM {
+    static constexpr std::string_view type = "LSTM";
+    std::int64_t hidden_size = 0;  ///< required: features of the state
+    std::int64_t num_layers = 1;
+    bool bidirectional = false;
+    bool bias = true;
+    bool batch_first = false;  ///< input and output are [N, T, features]
+    double dropout = 0;        ///< behind layers but the last, in training
+    std::int64_t stream = -1;  ///< as of Dropout
+};
+
+struct GRU {
+    static constexpr std::string_view type = "GRU";
+    std::int64_t hidden_size = 0;  ///< required: features of the state
+    std::int64_t num_layers = 1;
+    bool bidirectional = false;
+    bool bias = true;
+    bool batch_first = false;  ///< input and output are [N, T, features]
+    double dropout = 0;        ///< behind layers but the last, in training
+    std::int64_t stream = -1;  ///< as of Dropout
+};
+
+}  // namespace dlprim::ops
