@@ -14,6 +14,7 @@
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
+#include <dlprim/settings.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>
 #include <dlprim/tensor.hpp>

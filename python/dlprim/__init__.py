@@ -12,7 +12,10 @@ from ._core import (
     devices,
     find,
     from_dlpack,
+    set_cache_directory,
     set_log,
+    set_threads,
+    set_tuning_file,
     troubles,
 )
 from ._core import version as __version__
@@ -75,7 +78,10 @@ __all__ = [
     "ops",
     "plot",
     "schedules",
+    "set_cache_directory",
     "set_log",
+    "set_threads",
+    "set_tuning_file",
     "summary",
     "train",
     "troubles",

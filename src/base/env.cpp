@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 namespace dlprim {
@@ -44,12 +46,48 @@ bool write_all(int descriptor, std::string_view bytes) {
     return true;
 }
 
+/// The variables that the program has set itself, and what was read of all of them.
+struct Variables {
+    std::mutex mutex;
+    std::map<std::string, std::string> set;
+    std::map<std::string, std::optional<std::string>> read;
+};
+
+// Never destroyed: statics of programs may still open devices. A child of fork() finds the mutex
+// free, whatever other threads were doing.
+Variables& variables() {
+    static auto* const instance = [] {
+        auto* const made = new Variables;
+        pthread_atfork([] { variables().mutex.lock(); }, [] { variables().mutex.unlock(); },
+                       [] { variables().mutex.unlock(); });
+        return made;
+    }();
+    return *instance;
+}
+
 }  // namespace
 
 std::optional<std::string> env(const char* name) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') return std::nullopt;
-    return std::string(value);
+    Variables& all = variables();
+    const std::lock_guard lock(all.mutex);
+    std::optional<std::string> value;
+    if (const auto found = all.set.find(name); found != all.set.end())
+        value = found->second;
+    else if (const char* const text = std::getenv(name); text != nullptr && *text != '\0')
+        value = text;
+    all.read[name] = value;
+    return value;
+}
+
+void override_env(const std::map<std::string, std::string>& values, std::string_view what) {
+    Variables& all = variables();
+    const std::lock_guard lock(all.mutex);
+    for (const auto& [name, value] : values) {
+        const auto read = all.read.find(name);
+        require(read == all.read.end() || read->second == value, what,
+                " is in use already: set it before the first Context");
+    }
+    for (const auto& [name, value] : values) all.set[name] = value;
 }
 
 std::optional<std::filesystem::path> cache_dir() {

@@ -4,13 +4,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace dlprim {
 
-/// The variable's value, or nothing when unset or empty.
+/// What override_env() has set for the variable, else its value in the environment; nothing when
+/// that is unset or empty.
 std::optional<std::string> env(const char* name);
+
+/// Sets variables for env() alone: all of them or none. Throws Error(invalid_argument) where env()
+/// has been asked for one of them and gave another value, since that one is in use; `what` names
+/// the setting in the message.
+void override_env(const std::map<std::string, std::string>& values, std::string_view what);
 
 /// DLPRIM_CACHE_DIR, else $XDG_CACHE_HOME/dlprim, else $HOME/.cache/dlprim. Without any of them it
 /// returns nothing, and nothing is cached on disk. The folder is not created here.
