@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Schedule: the learning rate as a function of training progress. It only computes numbers: a
-// program passes rate() to Solver::set_learning_rate(). For one thread at a time.
+// program passes rate() to Solver::set_learning_rate().
+//
+// A Schedule is a plain value, and holds nothing of a device. It is for one thread at a time.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -30,10 +32,10 @@ class Schedule {
     /// plateau: tells it the validation loss after an epoch; others take no notice.
     void report(double loss);
 
-    // State, for checkpoints.
-    double factor = 1;
-    double best = 1e300;
-    double epochs_without_improvement = 0;
+    // The state of plateau, for checkpoints: a program that goes on from one sets it.
+    double factor = 1;                      ///< of the rate
+    double best = 1e300;                    ///< the least loss that was reported
+    double epochs_without_improvement = 0;  ///< since then
 
   private:
     ScheduleOptions options_;

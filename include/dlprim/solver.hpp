@@ -4,6 +4,14 @@
 //
 // Adam: Kingma and Ba 2015; AdamW: Loshchilov and Hutter 2019; definitions and constants as
 // PyTorch's.
+//
+// Ownership: a Solver shares the network with its Net, and each may outlive the other's handle. The
+// solver's state lies in device memory of the network.
+//
+// Threads: as for the Net: one thread at a time, for all nets of a context together.
+//
+// Waiting: step() enqueues work and returns. What reads from the device waits, as the calls below
+// say.
 #pragma once
 
 #include <dlprim/internal.hpp>

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Named host tensors in HDF5 files: what dlprim_run reads and writes.
+//
+// Tensors are plain values in host memory, which belong to the caller. Any thread may call these
+// functions. They return when the file is read or written, and take turns, since HDF5 serves one
+// thread at a time.
 #pragma once
 
 #include <dlprim/dtype.hpp>

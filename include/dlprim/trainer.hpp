@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-// train(): trains a network from a configuration file, what dlprim_train does. See docs/json.md.
+// train(): trains a network from a configuration file, what dlprim_train does. docs/json.md has the
+// configuration.
+//
+// The call returns when the training is over. Meanwhile it uses the context as a Net and a Solver
+// do, and so excludes other nets on it (dlprim/context.hpp). The functions of a TrainCall are
+// called by the calling thread.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -19,12 +24,13 @@ namespace dlprim {
 struct TrainProgress {
     int epoch = 0, epochs = 0;  ///< the epoch that runs, from 1
     std::int64_t batch = 0, batches = 0;
-    double loss = 0, accuracy = 0;  ///< of the epoch's training batches so far
+    double loss = 0;      ///< mean of the epoch's training batches so far
+    double accuracy = 0;  ///< of these batches, from 0 to 1
     double learning_rate = 0;
     double images_per_second = 0;
-    bool epoch_done = false;
-    double test_loss = 0,
-           test_accuracy = -1;  ///< when epoch_done; accuracy below 0: there is no test set
+    bool epoch_done = false;    ///< the epoch is over, and what follows is set
+    double test_loss = 0;       ///< of the test set
+    double test_accuracy = -1;  ///< of the test set, from 0 to 1; -1: there is none
 };
 
 struct TrainCall {
@@ -49,9 +55,10 @@ struct TrainCall {
 };
 
 struct TrainResult {
-    int epochs = 0;
-    double train_loss = 0, train_accuracy = 0, test_loss = 0, test_accuracy = -1;
-    std::string model;  ///< weights file
+    int epochs = 0;  ///< that the network has been trained, with those before a checkpoint
+    double train_loss = 0, train_accuracy = 0;  ///< of the last epoch
+    double test_loss = 0, test_accuracy = -1;   ///< behind it; accuracy -1: there is no test set
+    std::string model;                          ///< weights file
 };
 
 /// Throws Error: not one of config and config_text; what is wrong in configuration, data or
