@@ -9,6 +9,7 @@ int main() {
     const dp::Tensor a(host, {2, 2}, std::vector<float>{1, 2, 3, 4});
     const dp::Tensor b(host, {2, 2}, std::vector<float>{5, 6, 7, 8});
     std::cout << "dlprim " << DLPRIM_VERSION << ":";
-    for (const float x : dp::ops::matmul(a, b).to_floats()) std::cout << ' ' << x;
+    const dp::Tensor product = dp::ops::call(dp::ops::MatMul{.alpha = 1}, {a, b}).at(0);
+    for (const float x : product.to_floats()) std::cout << ' ' << x;
     std::cout << '\n';
 }
