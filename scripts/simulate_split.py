@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Simulates float products on a matrix unit from two halves an operand, as kernels/common/split_half.clh makes them.
+"""Simulates float products on a matrix unit from two halves an operand, as kernels/matrix/halves.clh makes them.
 
     simulate_split.py [--depth 4608] [--rows 96]
 

@@ -2,7 +2,7 @@
 // conv2d_backward_filter.depthwise: the filter gradient of convolutions of few input channels a group, on plain
 // images. A work-group sums, for one output channel and one of its input channels, all taps over `lines` bands of ROWS
 // rows of dy (counted over all images); work-items walk over blocks (depthwise_block.clh; y is dy here), then add up in
-// a fixed order, in two steps. Part p goes to dweight + p * part_stride (split_sum.cl adds the parts).
+// a fixed order, in two steps. Part p goes to dweight + p * part_stride (parts_sum.cl adds the parts).
 //
 // Defines: those of depthwise_block.clh, UP being 1; GROUPS, SUM, MAKE: input and output
 // channels a group; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.

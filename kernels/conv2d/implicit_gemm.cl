@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: MIT
-// conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: a convolution (or one phase of a data gradient)
-// as a matrix product whose right side is gathered from the image while it is multiplied.
+// conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: a convolution, or one phase of a data gradient, as a matrix
+// product whose right side is gathered from the image while it is multiplied.
 //
-//   rows: output channels of a group;  columns: output pixels of all images;
-//   K: blocks of BK input channels, within them the taps, within those the channels: step s of BK is
-//      channel block s / TAPS and tap s % TAPS, so that successive steps read the same lines of the image.
-//      With FLAT_CHANNELS (few channels) K is taps, within them channels, without gaps.
+//          BN output pixels
+//        +---------+           rows     output channels of a group
+//     BM | 4x4 ... |           columns  output pixels of all images
+//        +---------+           K        blocks of BK input channels, within them the taps, within those the channels
 //
-// A work-group makes a BM x BN tile (common/gemm_tile.clh says how and how much local memory it takes): the
-// next step's operands travel in registers while the current one is multiplied, one barrier a step. Weights
-// come packed as [group][K][w_row] (implicit_gemm_pack.cl), groups of the launch are row tiles, then column
-// tiles, then (group, part of K). A part of several goes to y at part * part_stride.
+// Step s of BK is channel block s / TAPS and tap s % TAPS, so that successive steps read the same lines of the image. With
+// FLAT_CHANNELS (few channels) K is taps, within them channels, without gaps.
 //
-// Defines: those of gemm_tile.clh; KERNEL_H, KERNEL_W; FLAT_CHANNELS (0, or the channels of a group);
-//   CHANNEL_TAIL: channels do not fill blocks; X_QUADS: 1x1, step 1, planes of a multiple of 4 pixels: the
-//   image is read as float4; Y_DENSE: y is written without gaps; Y_QUADS: and its planes are multiples of 4.
+// Define               meaning                                                            example
+// TX, TY, GM, GN, BK   see matrix/float_tile.clh                                          16, 16, 2, 2, 8
+// KERNEL_H, KERNEL_W   taps of the kernel                                                 3, 3
+// FLAT_CHANNELS        0, or the channels of a group                                      0
+// CHANNEL_TAIL         1 if channels do not fill blocks                                   0
+// X_QUADS              1 for 1x1 kernels of step 1 whose planes are multiples of 4 pixels: the image is read as float4   0
+// Y_DENSE              1 if y is written without gaps                                     1
+// Y_QUADS              1 if, moreover, its planes are multiples of 4 pixels               1
+// A_STORED, C_STORED   types of x and of y (common/storage.clh)                           0, 0
+//
+// Work-group: one tile, for one part of K (steps_part steps). The operands of the next step travel in registers while the
+// current one is multiplied, with one barrier per step. Weights are packed as [group][K][w_row] (implicit_gemm_pack.cl).
+// Work-groups are numbered by row tile, then column tile, then (group, part of K). If K is split, a part is written to y at
+// part * part_stride. Local memory: see matrix/float_tile.clh.
 #include "common/storage.clh"
 #define TILE_GAP 0
-#include "common/gemm_tile.clh"
+#include "matrix/float_tile.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define A_QUADS (BM * BK / 4 / THREADS)
@@ -36,50 +45,7 @@
 // A coordinate that stays outside of every image, whatever tap is added.
 #define NOWHERE (-(1 << 30))
 
-kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
-    global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
-    ulong bias_offset, global C_T* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
-    int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
-    int column_step, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int w_row,
-    int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
-    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
-    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
-    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
-    const int m0 = (int)get_group_id(0) % tiles_m * BM;
-    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
-    const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
-    const int plane = x_h * x_w, out_plane = out_h * out_w;
-    const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
-
-    // Where this work-item's quads of the weights come from and go to.
-    const int a_row = id / (BM / 4), a_column = id % (BM / 4) * 4;
-    global const float* w_from =
-        w + w_offset + ((ulong)g * steps + first_step) * BK * w_row + (ulong)a_row * w_row + min(m0 + a_column, w_row - 4);
-    float4 a_next[A_QUADS];
-
-    // And its columns of the image: a pixel, or four, for every B_STEP-th channel.
-#if X_QUADS
-    const int b_row = id / (BN / 4), b_column = id % (BN / 4) * 4;
-    const int b_live = n0 + b_column < pixels;
-    const int b_image = (n0 + b_column) / out_plane;
-    const int x_aligned = (x_offset & 3) == 0;
-    global const A_T* x_from =
-        x + x_offset + ((ulong)b_image * groups + g) * group_in * plane + (n0 + b_column - b_image * out_plane);
-    float4 b_next[B_LOADS];
-#else
-    const int b_row = id / BN, b_column = id % BN;
-    int top[B_COUNT], left[B_COUNT];
-    global const A_T* x_from[B_COUNT];
-    float b_next[B_COUNT][B_LOADS];
-#pragma unroll
-    for (int i = 0; i < B_COUNT; ++i) {
-        const int pixel = n0 + b_column + i * THREADS;
-        const int image = pixel / out_plane, in_plane = pixel - image * out_plane, row = in_plane / out_w;
-        top[i] = pixel < pixels ? row * stride_h - pad_h : NOWHERE;
-        left[i] = (in_plane - row * out_w) * stride_w - pad_w;
-        x_from[i] = x + x_offset + ((ulong)(pixel < pixels ? image : 0) * groups + g) * group_in * plane;
-    }
-#endif
+// Statements of the kernel, on its locals.
 
 // Reads step `s` (channels from c0 on, tap (ky, kx)) into registers.
 #define FETCH_WEIGHTS                                                  \
@@ -133,6 +99,69 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) *                                               \
         (local float4*)(a_tile + ((buffer)*BK + a_row + q * A_STEP) * LDA + a_column) = a_next[q];      \
     KEEP_IMAGE(buffer)
+#define STORE(lane, e)                                                                                  \
+    if (pixel0 + e < pixels) {                                                                          \
+        const int image = (pixel0 + e) / out_plane, in_plane = (pixel0 + e) - image * out_plane;        \
+        const int row = Y_DENSE ? 0 : in_plane / out_w;                                                 \
+        const int place = Y_DENSE ? in_plane                                                            \
+                                  : (row0 + row * row_step) * y_w + column0 + (in_plane - row * out_w) * column_step; \
+        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + place;                   \
+        _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                            \
+            const int m = m0 + TILE_ROW(i);                                                             \
+            if (m < group_out) {                                                                        \
+                const ulong at = base + (ulong)m * y_plane;                                             \
+                float v = sum[i][j].lane;                                                               \
+                if (has_bias) v += bias[m];                                                             \
+                EPILOGUE(v, at);                                                                        \
+                C_PUT(y, at, v);                                                                        \
+            }                                                                                           \
+        }                                                                                               \
+    }
+
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
+    global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
+    ulong bias_offset, global C_T* y, ulong y_offset, int has_bias, int pixels, int groups, int group_in,
+    int group_out, int x_h, int x_w, int y_h, int y_w, int out_h, int out_w, int row0, int column0, int row_step,
+    int column_step, int stride_h, int stride_w, int pad_h, int pad_w, int dilate_h, int dilate_w, int w_row,
+    int steps, int steps_part, int tiles_m, int tiles_n, long part_stride EPILOGUE_PARAMETERS) {
+    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
+    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
+    const int id = get_local_id(0), tx = TILE_X(id), ty = TILE_Y(id);
+    const int m0 = (int)get_group_id(0) % tiles_m * BM;
+    const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
+    const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
+    const int plane = x_h * x_w, out_plane = out_h * out_w;
+    const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
+
+    // Where this work-item's quads of the weights come from and go to.
+    const int a_row = id / (BM / 4), a_column = id % (BM / 4) * 4;
+    global const float* w_from =
+        w + w_offset + ((ulong)g * steps + first_step) * BK * w_row + (ulong)a_row * w_row + min(m0 + a_column, w_row - 4);
+    float4 a_next[A_QUADS];
+
+    // And its columns of the image: a pixel, or four, for every B_STEP-th channel.
+#if X_QUADS
+    const int b_row = id / (BN / 4), b_column = id % (BN / 4) * 4;
+    const int b_live = n0 + b_column < pixels;
+    const int b_image = (n0 + b_column) / out_plane;
+    const int x_aligned = (x_offset & 3) == 0;
+    global const A_T* x_from =
+        x + x_offset + ((ulong)b_image * groups + g) * group_in * plane + (n0 + b_column - b_image * out_plane);
+    float4 b_next[B_LOADS];
+#else
+    const int b_row = id / BN, b_column = id % BN;
+    int top[B_COUNT], left[B_COUNT];
+    global const A_T* x_from[B_COUNT];
+    float b_next[B_COUNT][B_LOADS];
+#pragma unroll
+    for (int i = 0; i < B_COUNT; ++i) {
+        const int pixel = n0 + b_column + i * THREADS;
+        const int image = pixel / out_plane, in_plane = pixel - image * out_plane, row = in_plane / out_w;
+        top[i] = pixel < pixels ? row * stride_h - pad_h : NOWHERE;
+        left[i] = (in_plane - row * out_w) * stride_w - pad_w;
+        x_from[i] = x + x_offset + ((ulong)(pixel < pixels ? image : 0) * groups + g) * group_in * plane;
+    }
+#endif
 
     float4 sum[4 * GM][GN];
     TILE_CLEAR
@@ -199,24 +228,6 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
             }
         }
 #else
-#define STORE(lane, e)                                                                                  \
-    if (pixel0 + e < pixels) {                                                                          \
-        const int image = (pixel0 + e) / out_plane, in_plane = (pixel0 + e) - image * out_plane;        \
-        const int row = Y_DENSE ? 0 : in_plane / out_w;                                                 \
-        const int place = Y_DENSE ? in_plane                                                            \
-                                  : (row0 + row * row_step) * y_w + column0 + (in_plane - row * out_w) * column_step; \
-        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + place;                   \
-        _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                            \
-            const int m = m0 + TILE_ROW(i);                                                             \
-            if (m < group_out) {                                                                        \
-                const ulong at = base + (ulong)m * y_plane;                                             \
-                float v = sum[i][j].lane;                                                               \
-                if (has_bias) v += bias[m];                                                             \
-                EPILOGUE(v, at);                                                                        \
-                C_PUT(y, at, v);                                                                        \
-            }                                                                                           \
-        }                                                                                               \
-    }
         STORE(x, 0)
         STORE(y, 1)
         STORE(z, 2)

@@ -7,12 +7,12 @@
 // weights u come packed (winograd_pack.cl), zero beyond the depth; v_row and u_row are multiples of four, and what m
 // has in columns beyond the last tile is nothing.
 //
-// A work-group makes a BM x BN tile of m (common/gemm_tile.clh says how and how much local memory it takes): the next
+// A work-group makes a BM x BN tile of m (matrix/float_tile.clh says how and how much local memory it takes): the next
 // step's operands travel in registers while the current one is multiplied, one barrier a step. Every `run` steps are
 // summed by themselves and added to m, which keeps the error of long sums small. Groups of the launch are row tiles,
-// then column tiles, then z. Defines: those of gemm_tile.clh; DEPTH_TAIL: the depth does not fill steps.
+// then column tiles, then z. Defines: those of float_tile.clh; DEPTH_TAIL: the depth does not fill steps.
 #define TILE_GAP 0
-#include "common/gemm_tile.clh"
+#include "matrix/float_tile.clh"
 
 #define A_QUADS (BM * BK / 4 / THREADS)
 #define A_STEP (THREADS * 4 / BM)

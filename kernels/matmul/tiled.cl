@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: MIT
-// matmul.tiled: work-group tiles in local memory, for any GPU.
+// matmul.tiled: products by work-group tiles in local memory, for any GPU.
 //
-// TX*TY work-items compute a BM x BN tile of C, BM = 4*GM*TY, BN = 4*GN*TX. Work-item (tx, ty) has GM x GN
-// blocks of 4 x 4 elements, 4*TY rows and 4*TX columns apart, so that neighbours read neighbouring float4.
-// Two buffers of BK steps of A and B: one is read while the next fills.
-//
-//            BN                  local: a[2][BK][BM + 4], b[2][BK][BN + 4]
-//       +---------+              bytes: 8 * BK * (BM + BN + 8)
-//    BM | tx*4 -> |
+//            BN                  C[m, n] = alpha * op(A)[m, k] op(B)[k, n]
+//       +---------+              local: a[2][BK][BM + 4], b[2][BK][BN + 4]
+//    BM | tx*4 -> |              BM = 4 * GM * TY, BN = 4 * GN * TX
 //       +---------+
 //
-// With SPLIT, group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds the parts in
-// order. Defines: TX, TY, GM, GN, BK, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH,
-// B_BATCH.
+// Define               meaning                                                            example
+// TX, TY               work-items along a tile's columns and rows                         16, 16
+// GM, GN               blocks of 4 x 4 elements per work-item, down and across            2, 2
+// BK                   steps of k in a buffer                                             8
+// TA, TB               1 if A lies as [k, m], if B lies as [n, k]                          0, 1
+// HAS_RESIDUAL         1 if the epilogue adds a residual r                                0
+// EPILOGUE(v, r)       the epilogue of a sum v
+// A_BATCH(i), B_BATCH(i)   where the matrices of batch i begin
+// A_STORED and so on   types of A, B, C and the residual (common/storage.clh)             0
+//
+// Work-group: one tile of one batch, for one part of k: one of two buffers is read while the next fills. A work-item has its
+// blocks 4 * TY rows and 4 * TX columns apart, so that neighbours read adjacent float4. With several parts group z sums
+// steps [z / batches * k_part, ...) to C part z, and finish.cl adds the parts in order.
+// Local memory: 8 * BK * (BM + BN + 8) bytes.
 #include "common/storage.clh"
+#define TILE_GAP 4
+#include "matrix/float_tile.clh"
 
-#define THREADS (TX * TY)
-#define BM (4 * GM * TY)
-#define BN (4 * GN * TX)
-#define LDA (BM + 4)
-#define LDB (BN + 4)
 #define QUADS_A (BM * BK / 4 / THREADS)
 #define QUADS_B (BN * BK / 4 / THREADS)
 
@@ -50,28 +54,7 @@ inline float finish(float v, ulong at, int column, int has_bias, global const fl
     return v;
 }
 
-kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
-    global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
-    ulong bias_offset, global const R_T* residual, ulong residual_offset, global C_T* c, ulong c_offset, int m,
-    int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha, int has_bias) {
-    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
-    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
-    const int id = get_local_id(0), tx = id % TX, ty = id / TX;
-    const int tiles = tiles_m * tiles_n;
-    const int z = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
-    const int row0 = tile / tiles_n * BM, column0 = tile % tiles_n * BN;
-    const long batch = z % batches;
-    const int k_begin = z / batches * k_part, k_end = min(k, k_begin + k_part);
-    const ulong a_at = a_offset + A_BATCH(batch), b_at = b_offset + B_BATCH(batch);
-    const int lda = TA ? m : k, ldb = TB ? k : n;
-    const int a_aligned = ((a_at | lda) & 3) == 0, b_aligned = ((b_at | ldb) & 3) == 0;
-
-    float4 a_next[QUADS_A], b_next[QUADS_B];
-    float4 sum[4 * GM][GN];
-#pragma unroll
-    for (int i = 0; i < 4 * GM; ++i)
-#pragma unroll
-        for (int j = 0; j < GN; ++j) sum[i][j] = (float4)(0.0f);
+// Statements of the kernel, on its locals.
 
 // Where quad q of a tile lies: `line` is the row of A or column of B, `step` the step of k.
 #define PLACE(q, transposed, lines, line, step)                                   \
@@ -109,6 +92,26 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
             to[0] = b_next[q].x, to[LDB] = b_next[q].y, to[2 * LDB] = b_next[q].z, to[3 * LDB] = b_next[q].w; \
     }
 
+kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
+    global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const R_T* residual, ulong residual_offset, global C_T* c, ulong c_offset, int m,
+    int n, int k, int k_part, int tiles_m, int tiles_n, int batches, long a_batch, long b_batch, float alpha, int has_bias) {
+    local float a_tile[2 * BK * LDA] __attribute__((aligned(16)));
+    local float b_tile[2 * BK * LDB] __attribute__((aligned(16)));
+    const int id = get_local_id(0), tx = id % TX, ty = id / TX;
+    const int tiles = tiles_m * tiles_n;
+    const int z = get_group_id(0) / tiles, tile = get_group_id(0) % tiles;
+    const int row0 = tile / tiles_n * BM, column0 = tile % tiles_n * BN;
+    const long batch = z % batches;
+    const int k_begin = z / batches * k_part, k_end = min(k, k_begin + k_part);
+    const ulong a_at = a_offset + A_BATCH(batch), b_at = b_offset + B_BATCH(batch);
+    const int lda = TA ? m : k, ldb = TB ? k : n;
+    const int a_aligned = ((a_at | lda) & 3) == 0, b_aligned = ((b_at | ldb) & 3) == 0;
+
+    float4 a_next[QUADS_A], b_next[QUADS_B];
+    float4 sum[4 * GM][GN];
+    TILE_CLEAR
+
     FETCH(k_begin)
     KEEP(0)
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -116,25 +119,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void matmul_tiled(
     for (int k0 = k_begin; k0 < k_end; k0 += BK) {
         const int more = k0 + BK < k_end;
         if (more) { FETCH(k0 + BK) }
-        local const float* a_now = a_tile + buffer * BK * LDA + ty * 4;
-        local const float* b_now = b_tile + buffer * BK * LDB + tx * 4;
-#pragma unroll
-        for (int p = 0; p < BK; ++p) {
-            float4 x[GM], y[GN];
-#pragma unroll
-            for (int i = 0; i < GM; ++i) x[i] = *(local const float4*)(a_now + p * LDA + i * 4 * TY);
-#pragma unroll
-            for (int j = 0; j < GN; ++j) y[j] = *(local const float4*)(b_now + p * LDB + j * 4 * TX);
-#pragma unroll
-            for (int i = 0; i < GM; ++i)
-#pragma unroll
-                for (int j = 0; j < GN; ++j) {
-                    sum[4 * i][j] += x[i].x * y[j];
-                    sum[4 * i + 1][j] += x[i].y * y[j];
-                    sum[4 * i + 2][j] += x[i].z * y[j];
-                    sum[4 * i + 3][j] += x[i].w * y[j];
-                }
-        }
+        TILE_MULTIPLY(buffer)
         buffer ^= 1;
         if (more) { KEEP(buffer) }
         barrier(CLK_LOCAL_MEM_FENCE);

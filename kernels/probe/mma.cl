@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether the products of halves, or of bfloat16, of common/mma.clh work on this device, with a work-group that has
+// Whether the products of halves, or of bfloat16, of matrix/unit_mma.clh work on this device, with a work-group that has
 // LOCAL_BYTES of local memory: two products of 64 x 64 x 64 small integers, to be compared with the exact result. Tiles go
 // to memory, and by asynchronous copies to the end of the local memory. y[0..4096): B transposed; y[4096..8192): A
 // transposed; behind them, 32 KiB for the tiles. Row-major results; NaN where the warps' largest number is wrong, which
@@ -10,8 +10,9 @@
 // Defines: MMA 1; KIND: 1 half, 2 bfloat16; LOCAL_BYTES.
 #define WM 1
 #define PRODUCTS 3
-#include "common/half_store.clh"
-#include "common/matrix_tile.clh"
+#include "matrix/round16.clh"
+#include "matrix/copies.clh"
+#include "matrix/split_tile.clh"
 #define PACK JOIN(PACK_, KIND)
 #if KIND == 1
 #define A_UNIT 1.0f
@@ -22,10 +23,6 @@
 #endif
 #define A(m, k) ((float)((3 * (m) + 5 * (k)) % 7 - 3) * A_UNIT)
 #define B(k, n) ((float)((2 * (k) + 11 * (n)) % 5 - 2) * B_UNIT)
-
-#define ASYNC_COPY(to, from) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-#define ASYNC_COMMIT asm volatile("cp.async.commit_group;" ::: "memory");
-#define ASYNC_WAIT asm volatile("cp.async.wait_group 0;" ::: "memory");
 
 kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global float* y, ulong y_offset) {
     local uchar tiles[LOCAL_BYTES] __attribute__((aligned(1024)));
@@ -42,9 +39,9 @@ kernel __attribute__((reqd_work_group_size(128, 1, 1))) void probe(global float*
     }
     barrier(CLK_GLOBAL_MEM_FENCE);
     const uint from = (uint)tiles + (LOCAL_BYTES - 32768) / 1024 * 1024;
-    for (int i = id; i < 2048; i += 128) ASYNC_COPY(from + i * 16, made + i * 16)
-    ASYNC_COMMIT
-    ASYNC_WAIT
+    for (int i = id; i < 2048; i += 128) COPY_16(from + i * 16, made + i * 16)
+    COPY_COMMIT
+    COPY_WAIT_BUT(0)
     UNIT_FENCE
     barrier(CLK_LOCAL_MEM_FENCE);
     float b_across[32], a_across[32];

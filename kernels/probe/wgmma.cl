@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Whether the products of halves, or of bfloat16, of common/wgmma.clh work on this device: one product of 64 x 64 x 64
+// Whether the products of halves, or of bfloat16, of matrix/unit_wgmma.clh work on this device: one product of 64 x 64 x 64
 // small integers both ways of B, to be compared with the exact result. y[0..4096): B's rows along K; y[4096..8192): B
 // transposed. Row-major results.
 //
@@ -8,8 +8,8 @@
 //
 // Defines: KIND: 1 half, 2 bfloat16.
 #define STAGES 2
-#include "common/half_store.clh"
-#include "common/matrix_half.clh"
+#include "matrix/round16.clh"
+#include "matrix/copies16.clh"
 #define PACK JOIN(PACK_, KIND)
 #if KIND == 1
 #define A_UNIT 1.0f

@@ -2,7 +2,7 @@
 // Tiles of sub-groups.
 #include "engine/subgroup.hpp"
 #include "base/text.hpp"
-#include "engine/named_tile.hpp"
+#include "engine/matrix/named_tile.hpp"
 
 #include <algorithm>
 #include <array>

@@ -4,7 +4,7 @@
 
     translate.py KERNELS_FOLDER PATH UNIT OUTPUT
 
-UNIT: wgmma or mma, the unit of common/matrix_unit.clh. For kernels with instructions of one vendor's devices, which no OpenCL implementation on a CPU takes. Includes are
+UNIT: wgmma or mma, the unit of matrix/unit.clh. For kernels with instructions of one vendor's devices, which no OpenCL implementation on a CPU takes. Includes are
 resolved; address spaces go; local arrays come from the emulated work-group; what holds inline PTX (macros and
 functions) is left out: work_group.hpp defines all of that by the same names. Only what these kernels use of the
 language is understood.
@@ -19,9 +19,8 @@ UNITS = {
               "WGMMA_D32", "WGMMA_D64", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
     "mma": {"MMA_LOAD_0", "MMA_LOAD_1", "MMA_ADD", "MMA_ADD_1", "MMA_ADD_2"},
 }
-MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_SHARED_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT", "SPLIT_UNPACK", "SHUFFLE_XOR",
-          "HALF_COPY", "HALF_COPY_OF", "HALF_COPY_ONCE_OF", "HALF_COPY_COMMIT", "HALF_COPY_WAIT", "HALF_COPY_WAIT_ALL",
-          "WORKER_BARRIER", "ASYNC_COPY", "ASYNC_COMMIT", "ASYNC_WAIT"}
+MACROS = {"COPY_16", "COPY_16_OF", "COPY_16_NEAR_OF", "COPY_4_OF", "COPY_COMMIT", "COPY_WAIT_BUT", "SPLIT_UNPACK",
+          "SHUFFLE_XOR", "WORKER_BARRIER"}
 FUNCTIONS = ["split_pack", "warp_max", "pack_half", "pack_bfloat"]
 
 
@@ -29,7 +28,7 @@ def load(root, path, unit):
     lines = []
     for line in (root / path).read_text().splitlines():
         include = re.match(r'#include "(.*)"', line)
-        if include and include.group(1) in {f"common/{name}.clh" for name in UNITS if name != unit}:
+        if include and include.group(1) in {f"matrix/unit_{name}.clh" for name in UNITS if name != unit}:
             continue
         lines.append(load(root, include.group(1), unit) if include else line)
     return "\n".join(lines)

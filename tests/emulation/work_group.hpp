@@ -301,19 +301,10 @@ inline void copy_ahead(uint to, const void* from, uint read, uint bytes = 16) {
 }
 #define COPY_16(to, from) copy_ahead(to, from, 16);
 #define COPY_16_OF(to, from, size) copy_ahead(to, from, size);
-#define COPY_16_SHARED_OF(to, from, size) copy_ahead(to, from, size);
+#define COPY_16_NEAR_OF(to, from, size) copy_ahead(to, from, size);
 #define COPY_4_OF(to, from, size) copy_ahead(to, from, size, 4);
 #define COPY_COMMIT copies_ahead.commit();
-#define COPY_WAIT copies_ahead.wait(STAGES - 2);
-#define ASYNC_COPY(to, from) copy_ahead(to, from, 16);
-#define ASYNC_COMMIT copies_ahead.commit();
-#define ASYNC_WAIT copies_ahead.wait(0);
-#define HALF_COPY(to, from) copy_ahead(to, from, 16);
-#define HALF_COPY_OF(to, from, size) copy_ahead(to, from, size);
-#define HALF_COPY_ONCE_OF(to, from, size) copy_ahead(to, from, size);
-#define HALF_COPY_COMMIT copies_ahead.commit();
-#define HALF_COPY_WAIT copies_ahead.wait(AHEAD - 1);
-#define HALF_COPY_WAIT_ALL copies_ahead.wait(0);
+#define COPY_WAIT_BUT(n) copies_ahead.wait(n);
 
 // Element k of row r of a step of 16 of K that a descriptor names: of a swizzled tile with K
 // along its rows of 128 bytes, or, transposed, of blocks of 64 rows with these along them; or
@@ -339,7 +330,7 @@ inline float tile_element(ulong descriptor, int row, int k, bool transposed = fa
     return float_of_kind(bits, kind);
 }
 // What a work-item holds of 64 rows by `columns`: see UNIT_64 in
-// kernels/common/matrix_unit.clh.
+// kernels/matrix/unit.clh.
 inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
                      bool b_transposed, int kind) {
     const int lane = local_id & 31, warp = local_id >> 5 & 3;

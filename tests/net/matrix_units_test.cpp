@@ -3,7 +3,7 @@
 // are given, and that what they offer to the tuner can be estimated: no device is needed for that.
 // And that products come out right by each of them, on devices that have such a unit.
 #include "engine/engine.hpp"
-#include "engine/matrix_unit.hpp"
+#include "engine/matrix/unit.hpp"
 #include "formats/json_net.hpp"
 #include "graph/description.hpp"
 #include "graph/operator.hpp"

@@ -123,12 +123,7 @@ std::vector<DenseJob> jobs_of(const Problem& problem) {
 }
 
 bool fills_y(const DenseJob& job) {
-    return job.row_step == 1 && job.column_step == 1 && job.out_h == job.y_h &&
-           job.out_w == job.y_w;
-}
-
-std::string define(std::string_view name, std::int64_t value) {
-    return cat(" -D", name, "=", value);
+    return job.fill_y();
 }
 
 }  // namespace dlprim::conv2d

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/integers.hpp"
+#include "engine/matrix/images.hpp"
 #include "ops/conv2d/options.hpp"
 
 #include <string>
@@ -13,12 +14,8 @@ namespace dlprim::conv2d {
 
 /// A dense convolution. A forward problem is one job, and a data gradient is one job per phase of
 /// the stride. "x" is the image that it reads, and "y" the one that it writes.
-struct DenseJob {
+struct DenseJob : Images {
     std::int64_t n, groups, group_in, group_out;
-    std::int64_t x_h, x_w, y_h, y_w;  ///< sizes of the images in memory
-    std::int64_t out_h, out_w;        ///< rows and columns of y that it computes
-    std::int64_t row0 = 0, column0 = 0, row_step = 1, column_step = 1;  ///< their places in y
-    std::int64_t kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w;
     // The element of the plain weight for output channel o, input channel i and kernel position (h,
     // w) in group g is g*weight_group + o*weight_out + i*weight_in + (h0 + h*h_step)*weight_w + w0
     // + w*w_step.
@@ -34,8 +31,5 @@ std::vector<DenseJob> backward_data_jobs(const Geometry& g);
 std::vector<DenseJob> jobs_of(const Problem& problem);
 /// Whether the job writes all of y, without gaps.
 bool fills_y(const DenseJob& job);
-
-/// A build option of a kernel: " -DO=2".
-std::string define(std::string_view name, std::int64_t value);
 
 }  // namespace dlprim::conv2d

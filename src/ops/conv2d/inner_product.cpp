@@ -4,7 +4,7 @@
 // copies then bring them to local memory at the full speed of device memory, whereas
 // matmul.wgmma_split converts them to halves in every run.
 #include "base/text.hpp"
-#include "engine/matrix_unit.hpp"
+#include "engine/matrix/unit.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/operators.hpp"
 #include "ops/conv2d/options.hpp"

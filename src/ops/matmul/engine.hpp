@@ -5,6 +5,7 @@
 
 #include "base/text.hpp"
 #include "engine/engine.hpp"
+#include "engine/matrix/model.hpp"
 #include "ops/matmul/gemm.hpp"
 
 #include <string>
@@ -31,7 +32,15 @@ class MatMulEngine : public Engine {
 struct TileCut {
     std::int64_t tiles_m, tiles_n, splits, k_part;
     std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
+    /// Of the parts, where there are several.
+    std::uint64_t workspace_bytes(const Gemm& g) const {
+        return splits == 1 ? 0 : static_cast<std::uint64_t>(splits * g.batches * g.m * g.n) * 4;
+    }
 };
+/// The numbers of parts of k that engines with such tiles try: of `least` steps of k or more each.
+inline PartsRange parts_of_k(const Gemm& g, std::int64_t least) {
+    return {g.k, least, g.c_elements() * 4.0, 256e6, 1, 64, PartsRange::Growth::twice, 1.0};
+}
 /// The launch of a kernel with the parameters of kernels/matmul/tiled.cl, with `items` work-items
 /// per tile. If k is divided, the launch of finish.cl follows. `defines` are the kernel's own.
 std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
@@ -44,9 +53,9 @@ void add_vector(EngineRegistry& engines, const std::string& op);
 void add_dot(EngineRegistry& engines, const std::string& op);
 void add_subgroup(EngineRegistry& engines, const std::string& op);
 void add_tiled(EngineRegistry& engines, const std::string& op);
-void add_wgmma_direct(EngineRegistry& engines, const std::string& op);
-void add_wgmma_half(EngineRegistry& engines, const std::string& op);
-void add_wgmma_split(EngineRegistry& engines, const std::string& op);
+void add_stored16(EngineRegistry& engines, const std::string& op);
+void add_stored16_weights(EngineRegistry& engines, const std::string& op);
+void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
 
 }  // namespace dlprim::matmul

@@ -11,9 +11,9 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_host(engines, op);
         matmul::add_vector(engines, op);
         matmul::add_dot(engines, op);
-        matmul::add_wgmma_half(engines, op);
-        matmul::add_wgmma_direct(engines, op);
-        matmul::add_wgmma_split(engines, op);
+        matmul::add_stored16_weights(engines, op);
+        matmul::add_stored16(engines, op);
+        matmul::add_split(engines, op);
         matmul::add_subgroup(engines, op);
         matmul::add_tiled(engines, op);
         matmul::add_gemv(engines, op);

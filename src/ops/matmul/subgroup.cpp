@@ -5,7 +5,7 @@
 #include "engine/subgroup.hpp"
 #include "base/integers.hpp"
 #include "base/text.hpp"
-#include "engine/named_tile.hpp"
+#include "engine/matrix/named_tile.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -40,10 +40,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
     const double fill = each < 4 ? each / std::ceil(each) : 1.0;
     const double share = subgroup_share(device, tile, g.transpose_b) * std::max(fill, 1e-3);
     double seconds = roofline_seconds(device, problem, padded, share);
-    if (cut.splits > 1)
-        seconds += 2.0 * g.c_elements() * 4.0 * static_cast<double>(cut.splits) /
-                       (std::max(device.gbytes_per_s, 1.0) * 1e9) +
-                   device.launch_us * 1e-6;
+    seconds += parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);
     return seconds;
 }
 
@@ -59,9 +56,7 @@ class Subgroup : public MatMulEngine {
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        const TileCut cut = cut_of(device, g, tuning);
-        return cut.splits == 1 ? 0
-                               : static_cast<std::uint64_t>(cut.splits * g.batches * g.m * g.n) * 4;
+        return cut_of(device, g, tuning).workspace_bytes(g);
     }
 
     double estimate(const Traits& device, const Problem& problem,
@@ -87,21 +82,13 @@ class Subgroup : public MatMulEngine {
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
         const std::vector<SubgroupTile> tiles = subgroup_tiles(device);
-        Tuning best = with(tiles.back().named(device), {{"splits", 1}});
-        double best_seconds = 1e300;
-        for (const SubgroupTile& tile : tiles) {
-            for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
-                 splits *= 2) {
-                if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
-                const double seconds =
-                    seconds_of(device, problem, g, tile, cut_of(device, g, tile, splits));
-                if (seconds < best_seconds) {
-                    best_seconds = seconds;
-                    best = with(tile.named(device), {{"splits", splits}});
-                }
-            }
-        }
-        return best;
+        const auto best =
+            cheapest(tiles.size(), parts_of_k(g, 128), [&](std::size_t tile, std::int64_t splits) {
+                return seconds_of(device, problem, g, tiles[tile],
+                                  cut_of(device, g, tiles[tile], splits));
+            });
+        return best ? with(tiles[best->tile].named(device), {{"splits", best->splits}})
+                    : with(tiles.back().named(device), {{"splits", 1}});
     }
 
     std::vector<std::string> sources() const override {

@@ -3,7 +3,8 @@
 // along k into the workspace, and added in order by a second kernel.
 #include "base/integers.hpp"
 #include "base/text.hpp"
-#include "engine/named_tile.hpp"
+#include "engine/matrix/model.hpp"
+#include "engine/matrix/named_tile.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -68,10 +69,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
                     : rounds);
     const double share = (device.wide_vectors ? 0.06 : cut.tile.efficiency) * std::max(fill, 1e-3);
     double seconds = roofline_seconds(device, problem, padded, share);
-    if (cut.splits > 1)
-        seconds += 2.0 * g.c_elements() * 4.0 * static_cast<double>(cut.splits) /
-                       (std::max(device.gbytes_per_s, 1.0) * 1e9) +
-                   device.launch_us * 1e-6;
+    seconds += parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);
     return seconds;
 }
 
@@ -91,9 +89,7 @@ class Tiled : public MatMulEngine {
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
                                   const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
-        const Cut cut = cut_of(g, tuning);
-        return cut.splits == 1 ? 0
-                               : static_cast<std::uint64_t>(cut.splits * g.batches * g.m * g.n) * 4;
+        return cut_of(g, tuning).workspace_bytes(g);
     }
 
     double estimate(const Traits& device, const Problem& problem,
@@ -117,25 +113,19 @@ class Tiled : public MatMulEngine {
     /// The cheapest by the model, over tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        Tuning best = with(tiles.back().named(), {{"splits", 1}});
-        double best_seconds = 1e300;
-        for (const Tile& tile : tiles) {
-            if (!fits(device, tile)) continue;
-            for (std::int64_t splits = 1; splits <= 64 && (splits == 1 || g.k / splits >= 128);
-                 splits *= 2) {
-                if (splits > 1 && g.c_elements() * 4.0 * static_cast<double>(splits) > 256e6) break;
-                const double seconds = seconds_of(device, problem, g, cut_of(g, tile, splits));
-                if (seconds < best_seconds) {
-                    best_seconds = seconds;
-                    best = with(tile.named(), {{"splits", splits}});
-                }
-            }
-        }
-        return best;
+        std::vector<Tile> fitting;
+        for (const Tile& tile : tiles)
+            if (fits(device, tile)) fitting.push_back(tile);
+        const auto best = cheapest(
+            fitting.size(), parts_of_k(g, 128), [&](std::size_t tile, std::int64_t splits) {
+                return seconds_of(device, problem, g, cut_of(g, fitting[tile], splits));
+            });
+        return best ? with(fitting[best->tile].named(), {{"splits", best->splits}})
+                    : with(tiles.back().named(), {{"splits", 1}});
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/tiled.cl", "matmul/finish.cl", storage_source};
+        return {"matmul/tiled.cl", "matmul/finish.cl", "matrix/float_tile.clh", storage_source};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

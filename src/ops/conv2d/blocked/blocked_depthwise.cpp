@@ -4,6 +4,7 @@
 // channels as vector lanes (kernels/conv2d/blocked_depthwise*.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 

@@ -5,6 +5,7 @@
 // into partial sums, which keeps it accurate and gives every core work. They are added in order at
 // the end.
 #include "base/text.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 

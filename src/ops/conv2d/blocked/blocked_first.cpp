@@ -3,6 +3,7 @@
 // output, such as a network's first layer (kernels/conv2d/blocked_first.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 

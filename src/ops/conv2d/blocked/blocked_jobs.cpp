@@ -2,6 +2,7 @@
 // The launches of a dense job on a CPU: tile, division of work, arguments.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 
 #include <algorithm>

@@ -9,6 +9,7 @@
 // two sizes, each is a layout of the engine.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 

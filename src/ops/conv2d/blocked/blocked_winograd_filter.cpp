@@ -4,6 +4,7 @@
 // "Fast Algorithms for Convolutional Neural Networks", 2016;
 // kernels/conv2d/blocked_winograd_filter.cl).
 #include "base/text.hpp"
+#include "engine/kernel_options.hpp"
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "ops/conv2d/engines.hpp"
 

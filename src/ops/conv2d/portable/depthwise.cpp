@@ -11,7 +11,7 @@
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
-#include "ops/conv2d/portable/implicit_gemm.hpp"
+#include "ops/conv2d/gpu.hpp"
 
 #include <algorithm>
 
@@ -250,7 +250,7 @@ class DepthwiseFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {filter_path, block_path, split_sum_source};
+        return {filter_path, block_path, parts_sum_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -7,8 +7,8 @@
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
-#include "ops/conv2d/matrix/wgmma_half.hpp"
-#include "ops/conv2d/portable/implicit_gemm.hpp"
+#include "ops/conv2d/gpu.hpp"
+#include "ops/conv2d/matrix/stored16.hpp"
 
 #include <algorithm>
 
@@ -23,7 +23,7 @@ constexpr std::int64_t most_taps = 25, most_span = 16;
 constexpr std::int64_t filter_items = 256;
 
 Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, bool output) {
-    if (const Verdict verdict = half_storage_verdict(problem, images, output); !verdict)
+    if (const Verdict verdict = stored16_storage_verdict(problem, images, output); !verdict)
         return verdict;
     Problem sizes = problem;
     for (auto* operands : {&sizes.inputs, &sizes.outputs})
@@ -42,7 +42,7 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
 
 double last_seconds(const Traits& device, const Problem& problem, int calls) {
     // On CPUs other layouts are faster. With float images, conversions to this layout do not pay.
-    const bool narrow = half_kind(problem.inputs[0].dtype) != 0;
+    const bool narrow = stored16_kind(problem.inputs[0].dtype) != 0;
     return roofline_seconds(device, problem, Geometry::of(problem).flops(),
                             device.wide_vectors ? 0.01 : 0.12,
                             device.wide_vectors ? 0.1
@@ -112,8 +112,8 @@ class DepthwiseLast : public Engine {
         const std::int64_t count =
             job.n * (job.groups / 4) * ceil_div(job.out_h, rows) * ceil_div(job.out_w, outputs);
         const std::string options =
-            define("X_KIND", half_kind(problem.inputs[0].dtype)) +
-            define("Y_KIND", half_kind(problem.outputs[0].dtype)) +
+            define("X_KIND", stored16_kind(problem.inputs[0].dtype)) +
+            define("Y_KIND", stored16_kind(problem.outputs[0].dtype)) +
             define("KERNEL_H", std::max(job.kernel_h, least)) +
             define("KERNEL_W", std::max(job.kernel_w, least)) + define("STRIDE_H", job.stride_h) +
             define("STRIDE_W", job.stride_w) + define("DILATE_H", job.dilate_h) +
@@ -167,7 +167,7 @@ class DepthwiseLastFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {filter_path, half_filter_sum_source, stored_path};
+        return {filter_path, stored16_filter_sum_source, stored_path};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -221,8 +221,8 @@ class DepthwiseLastFilter : public Engine {
         std::int64_t outputs = tuning.at("outputs");
         if (span(g, outputs) > most_span) outputs = 1;
         const std::string options =
-            define("X_KIND", half_kind(problem.inputs[0].dtype)) +
-            define("DY_KIND", half_kind(problem.inputs[1].dtype)) + define("QUADS", quads) +
+            define("X_KIND", stored16_kind(problem.inputs[0].dtype)) +
+            define("DY_KIND", stored16_kind(problem.inputs[1].dtype)) + define("QUADS", quads) +
             define("OUTPUTS", outputs) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
             define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) + define("DILATE_H", g.dh) +
             define("DILATE_W", g.dw) + define("SPAN", span(g, outputs));
@@ -241,7 +241,7 @@ class DepthwiseLastFilter : public Engine {
         call.check();
         auto launch = std::make_unique<KernelLaunch>();
         launch->add(std::move(call));
-        add_half_filter_sum(*launch, context, problem, count, 1, g.kh * g.kw);
+        add_stored16_filter_sum(*launch, context, problem, count, 1, g.kh * g.kw);
         return launch;
     }
 

@@ -5,12 +5,13 @@
 // the stride, so that no zero is multiplied. Small problems split their sums. conv2d.subgroup and
 // conv2d_backward_data.subgroup: the same by sub-groups without local memory
 // (kernels/conv2d/subgroup.cl), on the same packed weights.
-#include "ops/conv2d/portable/implicit_gemm.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
+#include "engine/matrix/model.hpp"
 #include "engine/subgroup.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/gpu.hpp"
 
 #include <algorithm>
 
@@ -58,9 +59,9 @@ class ImplicitGemm : public Engine {
     std::vector<std::string> sources() const override {
         return {subgroups_ ? subgroup_path : source_path,
                 pack_path,
-                split_sum_source,
+                parts_sum_source,
                 phase_fill_source,
-                subgroups_ ? subgroup_source : "common/gemm_tile.clh",
+                subgroups_ ? subgroup_source : "matrix/float_tile.clh",
                 storage_source};
     }
 
@@ -102,7 +103,7 @@ class ImplicitGemm : public Engine {
         for (const DenseJob& job : jobs_of(problem))
             seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
                        device.launch_us * 1e-6;
-        seconds += split_sum_seconds(device, output_bytes(problem), tuning.at("splits"));
+        seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
         // Its reads and writes of small tiles reach so much of the bandwidth.
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.35));
     }

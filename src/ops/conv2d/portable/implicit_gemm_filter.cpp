@@ -6,7 +6,7 @@
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
-#include "ops/conv2d/portable/implicit_gemm.hpp"
+#include "ops/conv2d/gpu.hpp"
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ class ImplicitGemmFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, split_sum_source, "common/gemm_tile.clh", storage_source};
+        return {source_path, parts_sum_source, "matrix/float_tile.clh", storage_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -5,8 +5,8 @@
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/gpu.hpp"
 #include "ops/conv2d/options.hpp"
-#include "ops/conv2d/portable/implicit_gemm.hpp"
 
 #include <algorithm>
 #include <limits>

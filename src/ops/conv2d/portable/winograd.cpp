@@ -11,7 +11,7 @@
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
 #include "ops/conv2d/engines.hpp"
-#include "ops/conv2d/portable/implicit_gemm.hpp"
+#include "ops/conv2d/gpu.hpp"
 
 #include <algorithm>
 #include <array>
@@ -108,7 +108,7 @@ class Winograd : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {
-            source_path,    input_path,          output_path,   pack_path, "common/gemm_tile.clh",
+            source_path,    input_path,          output_path,   pack_path, "matrix/float_tile.clh",
             transform_path, "common/repeat.clh", storage_source};
     }
 

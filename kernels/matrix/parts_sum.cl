@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The end of a product whose sums were split: y = the parts [splits][count] added in order, with bias and
+// epilogue. One work-item an element from `begin` on, the start of an image, of which only pixels from `pixel` on count;
+// channel of element `at`: at / plane % channels. No local memory.
+#include "common/storage.clh"
+
+kernel void parts_sum(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,
+                      global C_T* y, ulong y_offset, long count, long begin, int splits, int has_bias, int channels,
+                      long plane, long pixel EPILOGUE_PARAMETERS) {
+    const long at = begin + get_global_id(0);
+    if (at >= count || (at - begin < channels * plane && at % plane < pixel)) return;
+    parts += parts_offset + at;
+    float sum = 0;
+    int i = 0;
+    for (; i + 4 <= splits; i += 4) {
+        const float a = parts[0], b = parts[count], c = parts[2 * count], d = parts[3 * count];
+        sum += a + b + (c + d);
+        parts += 4 * count;
+    }
+    for (; i < splits; ++i) {
+        sum += parts[0];
+        parts += count;
+    }
+    if (has_bias) sum += bias[bias_offset + at / plane % channels];
+    EPILOGUE(sum, at);
+    C_PUT(y, y_offset + at, sum);
+}

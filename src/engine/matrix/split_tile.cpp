@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "engine/matrix/split_tile.hpp"
+
+#include "base/integers.hpp"
+#include "engine/matrix/device_table.hpp"
+#include "engine/matrix/model.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+std::int64_t SplitSize::tiles_m(std::int64_t wm) const {
+    return ceil_div(rows, 64 * wm);
+}
+std::int64_t SplitSize::tiles_n() const {
+    return ceil_div(columns, split_columns);
+}
+
+SplitSize most_work(const std::vector<SplitSize>& sizes) {
+    const auto work = [](const SplitSize& s) {
+        return static_cast<double>(s.rows * s.columns) * static_cast<double>(s.steps);
+    };
+    return *std::max_element(sizes.begin(), sizes.end(),
+                             [&](const auto& a, const auto& b) { return work(a) < work(b); });
+}
+
+std::int64_t most_split_rows(MatrixUnit unit, const Traits& device, int products,
+                             std::int64_t stages, std::int64_t more) {
+    const std::int64_t planes = products == 1 ? 1 : 2;
+    for (std::int64_t wm = 2; wm > 0; --wm)
+        if (stages * planes * (64 * wm + split_columns) * split_depth * 2 + more <=
+            unit_local_bytes(unit, device))
+            return wm;
+    return 0;
+}
+
+Verdict split_rows_verdict(std::int64_t most) {
+    return most > 0 ? Verdict::yes()
+                    : Verdict::no("its tiles do not fit into the local memory of a work-group");
+}
+
+double split_seconds(const Traits& device, const SplitSize& size, std::int64_t wm,
+                     std::int64_t splits) {
+    TileSpeed speed;
+    speed.step_seconds = (wm == 2 ? h200::split_steps.rows_128 : h200::split_steps.rows_64) *
+                         size.pace / split_gain(size.products);
+    // Tiles of 64 rows come two to a compute unit.
+    speed.resident = speed.alone = wm == 2 ? 1 : 2;
+    const double groups =
+        static_cast<double>(size.tiles_m(wm) * size.tiles_n()) * static_cast<double>(splits);
+    return tile_seconds(device, speed, groups, static_cast<double>(ceil_div(size.steps, splits)));
+}
+
+double split_parts_seconds(const Traits& device, const SplitSize& size, std::int64_t wm,
+                           std::int64_t splits, double part_bytes) {
+    return split_seconds(device, size, wm, splits) + parts_seconds(device, part_bytes, splits);
+}
+
+Tuning choose_split(const Traits& device, const SplitSize& size, double part_bytes,
+                    double limit_bytes, std::int64_t only_wm) {
+    std::vector<std::int64_t> wms;
+    for (std::int64_t wm = 1; wm <= size.most_wm; ++wm)
+        if (only_wm == 0 || wm == only_wm) wms.push_back(wm);
+    const auto best =
+        cheapest(wms.size(), {size.steps, 2, part_bytes, limit_bytes},
+                 [&](std::size_t tile, std::int64_t splits) {
+                     return split_parts_seconds(device, size, wms[tile], splits, part_bytes);
+                 });
+    if (!best) return {{"rows", split_rows}, {"splits", 1}};
+    return {{"rows", split_rows * wms[best->tile]}, {"splits", best->splits}};
+}
+
+TuneSpace split_tune_space(const Tuning& standard) {
+    const std::int64_t splits = standard.at("splits");
+    TuneSpace space{{"rows", {standard.at("rows")}}, {"splits", {splits, splits * 2}}};
+    if (splits > 1) space["splits"].push_back(ceil_div(splits, 2));
+    return space;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// What convolution engines on GPUs share: which problems they take, and how they pose them to
+// engine/matrix.
+#pragma once
+
+#include "engine/engine.hpp"
+#include "engine/kernel_options.hpp"
+#include "engine/matrix/float_tile.hpp"
+#include "engine/matrix/parts.hpp"
+#include "engine/storage.hpp"
+#include "ops/conv2d/dense_job.hpp"
+#include "ops/conv2d/options.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::conv2d {
+
+/// No, with the reason, unless all operands are float and every index that kernels count in 32
+/// bits fits.
+Verdict index_verdict(const Problem& problem);
+/// The same, where images (not weights, bias, filter gradients) may be f16 and bf16, too.
+Verdict narrow_index_verdict(const Problem& problem);
+/// That, and the smallest tile fits the device.
+Verdict implicit_gemm_verdict(const Traits& device, const Problem& problem);
+
+/// No unless all is float, but images and epilogue operands, which may be f16 and bf16, too.
+Verdict image_verdict(const Problem& problem);
+/// Compiler options of a kernel that reads and writes the problem's images, A being its first
+/// input, B the second of a filter gradient; C the output, or the parts of a split sum: those are
+/// float.
+std::string image_options(const Problem& problem, bool split);
+
+/// Adds the call that makes the problem's plain output from `splits` parts in the workspace, from
+/// byte `parts_at` of it on, with bias and epilogue: from pixel `first_pixel` of all images on.
+void add_split_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                   std::int64_t splits, std::uint64_t parts_at = 0, std::int64_t first_pixel = 0);
+
+/// Whether no tap reaches the outputs of a job: a phase of a data gradient whose stride exceeds the
+/// kernel.
+inline bool is_empty(const DenseJob& job) {
+    return job.kernel_h * job.kernel_w == 0;
+}
+bool has_empty_phase(const std::vector<DenseJob>& jobs);
+/// Adds the call that makes all of the output what it is where no tap reaches
+/// (kernels/conv2d/phase_fill.cl). Jobs that are not empty come after it.
+void add_phase_fill(KernelLaunch& launch, ContextImpl& context, const Problem& problem);
+constexpr const char* phase_fill_source = "conv2d/phase_fill.cl";
+
+/// The forward geometry; images of a 1x1 convolution are one row.
+Geometry flattened(const Problem& problem);
+/// Of the output as float: parts of split sums are.
+double output_bytes(const Problem& problem);
+
+/// `items` work-items in groups of `group`, or of what the device allows.
+NDRange rounded_range(const Traits& device, std::int64_t items, std::size_t group = 256);
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+// conv2d.wgmma_planes and conv2d_backward_data.wgmma_planes (mma_planes): convolution and its data
+// gradient in exact float, or in tf32, on tensor cores over images that a kernel splits into halves
+// beforehand (kernels/conv2d/planes_pack.cl, planes.cl). What is split once is read for
+// every tap and every tile of output channels; wgmma_split splits each time and saves the pass.
+#include "ops/conv2d/matrix/planes.hpp"
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "engine/matrix/model.hpp"
+#include "engine/matrix/split_products.hpp"
+#include "ops/conv2d/dense_job.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/gpu.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/planes.cl";
+constexpr const char* split_path = "conv2d/planes_pack.cl";
+
+// The split images in the workspace, in bytes; see planes_pack.cl.
+struct Planes {
+    std::int64_t blocks, pixels, bytes;
+
+    Planes(const DenseJob& job, int products)
+        : blocks(ceil_div(job.group_in, split_depth)),
+          pixels(job.n * job.x_h * job.x_w),
+          bytes(blocks * pixels * (products == 1 ? 128 : 256) +
+                ceil_div(blocks * pixels * 4, 256) * 256) {}
+};
+
+std::int64_t steps_of(const DenseJob& job) {
+    return ceil_div(job.group_in, split_depth) * job.kernel_h * job.kernel_w;
+}
+
+SplitSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
+    return {job.group_out, job.n * job.out_h * job.out_w, steps_of(job), products,
+            planes_pace * unit_pace(unit)};
+}
+
+/// How the tiles of a product are shared out. Work-groups come in rounds of as many as the device
+/// holds; what is left for the last one would leave most of it idle. So the first `whole` columns
+/// of tiles are made whole, which fills rounds, and the rest in `splits` parts of K.
+struct Shares {
+    std::int64_t wm, splits, whole;
+
+    explicit Shares(const Tuning& tuning)
+        : wm(wm_of(tuning)), splits(tuning.at("splits")), whole(tuning.at("whole")) {}
+    Shares(std::int64_t rows, std::int64_t parts, std::int64_t columns)
+        : wm(rows), splits(parts), whole(columns) {}
+    Tuning tuning() const {
+        return {{"rows", split_rows * wm}, {"splits", splits}, {"whole", whole}};
+    }
+
+    double seconds(const Traits& device, const SplitSize& size, double output_bytes) const {
+        const std::int64_t rest = size.tiles_n() - whole;
+        const double part_bytes = output_bytes * static_cast<double>(rest) /
+                                  static_cast<double>(std::max<std::int64_t>(size.tiles_n(), 1));
+        SplitSize first = size, last = size;
+        first.columns = whole * split_columns;
+        last.columns = size.columns - first.columns;
+        double sum = 0;
+        if (whole > 0) sum += split_seconds(device, first, wm, 1) + device.launch_us * 1e-6;
+        return sum + split_parts_seconds(device, last, wm, splits, part_bytes);
+    }
+};
+
+/// Columns of tiles that fill all rounds but the last; 0 where they are none, or all.
+std::int64_t filling_columns(const Traits& device, const SplitSize& size, std::int64_t wm) {
+    const std::int64_t slots = std::max(device.compute_units, 1) * (wm == 2 ? 1 : 2);
+    const std::int64_t rows = std::max<std::int64_t>(size.tiles_m(wm), 1);
+    const std::int64_t whole = rows * size.tiles_n() / slots * slots / rows;
+    return whole < size.tiles_n() ? whole : 0;
+}
+
+constexpr double most_part_bytes = 64e6;
+
+class PlanesEngine : public Engine {
+  public:
+    PlanesEngine(MatrixUnit unit, bool backward)
+        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_planes")),
+          unit_(unit),
+          backward_(backward) {}
+
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        std::vector<std::string> all = planes_product_sources();
+        for (const char* path :
+             {split_path, split_weights_source, parts_sum_source, phase_fill_source})
+            all.emplace_back(path);
+        return all;
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
+        if (const Verdict verdict =
+                split_rows_verdict(most_planes_rows(unit_, device, split_products(problem)));
+            !verdict)
+            return verdict;
+        const Planes planes(jobs_of(problem).at(0), split_products(problem));
+        if (planes.blocks * planes.pixels >= std::int64_t(1) << 31)
+            return Verdict::no(
+                "a tensor has too many pixels and blocks of channels for its 32-bit indices");
+        return Verdict::yes();
+    }
+    bool computes_in(Precision) const override { return true; }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        // A choice a tile: weights are packed for it. The preferred one first.
+        const std::int64_t best = wm_of(
+            choose_split(device, largest(device, problem), output_bytes(problem), most_part_bytes));
+        if (most_planes_rows(unit_, device, split_products(problem)) < 2)
+            return {split_weights_choice(problem, all_weights(problem, best))};
+        return {split_weights_choice(problem, all_weights(problem, best)),
+                split_weights_choice(problem, all_weights(problem, 3 - best))};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const std::int64_t splits = tuning.at("splits");
+        return static_cast<std::uint64_t>(
+            Planes(jobs_of(problem).at(0), split_products(problem)).bytes +
+            (splits <= 1 ? 0 : problem.outputs[0].shape.numel() * splits * 4));
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Shares shares(tuning);
+        const int products = split_products(problem);
+        const double bytes_per_s = std::max(device.gbytes_per_s, 1.0) * 0.7e9;
+        const Planes planes(jobs_of(problem).at(0), products);
+        const double image_bytes = 4.0 * static_cast<double>(problem.inputs[0].shape.numel());
+        double seconds = (image_bytes + static_cast<double>(planes.bytes)) / bytes_per_s +
+                         device.launch_us * 1e-6;
+        if (shares.whole > 0) {
+            seconds +=
+                std::max(shares.seconds(device, size_of(jobs_of(problem).at(0), products, unit_),
+                                        output_bytes(problem)),
+                         static_cast<double>(planes.bytes) / bytes_per_s);
+        } else {
+            for (const DenseJob& job : jobs_of(problem))
+                seconds += std::max(split_seconds(device, size_of(job, products, unit_), shares.wm,
+                                                  shares.splits),
+                                    static_cast<double>(planes.bytes) / bytes_per_s) +
+                           device.launch_us * 1e-6;
+            seconds += parts_seconds(device, output_bytes(problem), shares.splits);
+        }
+        // A work-item holds four neighbouring pixels. Where the pixels of an image are no multiple
+        // of four, it writes them one by one, and parts of a line of memory at a time: the 1x1
+        // convolutions of 7x7, 17x17 and 35x35 pixels take so much longer on an H200.
+        const Geometry g = Geometry::of(problem);
+        const Shape& y = problem.outputs[0].shape;
+        if (y[2] * y[3] % 4 != 0 && g.kh * g.kw == 1 && shares.splits <= 1)
+            seconds += output_bytes(problem) / (std::max(device.gbytes_per_s, 1.0) * 0.25e9);
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const std::int64_t wm = split_weight_rows(problem);
+        const SplitSize size = largest(device, problem);
+        const double bytes = output_bytes(problem);
+        const Tuning even = choose_split(device, size, bytes, most_part_bytes, wm);
+        Shares best(wm, even.at("splits"), 0);
+        for (const std::int64_t splits : tail_splits(device, problem)) {
+            const Shares shares(wm, splits, filling_columns(device, size, wm));
+            if (shares.seconds(device, size, bytes) < best.seconds(device, size, bytes))
+                best = shares;
+        }
+        return best.tuning();
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t wm = split_weight_rows(problem);
+        const SplitSize size = largest(device, problem);
+        const std::int64_t even =
+            choose_split(device, size, output_bytes(problem), most_part_bytes, wm).at("splits");
+        TuneSpace space{{"rows", {split_rows * wm}}, {"splits", {even, even * 2}}, {"whole", {0}}};
+        if (even > 1) space["splits"].push_back(ceil_div(even, 2));
+        const std::vector<std::int64_t> parts = tail_splits(device, problem);
+        if (parts.empty()) return space;
+        space["whole"].push_back(filling_columns(device, size, wm));
+        for (const std::int64_t splits : parts)
+            if (splits != even && splits != even * 2) space["splits"].push_back(splits);
+        return space;
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const Shares shares(tuning);
+        const bool fill = shares.splits == 1 && has_empty_phase(jobs_of(problem));
+        if (fill) add_phase_fill(*launch, context, problem);
+        add_split(*launch, context, problem);
+        std::int64_t at = 0;
+        for (const DenseJob& job : jobs_of(problem)) {
+            const SplitWeights weights(job, shares.wm, split_products(problem), true);
+            const std::int64_t columns = size_of(job, split_products(problem), unit_).tiles_n();
+            if (shares.whole > 0)
+                add_product(*launch, context, problem, {1, 0, shares.whole}, weights, at);
+            if (!fill || !is_empty(job))
+                add_product(*launch, context, problem,
+                            {shares.splits, shares.whole, columns - shares.whole}, weights, at);
+            at += weights.bytes;
+        }
+        if (shares.splits > 1)
+            add_split_sum(*launch, context, problem, shares.splits,
+                          static_cast<std::uint64_t>(
+                              Planes(jobs_of(problem).at(0), split_products(problem)).bytes),
+                          shares.whole * split_columns);
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        return pack_split_weights(context, all_weights(problem, split_weight_rows(problem)));
+    }
+
+  private:
+    /// The tiles of one launch: columns of them, in so many parts of K.
+    struct Tiles {
+        std::int64_t splits, first, columns;
+    };
+
+    /// In how many parts what filling_columns() leaves may be made; none where nothing is left, or
+    /// where outputs do not follow each other as columns do.
+    std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) const {
+        const std::vector<DenseJob> jobs = jobs_of(problem);
+        if (jobs.size() != 1 || !fills_y(jobs[0])) return {};
+        const SplitSize size = size_of(jobs[0], split_products(problem), unit_);
+        const std::int64_t wm = split_weight_rows(problem);
+        if (filling_columns(device, size, wm) == 0) return {};
+        std::vector<std::int64_t> result;
+        for (std::int64_t splits = 2; splits <= 6; ++splits)
+            if (size.steps / splits >= 2 &&
+                output_bytes(problem) * static_cast<double>(splits) <= most_part_bytes)
+                result.push_back(splits);
+        return result;
+    }
+
+    std::vector<SplitWeights> all_weights(const Problem& problem, std::int64_t wm) const {
+        std::vector<SplitWeights> all;
+        for (const DenseJob& job : jobs_of(problem))
+            all.emplace_back(job, wm, split_products(problem), true);
+        return all;
+    }
+
+    SplitSize largest(const Traits& device, const Problem& problem) const {
+        std::vector<SplitSize> sizes;
+        for (const DenseJob& job : jobs_of(problem))
+            sizes.push_back(size_of(job, split_products(problem), unit_));
+        SplitSize most = most_work(sizes);
+        most.most_wm = most_planes_rows(unit_, device, split_products(problem));
+        return most;
+    }
+
+    void add_split(KernelLaunch& launch, ContextImpl& context, const Problem& problem) const {
+        const DenseJob job = jobs_of(problem).at(0);
+        const Planes planes(job, split_products(problem));
+        const auto program = context.build(
+            {split_path, kernel_source(split_path), define("PRODUCTS", split_products(problem))});
+        NDRange range;
+        range.dims = 2;
+        range.global = {static_cast<std::size_t>(ceil_div(planes.pixels, 32) * 256),
+                        static_cast<std::size_t>(planes.blocks), 1};
+        range.local = {256, 1, 1};
+        KernelCall call(program, "planes_pack", range);
+        call.tensor("x", 0).tensor_at("planes", static_cast<int>(problem.inputs.size()) + 1, 0, 1);
+        call.scalar("channels", static_cast<std::int32_t>(job.group_in))
+            .scalar("plane", static_cast<std::int32_t>(job.x_h * job.x_w))
+            .scalar("pixels", static_cast<std::int32_t>(planes.pixels));
+        call.check();
+        launch.add(std::move(call));
+    }
+
+    void add_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                     const Tiles& tiles, const SplitWeights& weights,
+                     std::int64_t weights_at) const {
+        const int products = split_products(problem);
+        const Planes planes(weights.job, products);
+        PlanesProduct product{weights.job, size_of(weights.job, products, unit_), planes.blocks,
+                              planes.pixels, planes.bytes};
+        product.unit = unit_;
+        product.splits = tiles.splits;
+        product.column = tiles.first;
+        product.columns = tiles.columns;
+        add_planes_product(launch, context, problem, product, weights, weights_at);
+    }
+
+    std::string name_;
+    MatrixUnit unit_;
+    bool backward_;
+};
+
+/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64; fewer
+/// where a work-group has less of it.
+std::int64_t stages_of(MatrixUnit unit, const Traits& device, std::int64_t wm, int products) {
+    std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
+    // Behind the tiles: factors, and places.
+    while (stages > 2 &&
+           most_split_rows(unit, device, products, stages, (stages + 1) * split_columns * 4) < wm)
+        --stages;
+    return stages;
+}
+
+}  // namespace
+
+std::int64_t most_planes_rows(MatrixUnit unit, const Traits& device, int products) {
+    return most_split_rows(unit, device, products, 2, 3 * split_columns * 4);
+}
+
+std::vector<std::string> planes_product_sources() {
+    return {source_path, "matrix/split_tile.clh", "matrix/finish_plain.clh", "matrix/halves.clh"};
+}
+
+void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                        const PlanesProduct& product, const SplitWeights& weights,
+                        std::int64_t weights_at) {
+    const DenseJob& job = product.job;
+    const bool split = product.splits > 1;
+    const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
+    const std::string options =
+        define("WM", weights.wm) + define("PRODUCTS", weights.products) +
+        define("STAGES", stages_of(product.unit, context.traits(), weights.wm, weights.products)) +
+        define("Y_QUADS", quads) + define("NARROW", product.rows_a_step) +
+        define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+        define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) + unit_option(product.unit);
+    const auto program = context.build(
+        {source_path,
+         with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+         options});
+    KernelCall call(program, "planes_product",
+                    group_range(product.size.tiles_m(weights.wm) * product.columns * product.splits,
+                                split_items));
+    const int result = static_cast<int>(problem.inputs.size());
+    const bool bias = problem.op == forward_type && !split && has_bias(problem);
+    call.tensor_at("x", result + 1, 0, 1)
+        .tensor_at("w", 1, static_cast<std::uint64_t>(weights_at), 1)
+        .tensor("bias", bias ? 2 : 1);
+    if (split)
+        call.tensor_at("y", result + 1, static_cast<std::uint64_t>(product.planes_bytes), 4);
+    else
+        call.tensor("y", result);
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"has_bias", bias},
+        {"pixels", product.size.columns},
+        {"x_pixels", product.pixels},
+        {"channels_out", job.group_out},
+        {"blocks", product.blocks},
+        {"steps", product.size.steps},
+        {"steps_part", std::max<std::int64_t>(1, ceil_div(product.size.steps, product.splits))},
+        {"tiles_m", product.size.tiles_m(weights.wm)},
+        {"tiles_n", product.columns},
+        {"tile0", product.column}};
+    for (const auto& [parameter, value] : sizes)
+        call.scalar(parameter, static_cast<std::int32_t>(value));
+    bind_images(call, job);
+    call.scalar("planes_at", weights.planes_at);
+    call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+    if (!split) bind_epilogue(call, problem.epilogue);
+    call.check();
+    launch.add(std::move(call));
+}
+
+void add_planes_engines(EngineRegistry& registry) {
+    for (const MatrixUnit unit : matrix_units)
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<PlanesEngine>(unit, backward));
+}
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// conv2d.wgmma_split and conv2d_backward_data.wgmma_split (mma_split): convolution and its data
+// gradient in exact float, or in tf32, on tensor cores over plain images
+// (kernels/conv2d/split.cl). A data gradient with a stride is one product for each phase of
+// the stride. Small problems split their sums.
+#include "ops/conv2d/matrix/split.hpp"
+
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "engine/matrix/model.hpp"
+#include "engine/matrix/split_products.hpp"
+#include "ops/conv2d/dense_job.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/gpu.hpp"
+#include "ops/conv2d/matrix/split_weights.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/split.cl";
+
+// Whether a step of K has one tap: channels fill it, or there is but one.
+bool blocked(const DenseJob& job) {
+    return job.group_in % split_depth == 0 || job.kernel_h * job.kernel_w == 1;
+}
+
+// Where a step has many taps, each element has a table's entry, which takes twice as long.
+SplitSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
+    return {job.group_out, job.n * job.out_h * job.out_w,
+            ceil_div(job.group_in * job.kernel_h * job.kernel_w, split_depth), products,
+            (blocked(job) ? 1.0 : 2.0) * unit_pace(unit)};
+}
+
+class SplitEngine : public Engine {
+  public:
+    SplitEngine(MatrixUnit unit, bool backward)
+        : name_(cat(backward ? "conv2d_backward_data." : "conv2d.", name_of(unit), "_split")),
+          unit_(unit),
+          backward_(backward) {}
+
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {source_path,       split_weights_source,    parts_sum_source,
+                phase_fill_source, "matrix/split_tile.clh", "matrix/halves.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;
+        return split_rows_verdict(most_rows(device, problem));
+    }
+    bool computes_in(Precision) const override { return true; }
+
+    std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
+        // A choice a tile: weights are packed for it. The preferred one first.
+        const std::int64_t best =
+            wm_of(choose_split(device, largest(device, problem), output_bytes(problem), 64e6));
+        if (most_rows(device, problem) < 2) return {choice_of(problem, best)};
+        return {choice_of(problem, best), choice_of(problem, 3 - best)};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const std::int64_t splits = tuning.at("splits");
+        return splits <= 1
+                   ? 0
+                   : static_cast<std::uint64_t>(problem.outputs[0].shape.numel() * splits) * 4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const std::int64_t wm = split_weight_rows(problem);
+        double seconds = 0;
+        for (const DenseJob& job : jobs_of(problem))
+            seconds += split_seconds(device, size_of(job, split_products(problem), unit_), wm,
+                                     tuning.at("splits")) +
+                       device.launch_us * 1e-6;
+        seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        // The layout settles the tile; the job with most work decides the parts.
+        const std::int64_t wm = split_weight_rows(problem);
+        return choose_split(device, largest(device, problem), output_bytes(problem), 64e6, wm);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        return split_tune_space(default_tuning(device, problem));
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const std::int64_t wm = split_weight_rows(problem);
+        std::int64_t at = 0;
+        const bool fill = tuning.at("splits") == 1 && has_empty_phase(jobs_of(problem));
+        if (fill) add_phase_fill(*launch, context, problem);
+        for (const DenseJob& job : jobs_of(problem)) {
+            if (!fill || !is_empty(job))
+                add_call(*launch, context, problem, tuning.at("splits"), wm, job, at);
+            at += SplitWeights(job, wm, split_products(problem), blocked(job)).bytes;
+        }
+        if (tuning.at("splits") > 1) add_split_sum(*launch, context, problem, tuning.at("splits"));
+        return launch;
+    }
+
+    std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
+                                          const Tuning&, int) const override {
+        return pack_split_weights(context, all_weights(problem, split_weight_rows(problem)));
+    }
+
+  private:
+    std::int64_t most_rows(const Traits& device, const Problem& problem) const {
+        // Behind two stages: largest values, factors and places.
+        return most_split_rows(unit_, device, split_products(problem), 2, split_columns * 7 * 4);
+    }
+    SplitSize largest(const Traits& device, const Problem& problem) const {
+        std::vector<SplitSize> sizes;
+        for (const DenseJob& job : jobs_of(problem))
+            sizes.push_back(size_of(job, split_products(problem), unit_));
+        SplitSize most = most_work(sizes);
+        most.most_wm = most_rows(device, problem);
+        return most;
+    }
+
+    std::vector<SplitWeights> all_weights(const Problem& problem, std::int64_t wm) const {
+        std::vector<SplitWeights> all;
+        for (const DenseJob& job : jobs_of(problem))
+            all.emplace_back(job, wm, split_products(problem), blocked(job));
+        return all;
+    }
+    LayoutChoice choice_of(const Problem& problem, std::int64_t wm) const {
+        return split_weights_choice(problem, all_weights(problem, wm));
+    }
+
+    void add_call(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                  std::int64_t splits, std::int64_t wm, const DenseJob& job,
+                  std::int64_t weight_bytes) const {
+        const int products = split_products(problem);
+        const SplitWeights packed(job, wm, products, blocked(job));
+        const SplitSize size = size_of(job, products, unit_);
+        const bool split = splits > 1;
+        const bool quads = fills_y(job) && job.out_h * job.out_w % 4 == 0;
+        const std::string options = define("WM", wm) + define("PRODUCTS", products) +
+                                    define("Y_QUADS", quads) +
+                                    define("KERNEL_H", std::max<std::int64_t>(job.kernel_h, 1)) +
+                                    define("KERNEL_W", std::max<std::int64_t>(job.kernel_w, 1)) +
+                                    define("BLOCKED", blocked(job)) +
+                                    define("CHANNEL_TAIL", job.group_in % split_depth != 0) +
+                                    define("PLANE", job.x_h * job.x_w) + unit_option(unit_);
+        const auto program = context.build(
+            {source_path,
+             with_epilogue(kernel_source(source_path), split ? Epilogue{} : problem.epilogue),
+             options});
+        KernelCall call(program, "split_product",
+                        group_range(size.tiles_m(wm) * size.tiles_n() * splits, split_items));
+        const int result = static_cast<int>(problem.inputs.size());
+        const bool bias = !backward_ && !split && has_bias(problem);
+        call.tensor("x", 0).tensor_at("w", 1, static_cast<std::uint64_t>(weight_bytes), 1);
+        call.tensor("bias", bias ? 2 : 1).tensor("y", split ? result + 1 : result);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"has_bias", bias},
+            {"pixels", size.columns},
+            {"channels_in", job.group_in},
+            {"channels_out", job.group_out},
+            {"steps", size.steps},
+            {"steps_part", std::max<std::int64_t>(1, ceil_div(size.steps, splits))},
+            {"tiles_m", size.tiles_m(wm)},
+            {"tiles_n", size.tiles_n()}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_images(call, job);
+        call.scalar("table_at", packed.table_at).scalar("planes_at", packed.planes_at);
+        call.scalar("part_stride", split ? problem.outputs[0].shape.numel() : std::int64_t(0));
+        if (!split) bind_epilogue(call, problem.epilogue);
+        call.check();
+        launch.add(std::move(call));
+    }
+
+    std::string name_;
+    MatrixUnit unit_;
+    bool backward_;
+};
+
+}  // namespace
+
+Verdict split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
+                      std::initializer_list<DType> types) {
+    if (const Verdict verdict = unit_verdict(unit, device, types); !verdict) return verdict;
+    if (const Verdict verdict = index_verdict(problem); !verdict) return verdict;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands)
+            if (operand.shape.numel() >= (std::int64_t(1) << 31) - 65536)
+                return Verdict::no("a tensor has too many elements for its 32-bit indices");
+    const Geometry g = Geometry::of(problem);
+    if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
+    if (g.kh > 15 || g.kw > 15) return Verdict::no("it supports filters of at most 15 x 15");
+    return Verdict::yes();
+}
+
+void add_split_engines(EngineRegistry& registry) {
+    for (const MatrixUnit unit : matrix_units)
+        for (const bool backward : {false, true})
+            registry.add(std::make_unique<SplitEngine>(unit, backward));
+}
+
+}  // namespace dlprim::conv2d

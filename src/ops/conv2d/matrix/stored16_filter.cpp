@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// conv2d_backward_filter.wgmma_half (mma_half): the filter gradient, in float, of images and
+// gradients that are stored as halves or bfloat16 with their channels last, on tensor cores
+// (kernels/conv2d/stored16_filter.cl); long sums are split over work-groups into the workspace
+// and added in order.
+#include "base/text.hpp"
+#include "engine/epilogue.hpp"
+#include "engine/matrix/model.hpp"
+#include "engine/matrix/named_tile.hpp"
+#include "ops/conv2d/dense_job.hpp"
+#include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/gpu.hpp"
+#include "ops/conv2d/matrix/stored16.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+namespace {
+
+constexpr const char* source_path = "conv2d/stored16_filter.cl";
+
+// Output channels by (input channel, tap).
+std::vector<Stored16Tile> tiles(MatrixUnit unit, const Traits& device) {
+    return stored16_tiles(h200::stored16_transposed_rates, unit, device, {});
+}
+
+Stored16Size filter_size(const Geometry& g) {
+    return {g.out, ceil_div(g.in, stored16_block) * stored16_block * g.kh * g.kw,
+            ceil_div(g.n * g.oh * g.ow, stored16_depth)};
+}
+
+struct Parts {
+    std::int64_t count, steps;
+    bool direct;  ///< the sums are the result
+};
+Parts parts_of(const Geometry& g, const Tuning& tuning) {
+    const std::int64_t steps = filter_size(g).steps;
+    const std::int64_t each =
+        std::max<std::int64_t>(1, ceil_div(steps, std::max<std::int64_t>(tuning.at("splits"), 1)));
+    const std::int64_t count = std::max<std::int64_t>(1, ceil_div(steps, each));
+    return {count, each, count == 1 && g.kh * g.kw == 1};
+}
+
+class Stored16FilterEngine : public Engine {
+  public:
+    explicit Stored16FilterEngine(MatrixUnit unit)
+        : name_(cat("conv2d_backward_filter.", name_of(unit), "_half")), unit_(unit) {}
+
+    std::string_view name() const override { return name_; }
+    std::string_view op() const override { return backward_filter_type; }
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override {
+        return {source_path, stored16_filter_sum_source, "matrix/copies16.clh"};
+    }
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        const DType dtype = problem.inputs[0].dtype;
+        if (stored16_kind(dtype) == 0 || problem.inputs[1].dtype != dtype)
+            return Verdict::no("it needs both inputs in half or both in bfloat16");
+        for (const int i : {0, 1})
+            if (problem.inputs[static_cast<std::size_t>(i)].shape[1] % 8 != 0)
+                return Verdict::no("it needs numbers of channels that are multiples of 8");
+        if (const Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
+            return verdict;
+        if (const Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)
+            return verdict;
+        return stored16_tiles_verdict(tiles(unit_, device));
+    }
+    bool computes_in(Precision precision) const override { return precision != Precision::fp32; }
+
+    std::vector<LayoutChoice> layouts(const Traits&, const Problem& problem) const override {
+        LayoutChoice choice;
+        choice.inputs.assign(problem.inputs.size(), Layout::plain());
+        choice.inputs[0] = choice.inputs[1] = Layout::channels_last();
+        choice.outputs.assign(1, Layout::plain());
+        return {choice};
+    }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Parts parts = parts_of(Geometry::of(problem), tuning);
+        return parts.direct ? 0
+                            : static_cast<std::uint64_t>(problem.outputs[0].shape.numel()) * 4 *
+                                  static_cast<std::uint64_t>(parts.count);
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Geometry g = Geometry::of(problem);
+        const Parts parts = parts_of(g, tuning);
+        const double seconds =
+            stored16_seconds(device, tile_of(device, tuning), filter_size(g), parts.count) +
+            (parts.direct ? 0
+                          : parts_seconds(device, output_bytes(problem),
+                                          std::max<std::int64_t>(parts.count, 2))) +
+            device.launch_us * 1e-6;
+        return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.6));
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Geometry g = Geometry::of(problem);
+        return choose_stored16(device, tiles(unit_, device), filter_size(g), output_bytes(problem),
+                               256e6, g.kh * g.kw > 1);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const Geometry g = Geometry::of(problem);
+        return stored16_tune_space(tiles(unit_, device), filter_size(g),
+                                   default_tuning(device, problem), g.kh * g.kw > 1);
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Geometry g = flattened(problem);
+        const Stored16Size size = filter_size(g);
+        const Stored16Tile tile = tile_of(context.traits(), tuning);
+        const Parts parts = parts_of(g, tuning);
+        const Shape& shape = problem.outputs[0].shape;
+        const std::string options =
+            define("KIND", stored16_kind(problem.inputs[0].dtype)) +
+            define("STAGES", stored16_stages(tile, tuning)) + define("NEAR", tuning.at("near")) +
+            define("WM", tile.rows / stored16_block) + define("BN", tile.columns) +
+            define("PARTS", !parts.direct) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
+            define("H", g.h) + define("W", g.w) + define("OH", g.oh) + define("OW", g.ow) +
+            define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw) + unit_option(unit_);
+        const std::int64_t tiles_m = ceil_div(size.rows, tile.rows),
+                           tiles_n = ceil_div(size.columns, tile.columns);
+        const auto program =
+            context.build({source_path,
+                           with_epilogue(kernel_source(source_path),
+                                         parts.direct ? problem.epilogue : Epilogue{}),
+                           options});
+        KernelCall call(program, "stored16_filter",
+                        group_range(tiles_m * tiles_n * parts.count, stored16_items));
+        const int result = static_cast<int>(problem.inputs.size());
+        call.tensor("x", 0, 2).tensor("dy", 1, 2);
+        call.tensor("dweight", parts.direct ? result : result + 1);
+        const std::pair<const char*, std::int64_t> sizes[] = {{"pixels", g.n * g.oh * g.ow},
+                                                              {"channels_in", g.in},
+                                                              {"channels_out", g.out},
+                                                              {"pt", g.pt},
+                                                              {"pl", g.pl},
+                                                              {"dh", g.dh},
+                                                              {"dw", g.dw},
+                                                              {"steps", size.steps},
+                                                              {"steps_part", parts.steps},
+                                                              {"tiles_m", tiles_m},
+                                                              {"tiles_n", tiles_n}};
+        for (const auto& [parameter, value] : sizes)
+            call.scalar(parameter, static_cast<std::int32_t>(value));
+        call.scalar("part_stride", parts.direct ? std::int64_t(0) : shape.numel());
+        if (parts.direct) bind_epilogue(call, problem.epilogue);
+        call.check();
+        auto launch = std::make_unique<KernelLaunch>();
+        launch->add(std::move(call));
+        if (!parts.direct)
+            add_stored16_filter_sum(*launch, context, problem, parts.count, g.kh * g.kw, g.in);
+        return launch;
+    }
+
+  private:
+    Stored16Tile tile_of(const Traits& device, const Tuning& tuning) const {
+        return named_tile(tiles(unit_, device), tuning);
+    }
+
+    std::string name_;
+    MatrixUnit unit_;
+};
+
+}  // namespace
+
+void add_stored16_filter_sum(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
+                             std::int64_t count, std::int64_t taps, std::int64_t channels) {
+    const Shape& shape = problem.outputs[0].shape;
+    const auto program = context.build(
+        {stored16_filter_sum_source,
+         with_epilogue(kernel_source(stored16_filter_sum_source), problem.epilogue), ""});
+    KernelCall call(program, "stored16_filter_sum",
+                    group_range(ceil_div(shape.numel(), 32), stored16_items));
+    const int result = static_cast<int>(problem.inputs.size());
+    call.tensor("parts", result + 1).tensor("dweight", result);
+    const std::pair<const char*, std::int64_t> sizes[] = {
+        {"count", shape.numel()}, {"splits", count}, {"taps", taps}, {"channels", channels}};
+    for (const auto& [parameter, value] : sizes)
+        call.scalar(parameter, static_cast<std::int32_t>(value));
+    bind_epilogue(call, problem.epilogue);
+    call.check();
+    launch.add(std::move(call));
+}
+
+void add_stored16_filter_engine(EngineRegistry& registry) {
+    for (const MatrixUnit unit : matrix_units)
+        registry.add(std::make_unique<Stored16FilterEngine>(unit));
+}
+
+}  // namespace dlprim::conv2d

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// matmul.wgmma_split (mma_split): products in exact float, or in tf32, on NVIDIA's tensor cores
+// (kernels/matmul/split.cl), of operands in float or 16 bits in any mix; long sums of small
+// products are split along k into the workspace, and added in order by a second kernel.
+#include "base/integers.hpp"
+#include "base/text.hpp"
+#include "engine/matrix/device_table.hpp"
+#include "engine/matrix/split_tile.hpp"
+#include "engine/storage.hpp"
+#include "ops/matmul/engine.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+struct Cut : TileCut {
+    std::int64_t wm;
+};
+Cut cut_of(const Gemm& g, std::int64_t wm, std::int64_t splits) {
+    Cut cut{{ceil_div(g.m, split_rows * wm), ceil_div(g.n, split_columns), 1, 1}, wm};
+    cut.k_part = std::max(
+        split_depth,
+        ceil_div(ceil_div(g.k, std::max<std::int64_t>(splits, 1)), split_depth) * split_depth);
+    cut.splits = std::max<std::int64_t>(1, ceil_div(g.k, cut.k_part));
+    return cut;
+}
+Cut cut_of(const Gemm& g, const Tuning& tuning) {
+    return cut_of(g, tuning.at("rows") / split_rows, tuning.at("splits"));
+}
+
+double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,
+                  const Cut& cut) {
+    TileSpeed speed;
+    speed.step_seconds =
+        (cut.wm == 2 ? h200::split_both_steps.rows_128 : h200::split_both_steps.rows_64) *
+        unit_pace(unit) / split_gain(split_products(problem));
+    speed.lead = 2;
+    double seconds = tile_seconds(device, speed, static_cast<double>(cut.groups(g)),
+                                  static_cast<double>(cut.k_part) / split_depth);
+    seconds =
+        std::max(seconds, roofline_seconds(device, problem, 0, 1.0)) + device.launch_us * 1e-6;
+    seconds += parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);
+    return seconds;
+}
+
+class SplitEngine : public MatMulEngine {
+  public:
+    SplitEngine(std::string op, MatrixUnit unit)
+        : MatMulEngine(std::move(op), cat(name_of(unit), "_split")), unit_(unit) {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (const Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict)
+            return verdict;
+        if (!fits(device, problem, 1))
+            return Verdict::no("its tiles do not fit into the local memory of a work-group");
+        return check_gemm(problem, true);
+    }
+    bool computes_in(Precision) const override { return true; }
+
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        return cut_of(g, tuning).workspace_bytes(g);
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        return seconds_of(device, unit_, problem, g, cut_of(g, tuning));
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const std::int64_t splits = default_tuning(device, problem).at("splits");
+        TuneSpace space{{"rows", {split_rows}}, {"splits", {splits, splits * 2}}};
+        if (fits(device, problem, 2)) space["rows"].push_back(2 * split_rows);
+        if (splits > 1) space["splits"].push_back(splits / 2);
+        return space;
+    }
+
+    /// The cheapest by the model, over tiles and numbers of parts.
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        const Gemm g = gemm_of(problem);
+        const std::size_t tiles = !fits(device, problem, 1) ? 0 : fits(device, problem, 2) ? 2 : 1;
+        const auto best = cheapest(
+            tiles, parts_of_k(g, 2 * split_depth), [&](std::size_t tile, std::int64_t splits) {
+                const auto wm = static_cast<std::int64_t>(tile) + 1;
+                return seconds_of(device, unit_, problem, g, cut_of(g, wm, splits));
+            });
+        if (!best) return {{"rows", split_rows}, {"splits", 1}};
+        return {{"rows", split_rows * (static_cast<std::int64_t>(best->tile) + 1)},
+                {"splits", best->splits}};
+    }
+
+    std::vector<std::string> sources() const override {
+        return {"matmul/split.cl", "matmul/finish.cl", "matrix/split_tile.clh", "matrix/halves.clh",
+                storage_source};
+    }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Cut cut = cut_of(gemm_of(problem), tuning);
+        return tiled_launch(
+            context, problem, "matmul/split.cl", "matmul_split",
+            cat("#define WM ", cut.wm, "\n#define PRODUCTS ", split_products(problem), "\n",
+                unit_ == MatrixUnit::mma ? "#define MMA 1\n" : ""),
+            split_items, cut);
+    }
+
+  private:
+    /// Whether local memory holds two steps, and factors and largest values of their lines.
+    bool fits(const Traits& device, const Problem& problem, std::int64_t wm) const {
+        const std::int64_t lines = 64 * wm + split_columns;
+        return 2 * lines * split_depth * (split_products(problem) == 1 ? 2 : 4) + 2 * lines * 4 +
+                   4096 <=
+               unit_local_bytes(unit_, device);
+    }
+
+    MatrixUnit unit_;
+};
+
+}  // namespace
+
+void add_split(EngineRegistry& engines, const std::string& op) {
+    for (const MatrixUnit unit : matrix_units) engines.add(std::make_unique<SplitEngine>(op, unit));
+}
+
+}  // namespace dlprim::matmul

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The kernels of matmul.wgmma_split and matmul.wgmma_direct (DIRECT 1), and of the smaller unit's
+// engines, emulated on the host, beside a product in double. Built for each way: WM, PRODUCTS or BN
+// and STAGES, TA, TB as the kernel has them; C_FOURS; A_KIND, B_KIND, C_KIND: what A, B and C are
+// stored in, 0 float, 1 half, 2 bfloat16; R_KIND: what a tensor is stored in that is added, or -1.
+#include "work_group.hpp"
+
+#include <cstdio>
+#include <random>
+#include <type_traits>
+
+#define A_STORED A_KIND
+#define B_STORED B_KIND
+#define C_STORED C_KIND
+#define HAS_RESIDUAL (R_KIND >= 0)
+#if R_KIND >= 0
+#define R_STORED R_KIND
+#define EPILOGUE(v, r) v = v + r;
+#else
+#define EPILOGUE(v, r)
+#endif
+#define A_BATCH(batch) ((batch)*a_batch)
+#define B_BATCH(batch) ((batch)*b_batch)
+#if DIRECT
+namespace product {
+#include "matmul/stored16.inc"
+}
+#define KERNEL product::matmul_stored16
+constexpr int columns = BN;
+#else
+namespace product {
+#include "matmul/split.inc"
+}
+#define KERNEL product::matmul_split
+constexpr int columns = 128;
+#endif
+
+namespace {
+
+struct Shape {
+    int m, n, k, batches, splits;
+    bool one_b;  ///< all batches have the same B
+    int offset;  ///< of what memory holds before operands, in elements
+};
+
+template <int kind>
+using Type = std::conditional_t<kind == 0, float, std::conditional_t<kind == 1, half, ushort>>;
+
+template <int kind>
+double value(const Type<kind>& stored) {
+    if constexpr (kind == 0)
+        return static_cast<double>(stored);
+    else if constexpr (kind == 1)
+        return static_cast<double>(float_of_kind(stored.bits, 1));
+    else
+        return static_cast<double>(float_of_kind(stored, 2));
+}
+
+/// No number before, behind, and wherever nothing was written.
+template <int kind>
+struct Stored {
+    std::vector<Type<kind>> all;
+    int offset;
+    Stored(int count, int before)
+        : all(static_cast<std::size_t>(count + before + 8)), offset(before) {
+        std::memset(all.data(), 0xff, all.size() * sizeof(all[0]));
+    }
+    Stored(int count, int before, std::mt19937& random) : Stored(count, before) {
+        std::normal_distribution<float> normal;
+        for (int i = 0; i < count; ++i) {
+            const float v = normal(random);
+            Type<kind>& to = all[static_cast<std::size_t>(i + offset)];
+            if constexpr (kind == 0)
+                to = v;
+            else if constexpr (kind == 1)
+                to.bits = static_cast<ushort>(half_of(v));
+            else
+                to = static_cast<ushort>(bfloat_of(v));
+        }
+    }
+    double operator[](int i) const {
+        return value<kind>(all[static_cast<std::size_t>(i + offset)]);
+    }
+    Type<kind>* data() { return all.data(); }
+};
+
+// Relative L2 error.
+double run(const Shape& s) {
+    std::mt19937 random(7);
+    constexpr int r_kind = R_KIND < 0 ? 0 : R_KIND;
+    const int count = s.batches * s.m * s.n;
+    Stored<A_KIND> a(s.batches * s.m * s.k, s.offset, random);
+    Stored<B_KIND> b((s.one_b ? 1 : s.batches) * s.k * s.n, s.offset, random);
+    Stored<0> bias(s.n, s.offset, random);
+    Stored<r_kind> residual(count, s.offset, random);
+    Stored<C_KIND> c(s.splits * count, s.offset);
+    const float alpha = 0.5f;
+    const int tiles_m = (s.m + 64 * WM - 1) / (64 * WM), tiles_n = (s.n + columns - 1) / columns;
+    const int k_part = ((s.k + s.splits - 1) / s.splits + 63) / 64 * 64;
+    const auto before = static_cast<ulong>(s.offset);
+    run_kernel(tiles_m * tiles_n * s.batches * s.splits, 1, 256, [&] {
+        KERNEL(a.data(), before, b.data(), before, bias.data(), before, residual.data(), before,
+               c.data(), before, s.m, s.n, s.k, k_part, tiles_m, tiles_n, s.batches, s.m * s.k,
+               s.one_b ? 0 : s.k * s.n, alpha, s.splits == 1);
+    });
+    // Nothing but C was written.
+    for (int i = 0; i < s.offset; ++i)
+        if (std::isfinite(c[i - s.offset])) return NAN;
+    for (int i = 0; i < 8; ++i)
+        if (std::isfinite(c[s.splits * count + i])) return NAN;
+    double error = 0, size = 0;
+    for (int i = 0; i < count; ++i) {
+        const int column = i % s.n, row = i / s.n % s.m, batch = i / s.n / s.m;
+        const int b_at = s.one_b ? 0 : batch * s.k * s.n;
+        double exact = 0, made = 0;
+        for (int k = 0; k < s.k; ++k)
+            exact += a[batch * s.m * s.k + (TA ? k * s.m + row : row * s.k + k)] *
+                     b[b_at + (TB ? column * s.k + k : k * s.n + column)];
+        exact *= static_cast<double>(alpha);
+        if (s.splits == 1) exact += bias[column];
+        if (R_KIND >= 0) exact += residual[i];
+        for (int z = 0; z < s.splits; ++z) made += c[z * count + i];
+        error += (made - exact) * (made - exact);
+        size += exact * exact;
+    }
+    return std::sqrt(error / size);
+}
+
+}  // namespace
+
+int main() {
+    // What is stored in 16 bits is exact: sums are rounded, factors are by one product of halves
+    // where they are float, and results that are stored in 16 bits.
+    double bound = DIRECT ? 3e-6 : 1e-6;
+#if !DIRECT
+    if (PRODUCTS == 1 && (A_KIND == 0 || B_KIND == 0)) bound = 1e-3;
+#endif
+    if (C_KIND > 0) bound = std::max(bound, C_KIND == 1 ? 0x1p-11 : 0x1p-8);
+    int failed = 0, done = 0;
+    // No tile is filled; several tiles; batches; one B for all of them; parts of k; steps enough
+    // for stages to be used again. The same of lines of eights, which begin at 16 bytes or do not.
+    for (const Shape& s : {Shape{5, 7, 9, 1, 1, false, 0}, Shape{130, 150, 200, 1, 1, false, 3},
+                           Shape{70, 129, 65, 2, 1, false, 0}, Shape{31, 33, 70, 3, 1, true, 0},
+                           Shape{64, 128, 448, 1, 2, false, 0}, Shape{8, 16, 24, 1, 1, false, 0},
+                           Shape{136, 264, 200, 1, 1, false, 8}, Shape{72, 136, 72, 2, 1, false, 1},
+                           Shape{40, 24, 8, 3, 1, true, 0}, Shape{64, 72, 456, 1, 3, false, 0},
+                           Shape{72, 40, 520, 1, 1, false, 0}, Shape{24, 9, 64, 2, 1, false, 0},
+                           Shape{11, 16, 72, 2, 1, false, 0}, Shape{16, 24, 13, 2, 1, false, 0}}) {
+        if (s.splits > 1 && (C_KIND > 0 || R_KIND >= 0)) continue;
+#if DIRECT
+        if ((TA ? s.m : s.k) % 8 != 0 || (TB ? s.k : s.n) % 8 != 0) continue;
+        if (C_FOURS != (s.n % 4 == 0)) continue;
+#endif
+        for (int order = 0; order < ORDERS; ++order) {
+            const char* const when = set_order(order);
+            const double error = run(s);
+            const bool bad = !(error <= bound);
+            std::printf("%s %d x %d x %d, %d batches, %d parts, %s: relative error %.2g\n",
+                        bad ? "FAILED" : "ok", s.m, s.n, s.k, s.batches, s.splits, when, error);
+            failed += bad;
+            ++done;
+        }
+    }
+    return failed == 0 && done > 0 ? 0 : 1;
+}
