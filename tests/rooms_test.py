@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails when a file includes one of a room below its own (docs/architecture.md), or when an operator's
-folder registers in another way than the guides show, and first shows on made-up files that it can fail.
+"""Fails when a file includes one of a room below its own (docs/architecture.md), when a string in it names a file in
+another operator's folder, such as a kernel, or when an operator's folder registers in another way than the guides show,
+and first shows on made-up files that it can fail.
 Usage: rooms_test.py [REPOSITORY]."""
 
 import pathlib
@@ -22,6 +23,7 @@ PUBLIC = {
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+STRING = re.compile(r'"((?:\\.|[^"\\\n])*)"')
 SUFFIXES = {".cpp", ".hpp", ".h", ".cc", ".c"}
 
 
@@ -48,6 +50,24 @@ def room_of_include(name, own_folder, root):
     return None
 
 
+def foreign_paths(text, own, folders):
+    """(line, string) of every string that begins with another folder's name and a slash, like "conv2d/planes.cl".
+    Comments and includes do not count."""
+    for number, line in enumerate(text.splitlines(), 1):
+        if INCLUDE.match(line):
+            continue
+        for match in STRING.finditer(line.split("//")[0]):
+            folder, slash, _ = match.group(1).partition("/")
+            if slash and folder in folders and folder != own:
+                yield number, match.group(1)
+
+
+def operator_folders(root):
+    """The names of operators' folders, of their sources and of their kernels."""
+    ops = root / "src" / "ops"
+    return {p.name for p in ops.iterdir() if p.is_dir()} if ops.is_dir() else set()
+
+
 def is_opencl(name):
     return name.startswith("CL/") or name.startswith("OpenCL/")
 
@@ -61,6 +81,7 @@ def check(root):
     def files(folder):
         return sorted(p for p in (root / folder).rglob("*") if p.suffix in SUFFIXES)
 
+    folders = operator_folders(root)
     for path in files("src"):
         parts = path.relative_to(root / "src").parts
         if parts[0] not in ROOMS:
@@ -68,6 +89,10 @@ def check(root):
             continue
         room = parts[0]
         operator = parts[1] if room == "ops" and len(parts) > 2 else None
+        if room in ("engine", "ops"):
+            for line, name in foreign_paths(path.read_text(encoding="utf-8", errors="replace"), operator, folders):
+                owner = f"operator {operator}" if operator else room
+                wrong(path, line, f"{owner} names \"{name}\", a file of operator {name.split('/')[0]}")
         for line, _, name in includes(path):
             if is_opencl(name) and room != "runtime":
                 wrong(path, line, f"{room} includes <{name}>; only runtime includes OpenCL headers")
@@ -142,6 +167,10 @@ SELF_TEST = {
     "src/ops/one/h.cpp": ('#include "ops/one/options.hpp"\n#include "graph/operator.hpp"\n', False),
     "src/ops/one/i.cpp": ('#include "ops/two/options.hpp"\n', True),
     "src/ops/one/j.cpp": ('#include "plan/plan.hpp"\n', True),
+    "src/ops/two/q.cpp": ('const char* path = "two/kernel.cl";  // not "one/kernel.cl"\n', False),
+    "src/ops/two/r.cpp": ('const char* path = "matrix/stored16.cl", *text = "one / two";\n', False),
+    "src/ops/two/s.cpp": ('const char* path = "one/kernel.cl";\n', True),
+    "src/engine/matrix/t.cpp": ('const char* path = "two/kernel.cl";\n', True),
     "src/formats/k.cpp": ('#include "graph/description.hpp"\n', False),
     "src/cellar/l.cpp": ("\n", True),
     "src/api/m.cpp": ('#include "train/loop.hpp"\n#include <dlprim/dlprim.hpp>\n', False),
