@@ -9,7 +9,7 @@ namespace dlprim {
 
 namespace {
 
-/// What both engines share.
+/// The parts that both engines share.
 template <typename Copy>
 class CopyEngine : public Engine {
   public:

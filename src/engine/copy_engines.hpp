@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The engines of operators that only move elements (Concat, Slice, Transpose, Pad): one on OpenCL
-// devices and one on the host, made from a description of the copies that solve a problem.
+// The engines of operators that only move elements (Concat, Slice, Transpose, Pad). Each operator
+// describes the copies that solve a problem, and gets one engine for OpenCL devices and one for the
+// host.
 #pragma once
 
 #include "engine/strided_copy.hpp"
@@ -10,19 +11,19 @@
 
 namespace dlprim {
 
-/// How an operator is done by copies. `Copy` is StridedCopy or PaddedCopy.
+/// How an operator is computed by copies. `Copy` is StridedCopy or PaddedCopy.
 template <typename Copy>
 struct Movement {
     std::string_view op;    ///< the operator type: "Slice"
-    std::string_view copy;  ///< the names of its engines: "slice.copy" on OpenCL devices,
-    std::string_view host;  ///< "slice.host" on the host
-    /// One copy per input, from that input to the output. Works for each of `layouts`.
+    std::string_view copy;  ///< the name of its engine for OpenCL devices: "slice.copy"
+    std::string_view host;  ///< the name of its engine for the host: "slice.host"
+    /// One copy per input, from that input to the output, in any of `layouts`.
     std::vector<Copy> (*copies)(const Problem& problem);
-    /// As Engine::layouts; nullptr: everything plain.
+    /// As Engine::layouts; nullptr means that everything is plain.
     std::vector<LayoutChoice> (*layouts)(const Traits& device, const Problem& problem) = nullptr;
 };
 
-/// Registers both engines. They take elements of any type, as raw bits.
+/// Registers both engines. They support elements of any type and copy them as raw bits.
 void add_copy_engines(EngineRegistry& engines, const Movement<StridedCopy>& movement);
 void add_copy_engines(EngineRegistry& engines, const Movement<PaddedCopy>& movement);
 

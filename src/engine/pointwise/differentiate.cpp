@@ -126,7 +126,7 @@ struct Differentiator {
         }
     }
 
-    /// Functions y of one argument a, whose derivative is da.
+    /// The derivative of y, a function of one argument a. The derivative of a is da.
     static ExprPtr of_one(Op op, const ExprPtr& y, const ExprPtr& a, const ExprPtr& da) {
         switch (op) {
             case Op::exp:

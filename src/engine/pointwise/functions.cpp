@@ -82,7 +82,7 @@ std::vector<std::string> callable_names() {
 
 namespace {
 
-/// Functions of one argument.
+/// The values of functions of one argument.
 double of_one(Op op, double a) {
     switch (op) {
         case Op::exp:

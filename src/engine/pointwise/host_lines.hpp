@@ -123,7 +123,8 @@ void map2(const T* a, const T* b, T* y, std::int64_t n, F f) {
     for (std::int64_t j = 0; j < n; ++j) y[j] = f(a[j], b[j]);
 }
 
-/// One instruction over a chunk, of functions that have a fast form in float; false for others.
+/// Applies one instruction to a chunk if the function has a fast form in float. Otherwise returns
+/// false.
 inline bool compute_fast(Op op, const float* a, const float* b, float* y, std::int64_t n) {
     switch (op) {
         case Op::exp:
@@ -155,7 +156,7 @@ inline bool compute_fast(Op op, const float* a, const float* b, float* y, std::i
     }
 }
 
-/// One instruction over a chunk.
+/// Applies one instruction to a chunk.
 template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
     switch (op) {

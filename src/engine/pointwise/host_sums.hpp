@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Reductions on the host: what a value is folded into, and a chunk of them. For host_run.cpp alone,
-// which compiles this under its own options.
+// Reductions on the host: accumulators, and how a chunk of values is added to them. Only
+// host_run.cpp includes this, because it is compiled with options of its own.
 #pragma once
 
 #include "engine/pointwise/job.hpp"
@@ -13,11 +13,11 @@
 
 namespace dlprim::pointwise::lines {
 
-/// Sums are kept in double, or in integers.
+/// Sums are in double, or for integers in integers.
 template <typename T>
 using Sum = std::conditional_t<std::is_same_v<T, std::int64_t>, std::int64_t, double>;
 
-/// What a reduction starts from.
+/// The initial value of a reduction.
 template <typename T>
 Sum<T> start(const JobOutput& out) {
     using A = Sum<T>;
@@ -34,7 +34,7 @@ Sum<T> start(const JobOutput& out) {
     }
 }
 
-/// Two values combined. `scratch` is for programs of custom reductions.
+/// Combines two values. `scratch` is used by programs of custom reductions.
 template <typename A>
 A fold(const JobOutput& out, A a, A b, std::vector<double>& scratch) {
     switch (out.kind) {
@@ -62,7 +62,7 @@ struct Sums {
     std::vector<std::uint8_t> has;  ///< for custom reductions: whether there is a value
 };
 
-/// Folds `n` values of a run into the sums from `place` on, `stride` apart.
+/// Combines `n` values of a run into the accumulators from `place` on, which are `stride` apart.
 template <typename T>
 void reduce(const JobOutput& out, Sums<T>& sums, std::size_t place, std::size_t stride, const T* v,
             std::int64_t n, std::vector<double>& scratch) {

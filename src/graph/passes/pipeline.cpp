@@ -19,11 +19,11 @@ void derive(Graph& graph, const DeriveOptions& options) {
 
 void fit_to_device(Graph& graph, const FitOptions& options) {
     force_engines(graph, options.engines);
-    expand_composites(graph);  // of what gradients are made of
+    expand_composites(graph);  // those that gradients consist of
     if (options.fuse) fold_batch_norms(graph);
     if (options.fuse) fuse_epilogues(graph, options.fused_node_pays);
     lower(graph);
-    force_engines(graph, options.engines);  // on nodes that passes have made
+    force_engines(graph, options.engines);  // on nodes that passes have added
     if (options.fuse) {
         merge_pointwise(graph);
         while (recompute_pointwise(graph, options.device)) merge_pointwise(graph);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The pipeline of graph passes: what a described graph goes through until engines are chosen for
-// it. pipeline.cpp lists the passes in their order, and nobody else does: a new pass is a file and
-// a line there.
+// The pipeline of graph passes, from a described graph to the choice of engines. Only pipeline.cpp
+// lists the passes in their order. A new pass consists of a file and a line there.
 //
-// There are two stages. derive() makes the nodes of a training step, whatever the device; who calls
-// it may look at the graph and take outputs away. fit_to_device() is the planner's, which starts
-// again from the derived graph when an engine has failed.
+// There are two stages. derive() makes the nodes of a training step, which do not depend on the
+// device. Its caller may then inspect the graph and remove outputs. fit_to_device() is called by
+// the planner, which starts again from the derived graph if an engine has failed.
 #pragma once
 
 #include "graph/passes/passes.hpp"
@@ -19,39 +18,42 @@
 
 namespace dlprim {
 
-/// What a solver adds to a graph (train/update.hpp); this room knows no solver. Empty: nothing.
+/// What a solver adds to a graph (train/update.hpp), as functions, because this room does not know
+/// solvers. Empty functions add nothing.
 struct SolverPasses {
-    /// Before differentiation: the value that losses are multiplied by, or no_value.
+    /// Called before differentiation. Returns the factor of losses, or no_value.
     std::function<ValueId(Graph&)> add_loss_scale;
-    /// After it: the nodes of the update. Gets what add_loss_scale returned.
+    /// Called after differentiation, with the result of add_loss_scale. Adds the nodes of the
+    /// update.
     std::function<void(Graph&, ValueId loss_scale)> add_update;
 };
 
 struct DeriveOptions {
     /// Forced engines: node name or operator type -> engine name.
     std::vector<std::pair<std::string, std::string>> engines;
-    /// The graph gets a backward part, unless there is none.
+    /// If it is set, the graph gets a backward part.
     std::optional<DifferentiateOptions> gradients;
     SolverPasses solver;
 };
 
-/// Composites become their nodes, and backward and update are added.
+/// Replaces composites by their nodes, and adds backward and update.
 void derive(Graph& graph, const DeriveOptions& options);
 
-/// What the second stage is told of the device and its engines, which this room does not know.
+/// Facts about the device and its engines for the second stage, as functions, because this room
+/// does not know engines.
 struct FitOptions {
     const Traits& device;
     std::vector<std::pair<std::string, std::string>> engines;  ///< as in DeriveOptions
-    bool fuse = true;  ///< false: nodes stay launches of their own
-    /// Whether some engine runs the node with its epilogue, and that pays.
+    bool fuse = true;                                          ///< false: nodes are not fused
+    /// Whether some engine supports the node with its epilogue, and that is not slower.
     std::function<bool(const Graph&, const Node&)> fused_node_pays;
-    /// What lower_precision asks. Empty: values between nodes are stored as they are.
+    /// The estimate for lower_precision. Empty: values between nodes keep their types.
     std::function<double(const Graph&, const Node&)> least_seconds;
     std::int64_t least_narrow = 0;  ///< lower_precision's `least`
     double narrow_cost = 1;         ///< lower_precision's `cost`
 };
 
-/// Nodes become those that the device's engines run best.
+/// Rewrites the graph to the nodes that the device's engines compute fastest.
 void fit_to_device(Graph& graph, const FitOptions& options);
 
 }  // namespace dlprim
