@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: MIT
-// conv2d.depthwise and conv2d_backward_data.depthwise: convolutions of few input channels a group (a depthwise one has
-// one), and their data gradients, directly on plain images. A work-item makes a block of y (depthwise_block.clh) from
-// pixels that it reads once; neighbouring work-items make neighbouring columns.
+// conv2d.depthwise and conv2d_backward_data.depthwise: convolutions with few input channels per group (a depthwise one
+// has one), and their data gradients, directly on plain images.
 //
-// Defines: those of depthwise_block.clh; GROUPS, SUM, MAKE: channels of x and of y a group; WEIGHT_GROUP, WEIGHT_SUM,
-// WEIGHT_MAKE: elements of weight from one group, summed channel and made channel to the next; REVERSED: taps run
-// backwards; COUNT_T: an unsigned type that counts work-items.
+//     SPAN_H x SPAN_W pixels of x, read once  ->  block of ROWS x OUTPUTS pixels of y       (depthwise_block.clh)
+//
+// Define                    meaning                                                          example
+// those of depthwise_block.clh
+// GROUPS                    groups of channels                                               32
+// SUM, MAKE                 channels of x and of y per group                                 1, 1
+// WEIGHT_GROUP              elements of weight from one group to the next                    9
+// WEIGHT_SUM, WEIGHT_MAKE   the same from one input channel and one output channel to the next   9, 9
+// REVERSED                  1 if taps are in reverse order                                   0
+// COUNT_T                   an unsigned type for the number of work-items                    uint
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-item: one block of y. Neighbouring work-items compute neighbouring columns. Local memory: none.
 #include "conv2d/depthwise_block.clh"
 
-/// Adds to `sum` what all channels of a group give the block whose position in x is (top, left).
+/// Adds to `sum` the contributions of all channels of a group to the block whose position in x is (top, left).
 INLINE add_block(global const float* x, global const float* weight, int top, int left, bool aligned, float* sum) {
     for (int s = 0; s < SUM; ++s) {
         float factors[TAPS];

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.depthwise: the filter gradient of convolutions of few input channels a group, on plain
-// images. A work-group sums, for one output channel and one of its input channels, all taps over `lines` bands of ROWS
-// rows of dy (counted over all images); work-items walk over blocks (depthwise_block.clh; y is dy here), then add up in
-// a fixed order, in two steps. Part p goes to dweight + p * part_stride (parts_sum.cl adds the parts).
+// conv2d_backward_filter.depthwise: the filter gradient of convolutions with few input channels per group, on plain
+// images.
 //
-// Defines: those of depthwise_block.clh, UP being 1; GROUPS, SUM, MAKE: input and output
-// channels a group; THREADS, a power of two. Local memory: 4 * TAPS * (THREADS + 9) bytes.
+//     bands of ROWS rows of dy, `lines` per part  ->  THREADS partial sums per tap  ->  one sum per tap
+//
+// Define                        meaning                                       example
+// those of depthwise_block.clh, where y is dy and UP is 1
+// GROUPS                        groups of channels                            32
+// SUM, MAKE                     input and output channels per group           1, 1
+// THREADS                       work-items of a work-group, a power of two    128
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-group: all taps of one output channel and one of its input channels, summed over `lines` bands (counted over all
+// images). Work-items sum over blocks of dy. Then the sums are added in a fixed order, in two steps. Part p is written
+// to dweight + p * part_stride, and parts_sum.cl adds the parts. Local memory: 4 * TAPS * (THREADS + 9) bytes.
 #include "conv2d/depthwise_block.clh"
 
 #define PIECES 8
@@ -58,8 +66,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void depthwise_filte
     const int filter = (int)(get_group_id(0) % (GROUPS * MAKE * SUM));
     const int part = (int)(get_group_id(0) / (GROUPS * MAKE * SUM));
     const int o = filter / SUM, c = o / MAKE * SUM + filter % SUM;
-    // (Taken as the smaller, since LLVM for NVPTX may make a plain product's remainder by 2 a product of bits, which it
-    // cannot select.)
+    // min() avoids a fault of LLVM for NVPTX, which may turn the remainder by 2 of a plain product into a product of
+    // bits and then fails to select an instruction.
     const int first = min(part * lines, bands), last = min(bands, first + lines);
     x += x_offset + (ulong)c * (X_H * X_W);
     dy += dy_offset + (ulong)o * (Y_H * Y_W);

@@ -1,20 +1,28 @@
 // SPDX-License-Identifier: MIT
-// conv2d.depthwise_last and conv2d_backward_data.depthwise_last: depthwise convolutions (a channel in and one out a
-// group), or one phase of such a data gradient, over images of float, half or bfloat16 whose channels lie last.
+// conv2d.depthwise_last and conv2d_backward_data.depthwise_last: depthwise convolutions (one input and one output
+// channel per group), or one phase of such a data gradient, on channels_last images of float, half or bfloat16.
 //
-// A work-item makes ROWS x OUTPUTS pixels of four channels, neighbouring ones have neighbouring channels, so that each
-// read is a line of memory; pixels in common are read once. No local memory.
+//     SPAN_H x SPAN_W pixels of x, 4 channels each  ->  ROWS x OUTPUTS pixels of y, 4 channels each
 //
-// Defines: X_KIND, Y_KIND: of x and y (stored_fours.clh); KERNEL_H, KERNEL_W: at least 1; STRIDE_H, STRIDE_W, DILATE_H,
-// DILATE_W; ROWS, 1 unless DILATE_H is 1; OUTPUTS, 1 unless DILATE_W is 1; COUNT_T: an unsigned type that counts
-// work-items.
+// Define               meaning                                                        example
+// X_KIND, Y_KIND       how x and y are stored (common/stored_fours.clh)               1, 1
+// KERNEL_H, KERNEL_W   the kernel's size, at least 1                                  3, 3
+// STRIDE_H, STRIDE_W   strides                                                        1, 1
+// DILATE_H, DILATE_W   dilations                                                      1, 1
+// ROWS                 rows of a block; 1 unless DILATE_H is 1                        2
+// OUTPUTS              columns of a block; 1 unless DILATE_W is 1                     4
+// COUNT_T              an unsigned type for the number of work-items                  uint
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-item: a block of four channels. Neighbouring work-items have neighbouring channels, so each load reads
+// consecutive memory. Pixels that several outputs need are read once. Local memory: none.
 #include "common/stored_fours.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
 #define SPAN_H ((ROWS - 1) * STRIDE_H + KERNEL_H)
 #define SPAN_W ((OUTPUTS - 1) * STRIDE_W + KERNEL_W)
 
-// taps_h is 0 where no tap reaches the phase.
+// taps_h is 0 if no tap reaches the phase.
 kernel void depthwise_last(global const STORED(X_KIND) * x, ulong x_offset, global const float* weight,
                            ulong weight_offset, global const float* bias, ulong bias_offset,
                            global STORED(Y_KIND) * y, ulong y_offset, long count, int has_bias, int taps_h, int channels,

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.depthwise_last: the filter gradient of depthwise convolutions over images of float, half or
-// bfloat16 whose channels lie last.
+// conv2d_backward_filter.depthwise_last: the filter gradient of depthwise convolutions on channels_last images of
+// float, half or bfloat16.
 //
-// A work-group takes QUADS times four channels and `lines` rows of dy (counted over all images); of its 256 work-items,
-// QUADS are beside each other and sum every 256 / QUADS-th strip of OUTPUTS pixels, then they add up in order. Part p goes
-// to parts + p * part_stride. Local memory: 4 KiB.
+//     256 work-items:  QUADS quads of channels x 256 / QUADS slices of the pixels  ->  one sum per channel and tap
 //
-// Defines: X_KIND, DY_KIND (stored_fours.clh); QUADS, a power of two; OUTPUTS; KERNEL_H, KERNEL_W, STRIDE_H, STRIDE_W,
-// DILATE_H, DILATE_W; SPAN: columns of x that a strip meets.
+// Define               meaning                                                        example
+// X_KIND, DY_KIND      how x and dy are stored (common/stored_fours.clh)              1, 1
+// QUADS                quads of channels of a work-group, a power of two              16
+// OUTPUTS              pixels of a strip                                              4
+// KERNEL_H, KERNEL_W   the kernel's size                                              3, 3
+// STRIDE_H, STRIDE_W   strides                                                        1, 1
+// DILATE_H, DILATE_W   dilations                                                      1, 1
+// SPAN                 columns of x that a strip reads                                6
+//
+// Work-group: QUADS * 4 channels and `lines` rows of dy (counted over all images). QUADS work-items are next to each
+// other, and each sums every (256 / QUADS)-th strip of OUTPUTS pixels. Then the slices are added in order. Part p is
+// written to parts + p * part_stride. Local memory: 4 KiB.
 #include "common/stored_fours.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What a data gradient with a stride has where no tap reaches: zeros, through the epilogue. Fills all of y; the
-// phases that taps reach are written afterwards. A work-item an element; no local memory.
+// Fills y with the result of phases of a strided data gradient that no tap reaches: zeros, passed through the epilogue.
+// It fills all of y. The phases that taps reach are written afterwards.
+//
+// Define     meaning                              example
+// C_STORED   type of y (common/storage.clh)       0
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-item: one element. Local memory: none.
 #include "common/storage.clh"
 
 kernel void phase_fill(global C_T* y, ulong y_offset, long count EPILOGUE_PARAMETERS) {

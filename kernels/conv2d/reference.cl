@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
-// conv2d.reference: a convolution and its two gradients, one work-item an element of the result.
-// All arrays are plain: x [n, in, h, w], weight [out, in/groups, kh, kw], y [n, out, oh, ow].
-// No local memory. Long sums are kept in blocks, so that their error does not grow with their length.
+// conv2d.reference and the references of both gradients. All arrays are plain: x [n, in, h, w], weight [out, in/groups,
+// kh, kw], y [n, out, oh, ow].
+//
+// Define               meaning                                                     example
+// A_STORED, B_STORED   types of the operands (common/storage.clh)                  0, 0
+// C_STORED             type of the result                                          0
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Long sums are computed in blocks, so that the error does not grow with their length.
+// Work-item: one element of the result. Local memory: none.
 #include "common/storage.clh"
 
-// Row or column of the image that an output position and a tap read, less the bounds check.
+// The row or column of the image that an output position and a tap read, without a bounds check.
 #define IMAGE_POSITION(o, stride, pad, k, dilate) ((long)(o) * (stride) - (pad) + (long)(k) * (dilate))
 
 kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const float* weight,

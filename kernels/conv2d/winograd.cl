@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT
-// conv2d.winograd, second of three: a matrix product for each position of the tiles, and group of channels.
+// conv2d.winograd, second of three kernels: a matrix product for each position of the tiles and each group of channels.
 //
-//     m [z][rows][v_row] = u [z][steps * BK][u_row], rows and depth changed over, times v [z][depth][v_row]
+//     m [z][rows][v_row] = u [z][steps * BK][u_row] (transposed) times v [z][depth][v_row]
 //
-// where z counts groups within positions, rows are output channels, depth input channels, and columns are tiles. The
-// weights u come packed (winograd_pack.cl), zero beyond the depth; v_row and u_row are multiples of four, and what m
-// has in columns beyond the last tile is nothing.
+//              columns: tiles
+//            +-----+-----+- -
+//      rows: | BM x BN   |          matrix/float_tile.clh has the picture of the tile and its local memory
+//    output  +-----+-----+- -
+//   channels |     |     |
 //
-// A work-group makes a BM x BN tile of m (matrix/float_tile.clh says how and how much local memory it takes): the next
-// step's operands travel in registers while the current one is multiplied, one barrier a step. Every `run` steps are
-// summed by themselves and added to m, which keeps the error of long sums small. Groups of the launch are row tiles,
-// then column tiles, then z. Defines: those of float_tile.clh; DEPTH_TAIL: the depth does not fill steps.
+// z counts groups within positions, and depth counts input channels. The weights u are packed (winograd_pack.cl) and
+// zero beyond the depth. v_row and u_row are multiples of four. Columns of m beyond the last tile contain no meaningful
+// values.
+//
+// Define       meaning                                        example
+// those of matrix/float_tile.clh
+// DEPTH_TAIL   1 if the depth does not fill steps of BK       0
+//
+// Work-group: a BM x BN tile of m. The operands of the next step are loaded into registers while the current one is
+// multiplied, with one barrier per step. Every `run` steps are summed separately and added to m, which keeps the error
+// of long sums small. Work-groups are numbered by row tile, then column tile, then z.
 #define TILE_GAP 0
 #include "matrix/float_tile.clh"
 
@@ -18,7 +27,7 @@
 #define A_STEP (THREADS * 4 / BM)
 #define B_QUADS (BN * BK / 4 / THREADS)
 #define B_STEP (THREADS * 4 / BN)
-// Rows whose sums are read before they are written again: a compiler cannot know that they do not overlap.
+// Rows whose sums are all read before they are written, because a compiler must assume that they overlap.
 #define ROWS_TOGETHER 2
 
 kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void winograd_multiply(
@@ -81,7 +90,8 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void winograd_multip
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        // Nothing is added, which a compiler cannot know: it would keep all these places in registers from run to run.
+        // `nothing` is 0, which a compiler cannot know. Otherwise it would keep all these addresses in registers
+        // between runs.
         const int nothing = step >> 30, row = m0 + ty * 4 + nothing, column = n0 + tx * 4 + nothing;
         global float* const to = m + (ulong)row * v_row + column;
 #pragma unroll

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
-// The end of a product whose sums were split: y = the parts [splits][count] added in order, with bias and
-// epilogue. One work-item an element from `begin` on, the start of an image, of which only pixels from `pixel` on count;
-// channel of element `at`: at / plane % channels. No local memory.
+// Adds the partial sums of a split product in order: y = sum of parts [splits][count], with bias and epilogue.
+//
+// Define     meaning                              example
+// C_STORED   type of y (common/storage.clh)       0
+// and the epilogue (src/engine/epilogue.hpp).
+//
+// Work-item: one element, counted from `begin`, which is the start of an image. Of that image only pixels from `pixel`
+// on are computed. The channel of element `at` is at / plane % channels. Local memory: none.
 #include "common/storage.clh"
 
 kernel void parts_sum(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,
