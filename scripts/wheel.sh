@@ -36,6 +36,8 @@ for name, size in sorted(libraries.items(), key=lambda item: -item[1]):
 print(f"{packed / 1e6:8.2f} MB  in the wheel, {sum(files.values()) / 1e6:.2f} MB installed")
 if sum(name.endswith("libdlprim_core.so") for name in files) != 1 or any("libdlprim_core.so." in name for name in files):
     sys.exit("the wheel holds its library more than once")
+if not any(name.endswith("/libexec/dlprim/dlprim_compile") for name in files):
+    sys.exit("the wheel lacks dlprim_compile")
 END
 echo "$wheel"
 if [ "${1:-}" = --test ]; then exec bash scripts/wheel_test.sh "$wheel"; fi

@@ -10,6 +10,8 @@
 
 #include <cstring>
 
+#include <unistd.h>
+
 namespace dlprim {
 namespace {
 
@@ -46,6 +48,13 @@ BinaryCache BinaryCache::from_environment() {
     if (env("DLPRIM_CACHE").value_or("1") == "0") return {};
     const auto folder = cache_dir();
     return folder ? BinaryCache(*folder / "kernels") : BinaryCache();
+}
+
+bool BinaryCache::writable() const {
+    if (!folder_) return false;
+    std::error_code code;
+    std::filesystem::create_directories(*folder_, code);
+    return ::access(folder_->c_str(), W_OK | X_OK) == 0;
 }
 
 std::filesystem::path BinaryCache::file(std::string_view key) const {

@@ -21,6 +21,10 @@ class BinaryCache {
     explicit BinaryCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
     bool enabled() const { return folder_.has_value(); }
+    /// The cache must be enabled.
+    const std::filesystem::path& folder() const { return *folder_; }
+    /// Whether files can be written. Makes the folder if it is missing.
+    bool writable() const;
     std::optional<std::string> load(std::string_view key) const;
     void save(std::string_view key, std::string_view binary) const;
     std::filesystem::path file(std::string_view key) const;

@@ -63,10 +63,8 @@ void OpenCLKernel::set(int index, const void* value, std::size_t bytes) {
              " bytes)");
 }
 
-OpenCLProgram::OpenCLProgram(Compile compile, const ProgramSource& source)
-    : Program(source),
-      parameters_(kernel_parameters(source.source)),
-      compile_(std::move(compile)) {}
+OpenCLProgram::OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source)
+    : Program(source), builds_(builds), parameters_(kernel_parameters(source.source)) {}
 
 OpenCLProgram::~OpenCLProgram() {
     const cl_program program = program_.load();
@@ -79,17 +77,19 @@ cl_program OpenCLProgram::handle() const {
     if (const cl_program program = program_.load()) return program;
     if (failed_) std::rethrow_exception(failed_);
     try {
-        program_.store(compile_(source()));
+        program_.store(builds_.make(source(), ahead_));
     } catch (const Error& error) {
         // A build error is permanent, because the text does not change. Lack of memory may be
         // temporary.
         if (error.kind() != ErrorKind::build) throw;
         failed_ = std::current_exception();
-        compile_ = {};
         throw;
     }
-    compile_ = {};
     return program_.load();
+}
+
+const CompileTarget* OpenCLProgram::target() const {
+    return builds_.disk().enabled() && !builds_.keeps(source()) ? &builds_ : nullptr;
 }
 
 std::unique_ptr<Kernel> OpenCLProgram::kernel(std::string_view name) const {

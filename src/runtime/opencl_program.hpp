@@ -3,13 +3,13 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/opencl_builds.hpp"
 #include "runtime/program.hpp"
 #include "runtime/program_builds.hpp"
 
 #include <atomic>
 #include <cstddef>
 #include <exception>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -64,10 +64,9 @@ class OpenCLProgram : public Program,
                       public PendingProgram,
                       public std::enable_shared_from_this<OpenCLProgram> {
   public:
-    using Compile = std::function<cl_program(const ProgramSource&)>;
-    /// `compile` makes the cl_program, which this object then owns. It is not called again, and is
-    /// destroyed, after it has succeeded or thrown Error(build).
-    OpenCLProgram(Compile compile, const ProgramSource& source);
+    /// `builds`, which must outlive this object, makes the cl_program. It is not called again after
+    /// it has succeeded or thrown Error(build). `key` is builds.key_of(source).
+    OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
     /// Throws Error(build), also on every later call.
@@ -75,13 +74,16 @@ class OpenCLProgram : public Program,
 
     bool compiled() const noexcept override { return program_.load() != nullptr; }
     void compile_now() const override { handle(); }
-    std::size_t source_bytes() const noexcept override { return source().source.size(); }
+    const ProgramSource& text() const noexcept override { return source(); }
+    const CompileTarget* target() const override;
+    void compiled_ahead() const noexcept override { ahead_ = true; }
 
   private:
+    const OpenCLBuilds& builds_;
     std::map<std::string, std::vector<std::string>, std::less<>> parameters_;
     mutable std::atomic<cl_program> program_{nullptr};  // set once
-    mutable std::mutex mutex_;                          // protects the members below
-    mutable Compile compile_;
+    mutable std::atomic<bool> ahead_{false};
+    mutable std::mutex mutex_;  // protects the member below
     mutable std::exception_ptr failed_;
 };
 

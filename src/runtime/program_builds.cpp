@@ -2,6 +2,8 @@
 // compile_together.
 #include "runtime/program_builds.hpp"
 
+#include "runtime/compile_ahead.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <numeric>
@@ -23,7 +25,7 @@ class Worklist {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
         // A long compilation that begins last would keep all others waiting.
         std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
-            return programs[a]->source_bytes() > programs[b]->source_bytes();
+            return programs[a]->text().source.size() > programs[b]->text().source.size();
         });
     }
 
@@ -84,6 +86,8 @@ class Helpers {
 std::vector<std::exception_ptr> compile_together(
     const PendingPrograms& programs, int threads,
     const std::function<void(std::size_t, std::size_t)>& begins) {
+    if (const auto crew = crew_for(programs, threads))
+        return compile_by_processes(programs, *crew, begins);
     Worklist work(programs);
     Helpers helpers(work, std::min(threads, static_cast<int>(programs.size())) - 1);
     work.work(begins);

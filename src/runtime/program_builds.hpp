@@ -6,6 +6,7 @@
 // leave all cores but one idle for most of a cold start.
 #pragma once
 
+#include "runtime/compile_target.hpp"
 #include "runtime/program.hpp"
 
 #include <cstddef>
@@ -26,8 +27,14 @@ class PendingProgram {
     virtual bool compiled() const noexcept = 0;
     /// Compiles it, once. Any thread may call it, several at once. Throws Error(build).
     virtual void compile_now() const = 0;
-    /// What grows with the time that compiling it takes.
-    virtual std::size_t source_bytes() const noexcept = 0;
+    /// What it is compiled from. A longer text takes longer to compile.
+    virtual const ProgramSource& text() const noexcept = 0;
+
+    /// The device for which another process may compile the text into the binary cache, from which
+    /// compile_now() loads it. Null if the cache has it already or is off.
+    virtual const CompileTarget* target() const { return nullptr; }
+    /// Tells the program that another process has compiled it. Any thread may call it.
+    virtual void compiled_ahead() const noexcept {}
 };
 
 using PendingPrograms = std::vector<std::shared_ptr<const PendingProgram>>;
@@ -55,9 +62,10 @@ class NotedBuilds {
 };
 
 /// Compiles distinct programs on at most `threads` threads, the calling one among them, the longest
-/// texts first. Returns, by program, what went wrong, or null. `begins`, where there is one, is
-/// called on the calling thread with the number of programs that are done and the index of the one
-/// that it turns to; what it throws is thrown here once all threads have stopped.
+/// texts first; or by other processes where that is faster (runtime/compile_ahead.hpp). Returns, by
+/// program, what went wrong, or null. `begins`, where there is one, is called on the calling thread
+/// with the number of programs that are done and the index of the one that it turns to; what it
+/// throws is thrown here once all threads have stopped.
 std::vector<std::exception_ptr> compile_together(
     const PendingPrograms& programs, int threads,
     const std::function<void(std::size_t done, std::size_t next)>& begins = {});

@@ -34,6 +34,11 @@ if(NOT output MATCHES "^(no OpenCL platform|0 waits, 0 buffers: 0 0 0 0 2 4 6 8)
     message(FATAL_ERROR "with_opencl printed:\n${output}")
 endif()
 
+# The library looks for this one beside itself.
+if(NOT EXISTS ${prefix}/${LIBEXECDIR}/dlprim/dlprim_compile)
+    message(FATAL_ERROR "dlprim_compile is not installed")
+endif()
+
 # Each public header serves alone, and gives the library's namespace its short name.
 file(GLOB headers RELATIVE ${prefix}/include ${prefix}/include/dlprim/*.hpp)
 list(LENGTH headers count)

@@ -3,14 +3,12 @@
 #include "runtime/program_builds.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
-#include "engine/launch.hpp"
 #include "runtime/access.hpp"
 #include "runtime/build_again.hpp"
 #include "runtime/cache_folder.hpp"
 #include "runtime/pocl_cache.hpp"
+#include "runtime/small_programs.hpp"
 #include "support/catch.hpp"
-
-#include <dlprim/tensor.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -37,13 +35,14 @@ namespace {
 /// A program whose compilation is a function.
 class Fake : public PendingProgram {
   public:
-    Fake(std::size_t bytes, std::function<void()> work) : bytes_(bytes), work_(std::move(work)) {}
+    Fake(std::size_t bytes, std::function<void()> work)
+        : text_{"fake", std::string(bytes, ' '), ""}, work_(std::move(work)) {}
     bool compiled() const noexcept override { return false; }
     void compile_now() const override { work_(); }
-    std::size_t source_bytes() const noexcept override { return bytes_; }
+    const ProgramSource& text() const noexcept override { return text_; }
 
   private:
-    std::size_t bytes_;
+    ProgramSource text_;
     std::function<void()> work_;
 };
 
@@ -54,32 +53,6 @@ std::string message(const std::exception_ptr& error) {
     } catch (const std::exception& caught) {
         return caught.what();
     }
-}
-
-std::vector<Context> opencl_contexts() {
-    std::vector<Context> found;
-    for (const DeviceInfo& info : Context::devices())
-        if (info.kind != DeviceKind::host) found.emplace_back(info.id);
-    return found;
-}
-
-ProgramSource adds(int number) {
-    return {cat("adds ", number),
-            cat("kernel void adds(global float* x, ulong x_offset) { x[x_offset + "
-                "get_global_id(0)] += ",
-                number, "; }"),
-            ""};
-}
-
-float run_adds(const Context& context, const std::shared_ptr<Program>& program) {
-    const Tensor x(context, {8}, std::vector<float>(8, 3.0f));
-    NDRange range;
-    range.global[0] = 8;
-    KernelLaunch launch;
-    launch.add(KernelCall(program, "adds", range).tensor("x", 0));
-    const BufferRef operands[] = {{Access::buffer(x).get(), 0}};
-    launch.enqueue(Access::impl(context).queue(), operands);
-    return x.to_floats()[7];
 }
 
 }  // namespace

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+// compile_by_processes: each process has a thread here that gives it one program after another.
+#include "runtime/compile_ahead.hpp"
+
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "runtime/compile_program.hpp"
+#include "runtime/compile_trial.hpp"
+#include "runtime/devices.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace dlprim {
+namespace {
+
+// A process first opens the device, which takes about as long as compiling a program or two.
+constexpr int least_programs = 16, programs_each = 4, most_processes = 16;
+// A process may take half a GiB of the host's memory and of the device's. Together the processes
+// take at most a quarter.
+constexpr std::uint64_t memory_each = std::uint64_t{2} << 30;
+
+using Clock = std::chrono::steady_clock;
+
+std::optional<int> wanted_processes() {
+    const auto text = env("DLPRIM_COMPILE_PROCESSES");
+    if (!text) return std::nullopt;
+    int value = 0;
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    require(
+        error == std::errc() && end == text->data() + text->size() && value >= 0 && value <= 1024,
+        "DLPRIM_COMPILE_PROCESSES must be a number from 0 to 1024, not '", *text, "'");
+    return value;
+}
+
+int processes_that_pay(const CompileTarget& target, int programs, int threads) {
+    if (threads <= 2 || programs < least_programs || !compiles_in_turn(target)) return 0;
+    const auto memory = static_cast<std::uint64_t>(most_processes) * memory_each;
+    const std::uint64_t fits =
+        std::min({memory, host_memory(), target.device_memory()}) / memory_each;
+    return std::min({threads, programs / programs_each, static_cast<int>(fits)});
+}
+
+/// The programs that are not finished: those that a process may take, and those that a process has
+/// handed over to the calling thread.
+class AheadList {
+  public:
+    explicit AheadList(const PendingPrograms& programs) {
+        const CompileTarget* target = nullptr;
+        for (std::size_t i = 0; i < programs.size(); ++i) {
+            const CompileTarget* own = programs[i]->target();
+            if (target == nullptr) target = own;
+            (own != nullptr && own == target ? left_ : handed_over_).push_back(i);
+        }
+        // A long compilation that begins last would keep all others waiting.
+        std::stable_sort(left_.begin(), left_.end(), [&](std::size_t a, std::size_t b) {
+            return programs[a]->text().source.size() > programs[b]->text().source.size();
+        });
+    }
+
+    /// Takes the longest program that is left, for a process.
+    std::optional<std::size_t> draw() {
+        const std::lock_guard lock(mutex_);
+        if (left_.empty()) return std::nullopt;
+        const std::size_t index = left_.front();
+        left_.pop_front();
+        ++drawn_;
+        return index;
+    }
+    /// Leaves a program that was drawn to the calling thread.
+    void hand_over(std::size_t index) {
+        const std::lock_guard lock(mutex_);
+        --drawn_;
+        handed_over_.push_back(index);
+        change_.notify_one();
+    }
+    /// Tells how the number of processes that draw has changed.
+    void count_drawing(int change) {
+        const std::lock_guard lock(mutex_);
+        drawing_ += change;
+        change_.notify_one();
+    }
+
+    struct Next {
+        bool finished = false;
+        std::optional<std::size_t> index;  ///< nothing if there was no program for a while
+    };
+    /// Waits for the next program for the calling thread: one that a process has handed over, or,
+    /// while no process draws, the shortest that is left.
+    Next next() {
+        const auto a_while = std::chrono::milliseconds(100);
+        std::unique_lock lock(mutex_);
+        change_.wait_for(lock, a_while, [&] {
+            return !handed_over_.empty() || (left_.empty() ? drawn_ == 0 : drawing_ == 0);
+        });
+        if (!handed_over_.empty()) {
+            const std::size_t index = handed_over_.front();
+            handed_over_.pop_front();
+            return {false, index};
+        }
+        if (left_.empty()) return {drawn_ == 0, std::nullopt};
+        if (drawing_ > 0) return {};
+        const std::size_t index = left_.back();
+        left_.pop_back();
+        return {false, index};
+    }
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable change_;
+    std::deque<std::size_t> left_, handed_over_;
+    int drawn_ = 0, drawing_ = 0;
+};
+
+/// The processes and their threads. The destructor ends them all.
+class Crew {
+  public:
+    Crew(const PendingPrograms& programs, const CompileTarget& target, const CompileCrew& crew,
+         AheadList& list)
+        : programs_(programs), target_(target), crew_(crew), list_(list) {
+        try {
+            for (int i = 0; i < crew.processes; ++i) threads_.emplace_back([this] { work(); });
+        } catch (const std::system_error&) {
+            // There are fewer processes then.
+        }
+    }
+    ~Crew() {
+        stop_ = true;
+        for (std::thread& thread : threads_) thread.join();
+    }
+    Crew(const Crew&) = delete;
+    Crew& operator=(const Crew&) = delete;
+
+    int made() const { return made_; }
+    double seconds_to_first() const { return static_cast<double>(first_ready_ms_) / 1e3; }
+    double seconds_to_last() const { return static_cast<double>(last_made_ms_) / 1e3; }
+
+  private:
+    void work() {
+        try {
+            CompileProcess process(crew_.executable, target_, stop_, crew_.patience);
+            if (!process.ready()) return;
+            if (!any_ready_.exchange(true)) first_ready_ms_ = elapsed_ms();
+            list_.count_drawing(1);
+            while (!stop_ && give_next(process)) {
+            }
+            list_.count_drawing(-1);
+        } catch (const std::exception& error) {
+            log(LogLevel::debug, cat("a process that compiles is let go: ", error.what()));
+        }
+    }
+    /// Has the process compile one more program. Returns false if it is to end.
+    bool give_next(CompileProcess& process) noexcept {
+        const auto index = list_.draw();
+        if (!index) return false;
+        auto result = CompileProcess::Result::lost;
+        try {
+            result = process.compile(programs_[*index]->text());
+        } catch (const std::exception&) {
+            // Memory has run out, for example.
+        }
+        if (result == CompileProcess::Result::made) {
+            programs_[*index]->compiled_ahead();
+            ++made_;
+            last_made_ms_ = elapsed_ms();
+        }
+        list_.hand_over(*index);
+        return result != CompileProcess::Result::lost;
+    }
+    std::int64_t elapsed_ms() const {
+        return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_).count();
+    }
+
+    const Clock::time_point start_ = Clock::now();
+    const PendingPrograms& programs_;
+    const CompileTarget& target_;
+    const CompileCrew& crew_;
+    AheadList& list_;
+    std::atomic<bool> stop_{false}, any_ready_{false};
+    std::atomic<int> made_{0};
+    std::atomic<std::int64_t> first_ready_ms_{0}, last_made_ms_{0};
+    std::vector<std::thread> threads_;
+};
+
+const CompileTarget* target_of(const PendingPrograms& programs) {
+    for (const auto& program : programs)
+        if (const CompileTarget* target = program->target()) return target;
+    return nullptr;
+}
+
+}  // namespace
+
+std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads) {
+    const std::optional<int> wanted = wanted_processes();
+    if (wanted == 0) return std::nullopt;
+    const CompileTarget* target = target_of(programs);
+    if (target == nullptr || !target->disk().writable()) return std::nullopt;
+    const auto executable = compile_program();
+    if (!executable) return std::nullopt;
+    const auto count =
+        static_cast<int>(std::count_if(programs.begin(), programs.end(), [&](const auto& program) {
+            return program->target() == target;
+        }));
+    const int processes =
+        wanted ? std::min(*wanted, count) : processes_that_pay(*target, count, threads);
+    if (processes < 1) return std::nullopt;
+    return CompileCrew{*executable, processes};
+}
+
+std::vector<std::exception_ptr> compile_by_processes(
+    const PendingPrograms& programs, const CompileCrew& crew,
+    const std::function<void(std::size_t, std::size_t)>& begins) {
+    std::vector<std::exception_ptr> errors(programs.size());
+    const CompileTarget* target = target_of(programs);
+    AheadList list(programs);
+    std::optional<Crew> at_work;
+    if (target != nullptr) at_work.emplace(programs, *target, crew, list);
+    double seconds = 0;
+    std::size_t done = 0, current = 0;
+    for (;;) {
+        const AheadList::Next next = list.next();
+        if (next.finished) break;
+        if (next.index) current = *next.index;
+        if (begins && done < programs.size()) begins(done, current);
+        if (!next.index) continue;
+        const auto start = Clock::now();
+        try {
+            programs[current]->compile_now();
+        } catch (...) {
+            errors[current] = std::current_exception();
+        }
+        seconds += std::chrono::duration<double>(Clock::now() - start).count();
+        ++done;
+    }
+    if (at_work)
+        log(LogLevel::info,
+            cat(at_work->made(), " of ", programs.size(), " programs compiled by ", crew.processes,
+                " processes, the first of which was ready after ", at_work->seconds_to_first(),
+                " s and the last done after ", at_work->seconds_to_last(), " s; this process took ",
+                seconds, " s to load these and compile the others"));
+    return errors;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The search starts from the file that holds this code, which is the shared library or a program
+// linked with the static one. CMake defines the paths from their folders to the executable's.
+#include "runtime/compile_program.hpp"
+
+#include "base/env.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include <link.h>
+#include <unistd.h>
+
+namespace dlprim {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Search {
+    std::uintptr_t address;
+    std::string file;
+};
+
+// Called by dl_iterate_phdr for each loaded file. Returning 1 ends the search.
+int holds_address(dl_phdr_info* info, std::size_t, void* data) {
+    auto& search = *static_cast<Search*>(data);
+    for (int i = 0; i < info->dlpi_phnum; ++i) {
+        const auto& part = info->dlpi_phdr[i];
+        const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+        if (part.p_type != PT_LOAD || search.address < begin ||
+            search.address >= begin + part.p_memsz)
+            continue;
+        // The main program has an empty name here.
+        const bool named = info->dlpi_name != nullptr && *info->dlpi_name != '\0';
+        search.file = named ? info->dlpi_name : "/proc/self/exe";
+        return 1;
+    }
+    return 0;
+}
+
+bool is_executable(const fs::path& file) {
+    std::error_code code;
+    return fs::is_regular_file(file, code) && ::access(file.c_str(), X_OK) == 0;
+}
+
+std::optional<fs::path> find_installed() {
+    Search search{reinterpret_cast<std::uintptr_t>(&find_installed), {}};
+    ::dl_iterate_phdr(holds_address, &search);
+    std::error_code code;
+    const fs::path self = fs::canonical(search.file, code);
+    if (code) return std::nullopt;
+    for (const char* folder : {DLPRIM_LIBEXEC_FROM_LIB, DLPRIM_LIBEXEC_FROM_BIN}) {
+        // If `folder` is absolute, it replaces the path in front of it.
+        fs::path file = self.parent_path() / folder / "dlprim_compile";
+        if (is_executable(file)) return file.lexically_normal();
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<fs::path> compile_program() {
+    if (const auto given = env("DLPRIM_COMPILE_PROGRAM")) {
+        if (is_executable(*given)) return fs::path(*given);
+        return std::nullopt;
+    }
+    static const std::optional<fs::path> installed = find_installed();
+    return installed;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// CompileTarget: a device of this process, as processes that compile for it must know it.
+#pragma once
+
+#include "runtime/binary_cache.hpp"
+
+#include <dlprim/context.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace dlprim {
+
+class CompileTarget {
+  public:
+    virtual ~CompileTarget() = default;
+    virtual const DeviceInfo& device() const noexcept = 0;
+    /// The names of device, driver and platform. Devices with equal keys can load the same
+    /// binaries.
+    virtual const std::string& device_key() const noexcept = 0;
+    /// Where the binaries go.
+    virtual const BinaryCache& disk() const noexcept = 0;
+    virtual std::uint64_t device_memory() const noexcept = 0;  ///< bytes
+    /// Compiles a small program and discards it. No driver has it in a cache: its text differs with
+    /// `number` and with every call. Several threads may call it at once.
+    virtual void try_compiling(int number) const = 0;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// OpenCLBuilds: compiling, loading, saving, and the log file of a program that does not build.
+#include "runtime/opencl_builds.hpp"
+
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "runtime/build_again.hpp"
+#include "runtime/counting.hpp"
+#include "runtime/pocl_cache.hpp"
+#include "runtime/ptx_target.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+namespace dlprim {
+namespace {
+
+// If a program does not build, PoCL's compiler writes "1 error generated." to stderr, although
+// often another engine replaces it. This option makes Clang omit that count. PoCL does not know the
+// option and would reject it. PoCL splits options only at blanks and Clang splits them at any white
+// space, so a tab hides it from PoCL. Where a compiler does not split at tabs either, the text is a
+// macro that no kernel reads.
+constexpr const char* no_count = " -DDLPRIM_NO_COUNT=1\t-fno-caret-diagnostics";
+
+// A program that no driver can have in its own cache.
+ProgramSource small_program(int number) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return {"a trial of the compiler",
+            cat("// ", ::getpid(), ' ', now, "\nkernel void trial(global float* x) {\n",
+                "    float sum = ", number, ".0f;\n",
+                "    for (int i = 0; i < 8; ++i) sum = sin(sum) + exp(x[i]) * sum;\n",
+                "    x[get_global_id(0)] = sum;\n}\n"),
+            cat("-DTRIAL=", number)};
+}
+
+}  // namespace
+
+std::string device_key_of(const OpenCLDevice& device) {
+    return cat(device.info.name, '\n', device.info.driver, '\n', device.info.platform, '\n',
+               device.platform_version, '\n');
+}
+
+OpenCLBuilds::OpenCLBuilds(const OpenCLDevice& device, cl_context context, BinaryCache disk,
+                           Counters& counters, std::function<void()> compiled)
+    : device_(static_cast<cl_device_id>(device.device)),
+      context_(context),
+      disk_(std::move(disk)),
+      counters_(counters),
+      compiled_(std::move(compiled)),
+      info_(device.info),
+      device_key_(device_key_of(device)),
+      device_memory_(device.traits.global_bytes),
+      is_pocl_(is_pocl(device.platform_version)) {}
+
+std::string OpenCLBuilds::key_of(const ProgramSource& source) const {
+    return cat(device_key_, source.options, '\n', source.source);
+}
+
+bool OpenCLBuilds::keeps(const ProgramSource& source) const {
+    std::error_code code;
+    return disk_.enabled() && std::filesystem::exists(disk_.file(key_of(source)), code);
+}
+
+cl_program OpenCLBuilds::make(const ProgramSource& source, bool ahead) const {
+    const std::string key = key_of(source);
+    std::optional<BuildLock> turn;
+    if (is_pocl_) turn.emplace(pocl_cache_folder(), key);
+    if (const auto binary = disk_.load(key)) {
+        if (const cl_program program = from_binary(source, *binary)) {
+            count(ahead ? counters_.compiles : counters_.cache_hits);
+            return program;
+        }
+        log(LogLevel::info,
+            cat("kernel cache: the binary of '", source.name, "' does not load, it is rebuilt"));
+    }
+    count(counters_.compiles);
+    cl_program program = from_source(source);
+    if (wants_ptx_target(source.source)) program = with_instructions(source, program);
+    if (disk_.enabled()) {
+        const std::string binary = binary_of(program);
+        if (!binary.empty()) disk_.save(key, binary);
+    }
+    return program;
+}
+
+void OpenCLBuilds::try_compiling(int number) const {
+    const cl_program program = from_source(small_program(number));
+    // Some drivers finish the work only when the binary is read.
+    binary_of(program);
+    clReleaseProgram(program);
+}
+
+/// Returns the program with its marked instructions activated (runtime/ptx_target.hpp), or `marked`
+/// if it has none.
+cl_program OpenCLBuilds::with_instructions(const ProgramSource& source, cl_program marked) const {
+    // The preprocessor may have removed the part of the source that has the mark.
+    const std::string compiled = binary_of(marked);
+    if (!wants_ptx_target(compiled)) return marked;
+    clReleaseProgram(marked);
+    const auto ptx = with_ptx_target(compiled);
+    const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
+    if (made == nullptr)
+        fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that device ",
+             info_.str(), " or its driver does not take");
+    return made;
+}
+
+cl_program OpenCLBuilds::from_binary(const ProgramSource& source, const std::string& binary) const {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+    const std::size_t size = binary.size();
+    cl_int code = CL_SUCCESS, status = CL_SUCCESS;
+    const cl_program program =
+        clCreateProgramWithBinary(context_, 1, &device_, &size, &bytes, &status, &code);
+    if (code != CL_SUCCESS || status != CL_SUCCESS) {
+        if (program != nullptr && code == CL_SUCCESS) clReleaseProgram(program);
+        return nullptr;
+    }
+    if (clBuildProgram(program, 1, &device_, source.options.c_str(), nullptr, nullptr) !=
+        CL_SUCCESS) {
+        clReleaseProgram(program);
+        return nullptr;
+    }
+    return program;
+}
+
+cl_program OpenCLBuilds::from_source(const ProgramSource& source) const {
+    const char* text = source.source.c_str();
+    const std::size_t size = source.source.size();
+    // Without -w, PoCL's compiler writes "8 warnings generated." to stderr when vectors are wider
+    // than the processor's. A library must not write there.
+    const std::string options = source.options + " -w" + (is_pocl_ ? no_count : "");
+    const auto start = std::chrono::steady_clock::now();
+    cl_program program = nullptr;
+    cl_int code = CL_SUCCESS;
+    const auto build = [&] {
+        if (program != nullptr) clReleaseProgram(program);
+        program = clCreateProgramWithSource(context_, 1, &text, &size, &code);
+        cl_check(code, "making program '", source.name, "'");
+        code = clBuildProgram(program, 1, &device_, options.c_str(), nullptr, nullptr);
+        if (compiled_) compiled_();
+        if (code == CL_SUCCESS) return Attempt::worked;
+        return first_error(log_of(program)).empty() ? Attempt::failed_in_silence : Attempt::failed;
+    };
+    if (build_again_in_turn(build, source.name) != Attempt::worked)
+        build_failed(program, source, code);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    log(LogLevel::debug, cat("compiled '", source.name, "' in ", seconds.count(), " s"));
+    return program;
+}
+
+std::string OpenCLBuilds::log_of(cl_program program) const {
+    std::size_t size = 0;
+    if (clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+        CL_SUCCESS)
+        return {};
+    std::string text(size, '\0');
+    clGetProgramBuildInfo(program, device_, CL_PROGRAM_BUILD_LOG, size, text.data(), nullptr);
+    text.resize(std::min(text.size(), text.find('\0')));
+    return text;
+}
+
+void OpenCLBuilds::build_failed(cl_program program, const ProgramSource& source,
+                                cl_int code) const {
+    const std::string text = log_of(program);
+    clReleaseProgram(program);
+    std::string first = first_error(text);
+    if (std::size_t end = 200; first.size() > end) {
+        while ((first[end] & 0xC0) == 0x80) --end;  // do not cut a character
+        first = first.substr(0, end) + "...";
+    }
+    std::string where = "its log could not be written";
+    const std::string file =
+        cat("build-", hash_hex(source.source + source.options).substr(0, 16), ".log");
+    const std::string body =
+        cat("program: ", source.name, "\ndevice: ", info_.str(), "\noptions: ", source.options,
+            "\nresult: ", cl_error_name(code), "\n\n", text, "\n\nsource:\n", source.source);
+    std::error_code ignored;
+    std::vector<std::filesystem::path> folders;
+    if (const auto cache = cache_dir()) folders.push_back(*cache / "logs");
+    folders.push_back(std::filesystem::temp_directory_path(ignored));
+    for (const std::filesystem::path& folder : folders) {
+        try {
+            std::filesystem::create_directories(folder, ignored);
+            write_file_atomically(folder / file, body);
+            where = cat("its log is in '", (folder / file).string(), "'");
+            break;
+        } catch (const Error&) {
+            // Try the next folder.
+        }
+    }
+    fail(ErrorKind::build, "kernel program '", source.name, "' does not build on device ",
+         info_.str(), ": ", first.empty() ? cl_error_name(code) : first, "; ", where);
+}
+
+// If the context was given and holds several devices, so does the program. Returns the binary of
+// this context's device only.
+std::string OpenCLBuilds::binary_of(cl_program program) const {
+    cl_uint count = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof(count), &count, nullptr) !=
+        CL_SUCCESS)
+        return {};
+    std::vector<cl_device_id> devices(count);
+    std::vector<std::size_t> sizes(count);
+    if (clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof(cl_device_id), devices.data(),
+                         nullptr) != CL_SUCCESS ||
+        clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof(std::size_t),
+                         sizes.data(), nullptr) != CL_SUCCESS)
+        return {};
+    const auto mine = std::find(devices.begin(), devices.end(), device_);
+    if (mine == devices.end()) return {};
+    const auto place = static_cast<std::size_t>(mine - devices.begin());
+    std::string binary(sizes[place], '\0');
+    std::vector<unsigned char*> bytes(count, nullptr);
+    bytes[place] = reinterpret_cast<unsigned char*>(binary.data());
+    if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof(unsigned char*), bytes.data(),
+                         nullptr) != CL_SUCCESS)
+        return {};
+    return binary;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// OpenCLBuilds makes the programs of one device: it compiles their text, or loads binaries from the
+// disk.
+#pragma once
+
+#include "runtime/binary_cache.hpp"
+#include "runtime/cl.hpp"
+#include "runtime/compile_target.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/program.hpp"
+
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace dlprim {
+
+/// Several threads may use one object. The cl_context and the counters must outlive it.
+class OpenCLBuilds : public CompileTarget {
+  public:
+    /// `compiled` is called after every compilation, on the thread that compiled.
+    OpenCLBuilds(const OpenCLDevice& device, cl_context context, BinaryCache disk,
+                 Counters& counters, std::function<void()> compiled = {});
+
+    /// Equal programs have equal keys. The binary cache stores a program under its key.
+    std::string key_of(const ProgramSource& source) const;
+    /// Loads the program from the disk, or compiles it and saves it there. The caller releases it.
+    /// If another process has compiled it for this one (`ahead`), loading it counts as compiling.
+    /// Throws Error(build).
+    cl_program make(const ProgramSource& source, bool ahead = false) const;
+    /// Whether the disk has a file for this program.
+    bool keeps(const ProgramSource& source) const;
+
+    const DeviceInfo& device() const noexcept override { return info_; }
+    const std::string& device_key() const noexcept override { return device_key_; }
+    const BinaryCache& disk() const noexcept override { return disk_; }
+    std::uint64_t device_memory() const noexcept override { return device_memory_; }
+    void try_compiling(int number) const override;
+
+  private:
+    cl_program from_binary(const ProgramSource& source, const std::string& binary) const;
+    cl_program from_source(const ProgramSource& source) const;
+    cl_program with_instructions(const ProgramSource& source, cl_program marked) const;
+    std::string log_of(cl_program program) const;
+    [[noreturn]] void build_failed(cl_program program, const ProgramSource& source,
+                                   cl_int code) const;
+    std::string binary_of(cl_program program) const;
+
+    cl_device_id device_;
+    cl_context context_;
+    BinaryCache disk_;
+    Counters& counters_;
+    std::function<void()> compiled_;
+    DeviceInfo info_;
+    std::string device_key_;
+    std::uint64_t device_memory_;
+    bool is_pocl_;
+};
+
+/// Returns the device_key() that OpenCLBuilds has for a device.
+std::string device_key_of(const OpenCLDevice& device);
+
+}  // namespace dlprim
