@@ -29,6 +29,7 @@ wheel=$(ls "$out"/*.whl)
 import sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as wheel:
     files = {info.filename: info.file_size for info in wheel.infolist()}
+    executables = [info.filename for info in wheel.infolist() if info.external_attr >> 16 & 0o111]
 packed = sum(info.compress_size for info in zipfile.ZipFile(sys.argv[1]).infolist())
 libraries = {name: size for name, size in files.items() if ".so" in name}
 for name, size in sorted(libraries.items(), key=lambda item: -item[1]):
@@ -36,8 +37,8 @@ for name, size in sorted(libraries.items(), key=lambda item: -item[1]):
 print(f"{packed / 1e6:8.2f} MB  in the wheel, {sum(files.values()) / 1e6:.2f} MB installed")
 if sum(name.endswith("libdlprim_core.so") for name in files) != 1 or any("libdlprim_core.so." in name for name in files):
     sys.exit("the wheel holds its library more than once")
-if not any(name.endswith("/libexec/dlprim/dlprim_compile") for name in files):
-    sys.exit("the wheel lacks dlprim_compile")
+if not any(name.endswith("/libexec/dlprim/dlprim_compile") for name in executables):
+    sys.exit("the wheel lacks dlprim_compile, or has it without its execute bit")
 END
 echo "$wheel"
 if [ "${1:-}" = --test ]; then exec bash scripts/wheel_test.sh "$wheel"; fi

@@ -23,7 +23,8 @@ struct CompileCrew {
 
 /// Decides whether processes compile these programs of one device faster than `threads` threads: if
 /// so, returns how many. They do if the driver compiles one program at a time and there are many
-/// programs. If DLPRIM_COMPILE_PROCESSES is set, it decides. Throws Error(invalid_argument) if that
+/// programs. With fewer than three threads they never do, and no trial is made. If
+/// DLPRIM_COMPILE_PROCESSES is set, it decides. Throws Error(invalid_argument) if that
 /// is not a number from 0 to 1024.
 std::optional<CompileCrew> crew_for(const PendingPrograms& programs, int threads);
 

@@ -61,12 +61,12 @@ bool MessageSocket::send(const Message& message, Deadline deadline, const std::a
         // Without MSG_NOSIGNAL, SIGPIPE would end this process if the other one has ended.
         const ssize_t sent =
             ::send(descriptor_, left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (sent > 0)
+        if (sent > 0) {
             left.remove_prefix(static_cast<std::size_t>(sent));
-        else if (sent < 0 && errno != EINTR && errno != EAGAIN)
-            return false;
-        else if (!wait_for(descriptor_, POLLOUT, deadline, stop))
-            return false;
+            continue;
+        }
+        const bool later = sent == 0 || errno == EINTR || errno == EAGAIN;
+        if (!later || !wait_for(descriptor_, POLLOUT, deadline, stop)) return false;
     }
     return true;
 }
@@ -79,11 +79,10 @@ bool MessageSocket::receive_bytes(char* bytes, std::size_t count, Deadline deadl
         if (got > 0) {
             bytes += got;
             count -= static_cast<std::size_t>(got);
-        } else if (errno != EINTR && errno != EAGAIN) {
-            return false;
-        } else if (!wait_for(descriptor_, POLLIN, deadline, stop)) {
-            return false;
+            continue;
         }
+        const bool later = errno == EINTR || errno == EAGAIN;
+        if (!later || !wait_for(descriptor_, POLLIN, deadline, stop)) return false;
     }
     return true;
 }

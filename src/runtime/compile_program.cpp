@@ -9,6 +9,8 @@
 #include <string>
 
 #include <link.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace dlprim {
@@ -48,18 +50,35 @@ std::optional<fs::path> find_installed() {
     ::dl_iterate_phdr(holds_address, &search);
     std::error_code code;
     const fs::path self = fs::canonical(search.file, code);
-    if (code) return std::nullopt;
+    struct stat status {};
+    if (code || ::stat(self.c_str(), &status) != 0) return std::nullopt;
     for (const char* folder : {DLPRIM_LIBEXEC_FROM_LIB, DLPRIM_LIBEXEC_FROM_BIN}) {
         // If `folder` is absolute, it replaces the path in front of it.
-        fs::path file = self.parent_path() / folder / "dlprim_compile";
-        if (is_executable(file)) return file.lexically_normal();
+        const fs::path file = fs::canonical(self.parent_path() / folder / "dlprim_compile", code);
+        // Above a program in /tmp/build, for example, any user could have put /tmp/libexec.
+        if (!code && file.filename() == "dlprim_compile" && is_executable(file) &&
+            is_protected(file, status.st_uid))
+            return file;
     }
     return std::nullopt;
 }
 
 }  // namespace
 
+bool is_protected(const fs::path& file, uid_t owner) {
+    fs::path place = file;
+    for (int level = 0; level < 3; ++level, place = place.parent_path()) {
+        struct stat status {};
+        if (::lstat(place.c_str(), &status) != 0 || (status.st_mode & S_IWOTH) != 0) return false;
+        if (status.st_uid != 0 && status.st_uid != ::geteuid() && status.st_uid != owner)
+            return false;
+    }
+    return true;
+}
+
 std::optional<fs::path> compile_program() {
+    // The user of a setuid program could choose what runs, by a variable or by a hard link.
+    if (::getauxval(AT_SECURE) != 0) return std::nullopt;
     if (const auto given = env("DLPRIM_COMPILE_PROGRAM")) {
         if (is_executable(*given)) return fs::path(*given);
         return std::nullopt;

@@ -78,7 +78,9 @@ bool compiles_in_turn(const CompileTarget& target) {
     try {
         in_turn = compiles_in_turn([&](int number) { target.try_compiling(number); });
     } catch (const std::exception& error) {
+        // Memory has run out, for example. The next start tries again.
         log(LogLevel::info, cat("trial of the compiler: ", error.what()));
+        return false;
     }
     target.disk().save(key, in_turn ? "yes" : "no");
     return in_turn;

@@ -65,7 +65,7 @@ class OpenCLProgram : public Program,
                       public std::enable_shared_from_this<OpenCLProgram> {
   public:
     /// `builds`, which must outlive this object, makes the cl_program. It is not called again after
-    /// it has succeeded or thrown Error(build). `key` is builds.key_of(source).
+    /// it has succeeded or thrown Error(build).
     OpenCLProgram(const OpenCLBuilds& builds, const ProgramSource& source);
     ~OpenCLProgram() override;
     std::unique_ptr<Kernel> kernel(std::string_view name) const override;
