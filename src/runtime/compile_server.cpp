@@ -2,6 +2,7 @@
 // serve_compiling: opens the device, then compiles one program after another.
 #include "runtime/compile_server.hpp"
 
+#include "base/env.hpp"
 #include "base/text.hpp"
 #include "runtime/cl.hpp"
 #include "runtime/counting.hpp"
@@ -10,6 +11,7 @@
 
 #include <dlprim/version.hpp>
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -90,9 +92,12 @@ class Compiler {
 
 std::unique_ptr<Compiler> greeted(const std::optional<Message>& message) {
     if (!message || message->size() != 4 || message->at(0) != speaker) return nullptr;
-    const OpenCLDevice* device = find_device(message->at(1), message->at(2));
-    if (device == nullptr) return nullptr;
     try {
+        // The other process may have set its cache folder by a call, which no variable tells.
+        const auto folder = std::filesystem::path(message->at(3)).parent_path();
+        override_env({{"DLPRIM_CACHE_DIR", folder.string()}}, "the cache folder");
+        const OpenCLDevice* device = find_device(message->at(1), message->at(2));
+        if (device == nullptr) return nullptr;
         return std::make_unique<Compiler>(*device, message->at(3));
     } catch (const Error&) {
         return nullptr;

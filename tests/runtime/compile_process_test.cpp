@@ -116,6 +116,20 @@ TEST_CASE("what does not build in a process is no harm to the next program") {
     }
 }
 
+TEST_CASE("a process writes to the cache folder of the context, whatever the environment says") {
+    for (const Context& context : opencl_contexts()) {
+        const CacheFolder folder;
+        const Context cold(context.info().id);
+        ::setenv("DLPRIM_CACHE_DIR", (folder.path() / "other").c_str(), 1);
+        Started started(cold);
+        REQUIRE(started.process.ready());
+        CHECK(started.process.compile({"bad", "kernel void bad() { nonsense(); }", ""}) ==
+              Result::failed);
+        CHECK(fs::exists(folder.path() / "logs"));
+        CHECK_FALSE(fs::exists(folder.path() / "other"));
+    }
+}
+
 TEST_CASE("programs compiled by processes are those that threads compile") {
     for (const Context& context : opencl_contexts()) {
         INFO(context.info().str());
