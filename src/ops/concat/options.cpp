@@ -30,16 +30,23 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) 
     }
     candidates.insert(candidates.begin(), Layout::plain());
     std::vector<LayoutChoice> result;
+    result.reserve(candidates.size());
     for (const Layout& layout : candidates)
         result.push_back({std::vector<Layout>(problem.inputs.size(), layout), {layout}});
     return result;
 }
 
+int physical_dimension(const Problem& problem) {
+    const Operand& output = problem.outputs[0];
+    const int dim = dimension(problem.attrs, output.shape.rank());
+    if (output.layout.kind != Layout::Kind::channels_last || dim == 0) return dim;
+    return dim == 1 ? 3 : dim - 1;
+}
+
 std::vector<StridedCopy> copies(const Problem& problem) {
     const Operand& output = problem.outputs[0];
     const Layout& layout = output.layout;
-    int dim = dimension(problem.attrs, output.shape.rank());
-    if (layout.kind == Layout::Kind::channels_last && dim > 0) dim = dim == 1 ? 3 : dim - 1;
+    const int dim = physical_dimension(problem);
     const auto at = static_cast<std::size_t>(dim);
     const Shape to = physical_shape(output.shape, layout);
     std::vector<StridedCopy> result;

@@ -18,6 +18,9 @@ int dimension(const Attrs& attrs, int rank);
 /// channels, a blocked layout requires that every input except the last fills its blocks.
 std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem);
 
+/// The dimension's place in memory, in the layout of the output.
+int physical_dimension(const Problem& problem);
+
 /// One copy per input, to its place in the output.
 std::vector<StridedCopy> copies(const Problem& problem);
 

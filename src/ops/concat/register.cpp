@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Registers Concat and its engines.
+#include "ops/concat/engines.hpp"
 #include "ops/concat/operator.hpp"
 #include "ops/concat/options.hpp"
 
@@ -7,6 +8,7 @@ namespace dlprim {
 
 void register_concat(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(concat::make_operator());
+    concat::add_join_engine(engines);
     add_copy_engines(engines, concat::movement);
 }
 
