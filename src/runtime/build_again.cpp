@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// BuildLock by flock(2), and builds under it.
+// BuildLock, which uses flock(2), and builds under it.
 #include "runtime/build_again.hpp"
 
 #include "base/env.hpp"
@@ -28,7 +28,8 @@ constexpr std::chrono::milliseconds between_looks{5};
 
 constexpr std::uint64_t program_locks = 64;
 
-/// Where a lock called `name` may lie: in `folder`, or with the user's temporary files.
+/// Returns the files that may serve as the lock `name`: one in `folder`, and one among the user's
+/// temporary files.
 std::vector<std::filesystem::path> lock_files(const std::optional<std::filesystem::path>& folder,
                                               const std::string& name) {
     std::vector<std::filesystem::path> files;
@@ -42,8 +43,8 @@ std::vector<std::filesystem::path> lock_files(const std::optional<std::filesyste
     return files;
 }
 
-/// Opens the file to be locked; -1 where that is not a plain file of this user's, as anybody may
-/// put something into a folder for temporary files.
+/// Opens the file to be locked. Returns -1 if it is not a plain file of this user: anybody may
+/// create a file in a folder for temporary files.
 int open_lock_file(const std::filesystem::path& path) {
     const int descriptor =
         ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -88,7 +89,7 @@ void BuildLock::lock_first_of(const std::vector<std::filesystem::path>& files) {
 }
 
 BuildLock::~BuildLock() {
-    if (descriptor_ >= 0) ::close(descriptor_);  // which unlocks
+    if (descriptor_ >= 0) ::close(descriptor_);  // this unlocks the file
 }
 
 std::string first_error(std::string_view log) {

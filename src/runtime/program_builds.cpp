@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// compile_together.
+// compile_together: compiles a plan's programs on several threads, or by other processes.
 #include "runtime/program_builds.hpp"
 
 #include "runtime/compile_ahead.hpp"
@@ -16,20 +16,20 @@ thread_local NotedBuilds* NotedBuilds::innermost_ = nullptr;
 
 namespace {
 
-/// What is left to compile, shared by the threads. Each index is drawn by one thread, which alone
-/// writes the error of that index.
+/// The programs that are left to compile, shared by the threads. Each index is taken by one thread,
+/// and only that thread writes the error of the index.
 class Worklist {
   public:
     explicit Worklist(const PendingPrograms& programs)
         : programs_(programs), order_(programs.size()), errors_(programs.size()) {
         std::iota(order_.begin(), order_.end(), std::size_t{0});
-        // A long compilation that begins last would keep all others waiting.
+        // A long compilation that begins last would keep all other threads waiting.
         std::stable_sort(order_.begin(), order_.end(), [&](std::size_t a, std::size_t b) {
             return programs[a]->text().source.size() > programs[b]->text().source.size();
         });
     }
 
-    /// Compiles until nothing is left; `begins` as compile_together has it.
+    /// Compiles until nothing is left. `begins` is the function that compile_together() takes.
     void work(const std::function<void(std::size_t, std::size_t)>& begins) {
         for (;;) {
             const std::size_t drawn = next_.fetch_add(1, std::memory_order_relaxed);
@@ -44,7 +44,7 @@ class Worklist {
             done_.fetch_add(1, std::memory_order_relaxed);
         }
     }
-    /// Nothing more is begun.
+    /// Makes every thread end after the program that it is compiling.
     void stop() { next_.store(order_.size(), std::memory_order_relaxed); }
     std::vector<std::exception_ptr> take_errors() { return std::move(errors_); }
 
@@ -55,18 +55,18 @@ class Worklist {
     std::atomic<std::size_t> next_{0}, done_{0};
 };
 
-/// Threads that draw from a worklist; they have ended when this has.
+/// Threads that take programs from a worklist. The destructor waits until they have ended.
 class Helpers {
   public:
     Helpers(Worklist& work, int count) : work_(work) {
         try {
             for (int i = 0; i < count; ++i) threads_.emplace_back([&work] { work.work({}); });
         } catch (const std::system_error&) {
-            // Fewer threads than wished for: the caller's own compiles what is left.
+            // Fewer threads were started than wanted. The calling thread compiles what they leave.
         }
     }
     ~Helpers() {
-        work_.stop();  // in case that the caller's thread has thrown
+        work_.stop();  // in case the calling thread has thrown
         join();
     }
     Helpers(const Helpers&) = delete;

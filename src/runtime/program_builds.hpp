@@ -23,9 +23,9 @@ namespace dlprim {
 class PendingProgram {
   public:
     virtual ~PendingProgram() = default;
-    /// Whether a launch would not have to wait for a compiler.
+    /// Whether a launch can use it without waiting for a compiler.
     virtual bool compiled() const noexcept = 0;
-    /// Compiles it, once. Any thread may call it, several at once. Throws Error(build).
+    /// Compiles it, once. Any thread may call it, also several at once. Throws Error(build).
     virtual void compile_now() const = 0;
     /// What it is compiled from. A longer text takes longer to compile.
     virtual const ProgramSource& text() const noexcept = 0;
@@ -47,9 +47,10 @@ class NotedBuilds {
     NotedBuilds(const NotedBuilds&) = delete;
     NotedBuilds& operator=(const NotedBuilds&) = delete;
 
-    /// In the order in which they were asked for; one that was asked for twice is there twice.
+    /// The programs in the order in which they were requested. A program that was requested twice
+    /// is there twice.
     const PendingPrograms& programs() const noexcept { return programs_; }
-    /// Called by a context for each program that it hands out.
+    /// A context calls this for each program that it returns.
     static void note(const std::shared_ptr<const PendingProgram>& program) {
         if (innermost_ != nullptr) innermost_->programs_.push_back(program);
     }
@@ -61,11 +62,12 @@ class NotedBuilds {
     PendingPrograms programs_;
 };
 
-/// Compiles distinct programs on at most `threads` threads, the calling one among them, the longest
-/// texts first; or by other processes where that is faster (runtime/compile_ahead.hpp). Returns, by
-/// program, what went wrong, or null. `begins`, where there is one, is called on the calling thread
-/// with the number of programs that are done and the index of the one that it turns to; what it
-/// throws is thrown here once all threads have stopped.
+/// Compiles distinct programs on at most `threads` threads, the longest texts first. The calling
+/// thread is one of them. If other processes are faster, they compile instead
+/// (runtime/compile_ahead.hpp). Returns for each program the error, or null. If `begins` is not
+/// empty, the calling thread calls it before it turns to a program, with the number of programs
+/// that are done and the index of that program. What `begins` throws is thrown here, after all
+/// threads have stopped.
 std::vector<std::exception_ptr> compile_together(
     const PendingPrograms& programs, int threads,
     const std::function<void(std::size_t done, std::size_t next)>& begins = {});

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The kernels of matmul.wgmma_split and matmul.wgmma_direct (DIRECT 1), and of the smaller unit's
-// engines, emulated on the host, beside a product in double. Built for each way: WM, PRODUCTS or BN
-// and STAGES, TA, TB as the kernel has them; C_FOURS; A_KIND, B_KIND, C_KIND: what A, B and C are
-// stored in, 0 float, 1 half, 2 bfloat16; R_KIND: what a tensor is stored in that is added, or -1.
+// Runs the kernels of matmul.wgmma_split and matmul.wgmma_direct (DIRECT 1), and those of the mma
+// engines, emulated on the host, and compares them with a product in double. The test is built once
+// per variant: WM, PRODUCTS or BN and STAGES, TA and TB are the kernel's defines, and so is
+// C_FOURS. A_KIND, B_KIND and C_KIND are the storage types of A, B and C: 0 float, 1 half, 2
+// bfloat16. R_KIND is the storage type of a tensor that is added, or -1.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -40,7 +41,7 @@ namespace {
 struct Shape {
     int m, n, k, batches, splits;
     bool one_b;  ///< all batches have the same B
-    int offset;  ///< of what memory holds before operands, in elements
+    int offset;  ///< elements in memory before each operand
 };
 
 template <int kind>
@@ -56,7 +57,8 @@ double value(const Type<kind>& stored) {
         return static_cast<double>(float_of_kind(stored, 2));
 }
 
-/// No number before, behind, and wherever nothing was written.
+/// An operand in memory. Elements in front of it, behind it, and those that were not written are
+/// NaN.
 template <int kind>
 struct Stored {
     std::vector<Type<kind>> all;
@@ -84,7 +86,7 @@ struct Stored {
     Type<kind>* data() { return all.data(); }
 };
 
-// Relative L2 error.
+// Returns the relative L2 error.
 double run(const Shape& s) {
     std::mt19937 random(7);
     constexpr int r_kind = R_KIND < 0 ? 0 : R_KIND;
@@ -103,7 +105,7 @@ double run(const Shape& s) {
                c.data(), before, s.m, s.n, s.k, k_part, tiles_m, tiles_n, s.batches, s.m * s.k,
                s.one_b ? 0 : s.k * s.n, alpha, s.splits == 1);
     });
-    // Nothing but C was written.
+    // Nothing outside C may be written.
     for (int i = 0; i < s.offset; ++i)
         if (std::isfinite(c[i - s.offset])) return NAN;
     for (int i = 0; i < 8; ++i)
@@ -129,16 +131,17 @@ double run(const Shape& s) {
 }  // namespace
 
 int main() {
-    // What is stored in 16 bits is exact: sums are rounded, factors are by one product of halves
-    // where they are float, and results that are stored in 16 bits.
+    // Factors that are stored in 16 bits are exact. Errors come from the rounding of sums, of float
+    // factors if there is one product of halves, and of results that are stored in 16 bits.
     double bound = DIRECT ? 3e-6 : 1e-6;
 #if !DIRECT
     if (PRODUCTS == 1 && (A_KIND == 0 || B_KIND == 0)) bound = 1e-3;
 #endif
     if (C_KIND > 0) bound = std::max(bound, C_KIND == 1 ? 0x1p-11 : 0x1p-8);
     int failed = 0, done = 0;
-    // No tile is filled; several tiles; batches; one B for all of them; parts of k; steps enough
-    // for stages to be used again. The same of lines of eights, which begin at 16 bytes or do not.
+    // The cases have tiles that are not full, several tiles, batches, one B for all batches, parts
+    // of K, and enough steps to use stages again. Then come the same with lines of a multiple of
+    // eight elements, which may or may not start at a multiple of 16 bytes.
     for (const Shape& s : {Shape{5, 7, 9, 1, 1, false, 0}, Shape{130, 150, 200, 1, 1, false, 3},
                            Shape{70, 129, 65, 2, 1, false, 0}, Shape{31, 33, 70, 3, 1, true, 0},
                            Shape{64, 128, 448, 1, 2, false, 0}, Shape{8, 16, 24, 1, 1, false, 0},

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_narrow, emulated on the host, beside a convolution in double. Built
-// for each way to share a step: WM, PRODUCTS, STAGES, KERNEL_H (steps), NARROW, Y_QUADS as the
-// kernel has them; SIDE: of the convolution's kernel.
+// Runs the kernels of conv2d.wgmma_narrow, emulated on the host, and compares them with a
+// convolution in double. The test is built once for each number of rows per step: WM, PRODUCTS,
+// STAGES, KERNEL_H (steps), NARROW and Y_QUADS are the kernel's defines, and SIDE is the side of
+// the convolution's kernel.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -25,12 +26,14 @@ struct Shape {
     int n, in, out, h, w, stride, pad;
 };
 
-// What is multiplied, from 1e-20 to 1e20: images whose magnitudes differ (each has a power of two),
-// images and weights as a whole, weights by output channel, and all values of an image.
+// The data that is multiplied, with magnitudes from 1e-20 to 1e20. They differ by image (each image
+// has its own power of two), are the same for all images and for all weights, differ by output
+// channel of the weights, or differ by value within an image.
 enum class Data { images, small_x, large_x, channels_out, x_values };
 
-// The largest error of an element, of what its terms' magnitudes add up to; with all magnitudes in
-// one image, whose smaller values keep nothing, the L2 error of the whole in place of it.
+// Returns the largest error of an element, relative to the sum of its terms' magnitudes. If one
+// image has all magnitudes, its smaller values lose all their bits. Then it returns the relative L2
+// error of the whole result.
 static double run(const Shape& s, Data data) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
@@ -115,10 +118,12 @@ static double run(const Shape& s, Data data) {
 }
 
 int main() {
-    // Of the sum of the terms' magnitudes: some roundings of 2^-24 each, or of 2^-11.
+    // Relative to the sum of the terms' magnitudes, there are a few roundings of 2^-24, or of
+    // 2^-11.
     const double bound = PRODUCTS == 3 ? 1e-6 : 1e-3;
     int failed = 0;
-    // No tile is filled; one channel, and four; borders on all sides, and none; an odd width.
+    // The cases have tiles that are not full, one and four channels, borders on all sides and none,
+    // and an odd width.
     for (const Shape& s :
          {Shape{2, 3, 70, 19, 23, 2, SIDE / 2}, Shape{2, 1, 5, SIDE + 6, SIDE, 4, 0},
           Shape{4, 4, 64, 16, 16, 4, 2}, Shape{2, 2, 3, 13, 15, 2, SIDE - 1}}) {
@@ -130,7 +135,7 @@ int main() {
             for (const Data data :
                  {Data::images, Data::small_x, Data::large_x, Data::channels_out, Data::x_values}) {
                 if (data != Data::images && s.h * s.w * s.out > 3000) continue;  // takes long
-                // Orders are tried with one kind of data.
+                // One kind of data is enough to try the orders.
                 if (order > 0 && data != Data::images) continue;
                 const double error = run(s, data);
                 const bool bad = !(error <= bound);

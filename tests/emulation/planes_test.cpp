@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_planes, emulated on the host, beside a convolution in double: what no
-// OpenCL implementation on a CPU can run is tried everywhere. Built for each tile and precision:
-// WM, PRODUCTS, STAGES, KERNEL_H, KERNEL_W, Y_QUADS as the kernel has them.
+// Runs the kernels of conv2d.wgmma_planes, emulated on the host, and compares them with a
+// convolution in double. No OpenCL implementation on a CPU can run these kernels, but this test
+// runs everywhere. It is built once per tile and precision: WM, PRODUCTS, STAGES, KERNEL_H,
+// KERNEL_W and Y_QUADS are the kernel's defines.
 #include "work_group.hpp"
 
 #include <cstdio>
 #include <random>
 
-// A residual is added, then negative values become 0, as the library's macros would.
+// The epilogue adds a residual, and then sets negative values to 0. The library's macros would do
+// the same.
 static std::vector<float> residual;
 static float relu(float v) {
     return v < 0 ? 0.0f : v;
@@ -31,15 +33,17 @@ struct Shape {
     int n, in, out, h, w, stride, pad;
 };
 
-// What is multiplied: normal values, or magnitudes from 1e-20 to 1e20 of all values of x or w
-// alike, or that differ by value, image, input or output channel.
+// The data that is multiplied: normal values, or magnitudes from 1e-20 to 1e20. The magnitudes are
+// the same for all values of x or of w, or they differ by value, image, input channel or output
+// channel.
 enum class Data { normal, small_x, large_x, x_values, w_values, images, channels_in, channels_out };
 constexpr Data all_data[] = {Data::normal,   Data::small_x, Data::large_x,     Data::x_values,
                              Data::w_values, Data::images,  Data::channels_in, Data::channels_out};
 
-// Relative L2 error of normal values. Of others the root mean square of the elements' errors, of
-// what their terms' magnitudes add up to; but the L2 error where weights differ and a border leaves
-// an element taps that are far smaller than those that give its channel's weights their exponent.
+// Returns the relative L2 error for normal values. For other data, returns the root mean square of
+// the elements' errors, each relative to the sum of its terms' magnitudes. The L2 error is also
+// used if weights differ by value and there is a border. There an element may have only taps that
+// are far smaller than the largest weight of its channel, which decides the scale.
 static double run(const Shape& s, Data data) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
@@ -56,7 +60,7 @@ static double run(const Shape& s, Data data) {
             values[i] = static_cast<float>(static_cast<double>(values[i]) *
                                            std::pow(10.0, decade(static_cast<int>(i))));
     };
-    // From -20 to 20, in steps of 13 that go round.
+    // Exponents from -20 to 20, in steps of 13 that wrap around.
     const auto spread = [](int i) { return i * 13 % 41 - 20; };
     std::uniform_real_distribution<double> any(-20, 20);
     if (data == Data::small_x || data == Data::large_x) {
@@ -93,7 +97,7 @@ static double run(const Shape& s, Data data) {
                                     plane, s.w, 1, 1, table_at, halves_at);
     });
     const int tiles_m = rows / (64 * WM), tiles_n = (outputs + 127) / 128;
-    // In two launches where there are several columns of tiles.
+    // The columns of tiles are computed in two launches if there are several.
     const int ends[] = {0, tiles_n / 2, tiles_n};
     for (int launch = 0; launch < 2; ++launch) {
         const int tile0 = ends[launch], columns = ends[launch + 1] - tile0;
@@ -141,8 +145,8 @@ static double run(const Shape& s, Data data) {
 int main() {
     const double bound = PRODUCTS == 3 ? 1e-6 : 1e-3;
     int failed = 0;
-    // No tile is filled; several blocks of channels and tiles; a stride; a single pixel; planes of
-    // a multiple of four.
+    // The cases have tiles that are not full, several blocks of channels and tiles, a stride, a
+    // single pixel, and planes of a multiple of four pixels.
     for (const Shape& s :
          {Shape{2, 3, 4, 7, 5, 1, KERNEL_H / 2}, Shape{1, 130, 70, 12, 12, 1, KERNEL_H / 2},
           Shape{3, 65, 5, 9, 7, 2, 1}, Shape{1, 1, 9, KERNEL_H, KERNEL_W, 1, 0},
@@ -155,7 +159,7 @@ int main() {
             for (const Data data : all_data) {
                 if (data != Data::normal && s.in * s.h * s.w * s.out > 100000)
                     continue;  // takes long
-                // Orders are tried with one kind of data.
+                // One kind of data is enough to try the orders.
                 if (order > 0 && data != Data::normal) continue;
                 const double error = run(s, data);
                 const bool bad = !(error <= bound);

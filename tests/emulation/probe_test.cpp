@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernel that tries the unit on a device, emulated on the host: both its products are exact,
-// and are not where the instruction takes its operands for the other type. Built for KIND, and for
-// LOCAL_BYTES, as kernels/probe/mma.cl has them.
+// Runs the kernel that tries a matrix unit on a device, emulated on the host. Both of its products
+// must be exact, and both must be wrong if the instructions mistake one 16-bit type for the other.
+// The test is built for KIND and LOCAL_BYTES, which are defines of kernels/probe/mma.cl.
 #include "work_group.hpp"
 
 #include <array>
@@ -17,7 +17,7 @@ namespace product {
 #include PROBE
 }
 
-// What the instructions of a unit multiply, exchanged.
+// The unit's instructions with the two 16-bit types exchanged.
 #if MMA
 #undef MMA_ADD_1
 #undef MMA_ADD_2
@@ -35,9 +35,9 @@ namespace mistaken {
 
 namespace {
 
-/// How many of each product's 4096 sums are wrong.
+/// Returns how many of each product's 4096 sums are wrong.
 std::array<int, 2> wrong(void (*probe)(float*, ulong)) {
-    // The products, and room for the tiles.
+    // The products, and space for the tiles.
     std::vector<float4> y(4096, float4{NAN, NAN, NAN, NAN});
     auto* const made = reinterpret_cast<float*>(y.data());
     run_kernel(1, 1, 128, [&] { probe(made, 0); });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernel of conv2d_backward_filter.wgmma_split and mma_split, emulated on the host, beside a
-// filter gradient in double. Built for each way: WM, PRODUCTS, KERNEL_H, KERNEL_W, TAP_OUTER,
-// ROW_TAIL, H, W, OH, OW, STRIDE_H, STRIDE_W as the kernel has them; PAD.
+// Runs the kernel of conv2d_backward_filter.wgmma_split and mma_split, emulated on the host, and
+// compares it with a filter gradient in double. The test is built once per variant: WM, PRODUCTS,
+// KERNEL_H, KERNEL_W, TAP_OUTER, ROW_TAIL, H, W, OH, OW, STRIDE_H and STRIDE_W are the kernel's
+// defines, and PAD is the padding.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -16,7 +17,7 @@ struct Shape {
     int n, in, out, splits;
 };
 
-// Relative L2 error.
+// Returns the relative L2 error.
 static double run(const Shape& s) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
@@ -57,7 +58,8 @@ static double run(const Shape& s) {
 int main() {
     const double bound = PRODUCTS == 3 ? 1e-6 : 1e-3;
     int failed = 0, done = 0;
-    // No tile is filled; several tiles; parts; steps enough for stages to be used again.
+    // The cases have tiles that are not full, several tiles, parts of K, and enough steps to use
+    // stages again.
     for (const Shape& s :
          {Shape{1, 3, 5, 1}, Shape{3, 48, 136, 2}, Shape{5, 16, 128, 1}, Shape{7, 5, 64, 1}}) {
         if ((s.in % 16 == 0) != TAP_OUTER || (s.out % (64 * WM) != 0 && !ROW_TAIL)) continue;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_split and mma_split, emulated on the host, beside a convolution in
-// double. Built for each way: WM, PRODUCTS, KERNEL_H, KERNEL_W, BLOCKED, CHANNEL_TAIL, Y_QUADS,
-// PLANE as the kernel has them; IN, X_H, X_W: channels and sizes of the images, which these follow.
+// Runs the kernels of conv2d.wgmma_split and mma_split, emulated on the host, and compares them
+// with a convolution in double. The test is built once per variant: WM, PRODUCTS, KERNEL_H,
+// KERNEL_W, BLOCKED, CHANNEL_TAIL, Y_QUADS and PLANE are the kernel's defines. IN, X_H and X_W are
+// the channels and sizes of the images, from which some of these defines follow.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -21,7 +22,7 @@ struct Shape {
     int n, out, stride, pad;
 };
 
-// Relative L2 error.
+// Returns the relative L2 error.
 static double run(const Shape& s) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
@@ -78,7 +79,7 @@ static double run(const Shape& s) {
 int main() {
     const double bound = PRODUCTS == 3 ? 1e-6 : 1e-3;
     int failed = 0, done = 0;
-    // No tile is filled; several tiles; a stride.
+    // The cases have tiles that are not full, several tiles, and a stride.
     for (const Shape& s :
          {Shape{1, 5, 1, KERNEL_H / 2}, Shape{3, 136, 1, KERNEL_H / 2}, Shape{2, 70, 2, 0}}) {
         const int oh = (X_H + 2 * s.pad - KERNEL_H) / s.stride + 1,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d_backward_filter.wgmma_half, emulated on the host, beside a filter gradient
-// in double. Built for tiles, types and one geometry each: KIND, STAGES, NEAR, WM, BN, PARTS,
-// KERNEL_H, KERNEL_W, H, W, OH, OW, STRIDE_H, STRIDE_W as the kernel has them.
+// Runs the kernels of conv2d_backward_filter.wgmma_half, emulated on the host, and compares them
+// with a filter gradient in double. The test is built once per tile and type, for one geometry
+// each: KIND, STAGES, NEAR, WM, BN, PARTS, KERNEL_H, KERNEL_W, H, W, OH, OW, STRIDE_H and STRIDE_W
+// are the kernel's defines.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -21,13 +22,13 @@ struct Shape {
     int n, in, out, pad, dilate, splits, offset;
 };
 
-// Relative L2 error.
+// Returns the relative L2 error.
 double run(const Shape& s) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
     const int taps = KERNEL_H * KERNEL_W, pixels = s.n * OH * OW, steps = (pixels + 63) / 64;
     const auto fill = [&](int count) {
-        // What is read beyond either end is NaN.
+        // Elements in front of the data and behind it are NaN.
         std::vector<ushort> bits(static_cast<std::size_t>(count + s.offset + 8), 0x7fff);
         for (int i = 0; i < count; ++i) {
             const float v = normal(random);
@@ -78,14 +79,14 @@ double run(const Shape& s) {
 }  // namespace
 
 int main() {
-    // Factors are exact; sums are float's, of at most a thousand terms.
+    // Factors are exact. Sums are float, of at most a thousand terms.
     const double bound = 3e-6;
     int failed = 0, done = 0;
-    // The last two have steps enough for stages to be used again.
+    // The last two cases have enough steps to use stages again.
     for (const Shape& s : {Shape{1, 8, 8, 1, 1, 1, 0}, Shape{2, 72, 136, 1, 1, 1, 0},
                            Shape{3, 136, 24, 0, 2, 4, 0}, Shape{2, 64, 64, 1, 1, 2, 1},
                            Shape{14, 8, 72, 1, 1, 1, 0}, Shape{9, 72, 8, 0, 2, 1, 0}}) {
-        // The geometry must be the shape's.
+        // Only cases of the geometry for which the kernel was built can run.
         const int pad = KERNEL_H == 1 ? 0 : s.pad;
         if ((H + 2 * pad - (KERNEL_H - 1) * s.dilate - 1) / STRIDE_H + 1 != OH) continue;
         if (!PARTS && s.splits > 1) continue;

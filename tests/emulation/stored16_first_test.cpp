@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first, emulated on
-// the host, beside a convolution and a filter gradient in double. Built for one geometry and types
-// each: KIND, X_KIND, Y_KIND, STEPS, CHANNELS, KERNEL_H, KERNEL_W, X_H, X_W, OUT_H, OUT_W,
-// STRIDE_H, STRIDE_W as the kernels have them; Y_FOURS and PRODUCT_BN of the first; WM and
-// FILTER_BN of the second; ROOM; PAD, DILATE.
+// Runs the kernels of conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first, emulated
+// on the host, and compares them with a convolution and a filter gradient in double. The test is
+// built once per geometry and types. KIND, X_KIND, Y_KIND, STEPS, CHANNELS, KERNEL_H, KERNEL_W,
+// X_H, X_W, OUT_H, OUT_W, STRIDE_H and STRIDE_W are defines of both kernels. Y_FOURS and PRODUCT_BN
+// are for the first, WM and FILTER_BN for the second. ROOM is for the packing. PAD and DILATE are
+// the padding and the dilation.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -41,7 +42,7 @@ T stored(float v, int kind) {
 double value(double stored, int kind) {
     return kind == 0 ? stored : static_cast<double>(float_of_kind(static_cast<uint>(stored), kind));
 }
-// As factors of products are rounded: to 11 or 8 significant bits.
+// Returns the value as a factor of a product: rounded to 11 or 8 significant bits.
 double rounded(double v) {
     if (v == 0) return 0;
     const int bits = (KIND == 1 ? 10 : 7) - std::ilogb(v);
@@ -55,14 +56,14 @@ struct Example {
     std::normal_distribution<float> normal;
 
     Example(int images, int channels, int front) : n(images), out(channels), offset(front) {
-        // What is read beyond either end is NaN (and large, as a half).
+        // Elements in front of the data and behind it are NaN.
         x.assign(static_cast<std::size_t>(n * CHANNELS * X_H * X_W + offset + 8),
                  X_KIND == 0 ? static_cast<X>(NAN) : static_cast<X>(0x7fff));
         for (int i = 0; i < n * CHANNELS * X_H * X_W; ++i)
             x[static_cast<std::size_t>(i + offset)] = stored<X>(normal(random), X_KIND);
     }
     int pixels() const { return n * OUT_H * OUT_W; }
-    // Of output pixel p and column k of patches, rounded; 0 outside.
+    // Returns column k of the patch of output pixel p, rounded. It is 0 outside the image.
     double patch(int p, int k) const {
         const int c = k / taps, ky = k % taps / KERNEL_W, kx = k % KERNEL_W;
         const int iy = p / OUT_W % OUT_H * STRIDE_H - PAD + ky * DILATE,
@@ -72,7 +73,7 @@ struct Example {
         return rounded(value(static_cast<double>(x[static_cast<std::size_t>(at)]), X_KIND));
     }
 
-    // Relative L2 errors.
+    // These return the relative L2 error.
     double forward() {
         std::vector<float> w(static_cast<std::size_t>(out * depth)),
             bias(static_cast<std::size_t>(out));
@@ -143,7 +144,8 @@ struct Example {
 }  // namespace
 
 int main() {
-    // Stored results are off by up to half a unit of their last place, float sums by some.
+    // The error of a stored result is at most half a unit in its last place. The error of a float
+    // sum is a few units in its last place.
     const double rounding[] = {0, 0x1p-11, 0x1p-8};
     int failed = 0;
     const auto report = [&](const char* what, double error, double bound) {

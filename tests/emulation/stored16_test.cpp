@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_half, emulated on the host, beside a convolution in double over the
-// same rounded factors. Built for tiles and types: KIND, STAGES, NEAR, MG, BN, Y_KIND, KERNEL_H,
-// KERNEL_W, DIRECT, CHANNEL_TAIL, Y_FOURS, ROOM as the kernels have them, ADD_KIND: what the
-// epilogue adds is stored in.
+// Runs the kernels of conv2d.wgmma_half, emulated on the host, and compares them with a convolution
+// in double of the same rounded factors. The test is built once per tile and types: KIND, STAGES,
+// NEAR, MG, BN, Y_KIND, KERNEL_H, KERNEL_W, DIRECT, CHANNEL_TAIL, Y_FOURS and ROOM are the kernels'
+// defines, and ADD_KIND is the storage type of what the epilogue adds.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -17,7 +17,7 @@ struct Stored {
     std::vector<float> floats;
     std::vector<ushort> bits;
     Stored(int kind_, std::size_t count) : kind(kind_) {
-        // Whatever is not written is NaN. Room in front for a start that is not aligned.
+        // What is not written stays NaN. There is space in front for a start that is not aligned.
         floats.assign(kind == 0 ? count + 3 : 0, NAN);
         bits.assign(kind == 0 ? 0 : count + 3, 0x7fff);
     }
@@ -77,14 +77,15 @@ struct Shape {
     int offset;       // elements in front of x, y and the operand
 };
 
-// Rounded to 11 or 8 significant bits, as packed weights are whatever their magnitude.
+// Returns the value rounded to 11 or 8 significant bits, as packed weights are, whatever their
+// magnitude.
 double rounded(double v) {
     if (v == 0) return 0;
     const int bits = (KIND == 1 ? 10 : 7) - std::ilogb(v);
     return std::ldexp(std::nearbyint(std::ldexp(v, bits)), -bits);
 }
 
-// Relative L2 error; infinite where more or less was written than should be.
+// Returns the relative L2 error, or infinity if the kernels wrote too little or outside the result.
 double run(const Shape& s) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
@@ -112,7 +113,7 @@ double run(const Shape& s) {
     const int rows = (s.out + 63) / 64 * 64;
     std::vector<uint4> packed(static_cast<std::size_t>(rows / 4 + rows * steps * 8));
     auto* const packed_at = reinterpret_cast<uchar*>(packed.data());
-    // A data gradient reads weights by input channel and reversed taps.
+    // A data gradient swaps input and output channels of the weights, and reverses their taps.
     const long weight_out = s.phase ? taps : static_cast<long>(s.in) * taps;
     const long weight_in = s.phase ? static_cast<long>(s.out) * taps : taps;
     const int h0 = s.phase ? KERNEL_H - 1 : 0, w0 = s.phase ? KERNEL_W - 1 : 0,
@@ -178,8 +179,8 @@ double run(const Shape& s) {
 }  // namespace
 
 int main() {
-    // Rounding the result is off by up to half a unit of its last place; sums in float by some of
-    // theirs.
+    // The error of a rounded result is at most half a unit in its last place. The error of a float
+    // sum is a few units in its last place.
     const double bound = rounding[Y_KIND] + 3e-6;
     const int p = DIRECT ? 0 : KERNEL_H / 2;
     int failed = 0, done = 0;
@@ -195,7 +196,7 @@ int main() {
         if (DIRECT && (s.stride != 1 || s.pad != 0 || s.phase)) continue;
         if ((s.in % 64 != 0) != CHANNEL_TAIL || (s.out % 4 == 0) != Y_FOURS) continue;
         if (s.splits > 1 && Y_KIND != 0) continue;
-        // Weights of 1e-8 make results of that size, which halves do not hold.
+        // The results have about the size of the weights, 1e-8. Halves cannot hold that.
         if (s.magnitude < 1e-6f && Y_KIND == 1) continue;
         for (int order = 0; order < ORDERS; ++order) {
             const char* const when = set_order(order);

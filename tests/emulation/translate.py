@@ -4,16 +4,16 @@
 
     translate.py KERNELS_FOLDER PATH UNIT OUTPUT
 
-UNIT: wgmma or mma, the unit of matrix/unit.clh. For kernels with instructions of one vendor's devices, which no OpenCL implementation on a CPU takes. Includes are
-resolved; address spaces go; local arrays come from the emulated work-group; what holds inline PTX (macros and
-functions) is left out: work_group.hpp defines all of that by the same names. Only what these kernels use of the
-language is understood.
+Such a kernel has instructions of one vendor's devices, so no OpenCL implementation on a CPU compiles it. UNIT is the
+unit of matrix/unit.clh: wgmma or mma. Includes are resolved, and address spaces are removed. Local arrays come from the
+emulated work-group. Macros and functions with inline PTX are left out, because work_group.hpp defines them by the same
+names. The translator understands only the part of the language that these kernels use.
 """
 import pathlib
 import re
 import sys
 
-# Defined in work_group.hpp; a unit's, or all kernels'.
+# Names that work_group.hpp defines: those of one unit, and those for all kernels.
 UNITS = {
     "wgmma": {"UNIT_64", "UNIT_128", "UNIT_BEGIN", "UNIT_COMMIT", "UNIT_WAIT_32", "UNIT_WAIT_64", "UNIT_FENCE", "WGMMA_D8",
               "WGMMA_D32", "WGMMA_D64", "HALF_64", "HALF_128", "HALF_256", "HALF_R128", "HALF_WAIT", "HALF_WAIT_128"},
@@ -77,7 +77,7 @@ def translate(text, unit):
     text = re.sub(r"\b(global|local)\b", "", text)
     text = vectors(text)
     text = re.sub(r"\(uint\)(tiles|unscale|weights|windows)\b", r"local_address(\1)", text)
-    # Several kernels go into one program.
+    # A program may include several kernels, which define the same names.
     text += "\n" + "".join(f"#undef {name}\n" for name in sorted(set(re.findall(r"^#define (\w+)", text, flags=re.M))))
     if "asm" in re.sub(r"//.*", "", text):
         sys.exit("some inline assembly is left: name its macro or function in translate.py and define it in work_group.hpp")

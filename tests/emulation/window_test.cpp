@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The kernels of conv2d.wgmma_window, emulated on the host, beside a convolution in double. Built
-// for each way: KERNEL_H, KERNEL_W, CHANNELS, S, PRODUCTS, Y_KIND, Y_LAST, Y_FOURS, Y_PAIRS as the
-// kernel has them.
+// Runs the kernels of conv2d.wgmma_window, emulated on the host, and compares them with a
+// convolution in double. The test is built once per variant: KERNEL_H, KERNEL_W, CHANNELS, S,
+// PRODUCTS, Y_KIND, Y_LAST, Y_FOURS and Y_PAIRS are the kernel's defines.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -28,17 +28,18 @@ struct Shape {
     int n, out, h, w, pad, groups;
 };
 
-// The largest error, by the sum of the terms' magnitudes.
+// Returns the largest error of an element, relative to the sum of its terms' magnitudes.
 double run(const Shape& s) {
     std::mt19937 random(7);
     std::normal_distribution<float> normal;
     const int oh = (s.h + 2 * s.pad - KERNEL_H) / S + 1, ow = (s.w + 2 * s.pad - KERNEL_W) / S + 1;
     constexpr int taps = KERNEL_H * KERNEL_W;
     const int plane = s.h * s.w, outputs = s.n * oh * ow;
-    // What is read beyond either end is NaN.
+    // Elements in front of the data and behind it are NaN.
     std::vector<float> x(static_cast<std::size_t>(s.n * CHANNELS * plane + 6), NAN),
         w(static_cast<std::size_t>(s.out * CHANNELS * taps)), bias(static_cast<std::size_t>(s.out));
-    // Images of very different magnitude: half floats have no room for that.
+    // Images have very different magnitudes, unless the result is stored in halves, which cannot
+    // hold them.
     const int size = Y_KIND == 1 ? 0 : 40;
     for (int i = 0; i < s.n * CHANNELS * plane; ++i)
         x[static_cast<std::size_t>(i + 3)] =
@@ -95,10 +96,11 @@ double run(const Shape& s) {
 }  // namespace
 
 int main() {
-    // Some roundings of 2^-24 each, or of 2^-11; the result's own.
+    // There are a few roundings of 2^-24, or of 2^-11, and the rounding of the stored result.
     const double bound = Y_KIND == 2 ? 6e-3 : Y_KIND == 1 || PRODUCTS == 1 ? 1.5e-3 : 1e-6;
     int failed = 0;
-    // No window is filled, several a worker, and fewer than workers; more than 64 channels.
+    // The cases have windows that are not full, several windows per worker, fewer windows than
+    // workers, and more than 64 channels.
     for (const Shape& s : {Shape{2, 72, 19 + KERNEL_H, 23 + KERNEL_W, KERNEL_H / 2, 2},
                            Shape{1, 8, KERNEL_H, KERNEL_W + S, 0, 1},
                            Shape{3, 64, 16 * S, 16 * S, KERNEL_H - 1, 1}}) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// A work-group of an OpenCL kernel as coroutines on the host, with what kernels for NVIDIA's Hopper
-// and Ampere have as inline PTX: asynchronous copies, shuffles, warpgroup matrix products over
-// tiles in local memory that are named by descriptors, and, with MMA 1, a warp's matrix loads and
-// products of what its lanes hold. Enough to run the kernels that translate.py names, slowly, where
-// there is no such device.
+// Emulates a work-group of an OpenCL kernel on the host. Work-items are coroutines. The file
+// defines what kernels for NVIDIA's Hopper and Ampere have as inline PTX: asynchronous copies,
+// shuffles, and warpgroup matrix products over tiles in local memory, which descriptors name. With
+// MMA 1 it defines a warp's matrix loads, and products of what its lanes hold. That is enough to
+// run the kernels that translate.py names on any machine, though slowly.
 #pragma once
 
 #include <algorithm>
@@ -78,8 +78,8 @@ inline long get_global_id(int dimension) {
 }
 enum { CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE };
 
-// Work-items take turns: each runs to the next point where it waits for others, of its work-group
-// or of its warp alone. A jump is enough to change between those that have begun.
+// Work-items take turns. Each runs until it waits for others, either of its work-group or of its
+// warp alone. setcontext() starts a work-item. After that, a jump is enough to switch to it.
 struct WorkItem {
     ucontext_t begin;
     jmp_buf at;
@@ -112,13 +112,14 @@ inline void take_turn() {
     item.begun = true;
     setcontext(&item.begin);
 }
-/// The warp whose first work-item that is, until all of them wait for the work-group or are done.
+/// Runs the warp that begins with work-item `first`, until all of its work-items wait for the
+/// work-group or are done.
 inline void run_warp(int first) {
     constexpr int lanes = 32;
     for (int round = 0;; ++round) {
         int in_warp = 0;
         for (int i = 0; i < lanes; ++i) {
-            // Now the first lane is first, now the last.
+            // Alternate which lane runs first, the first one or the last one.
             local_id = first + (round % 2 == 0 ? i : lanes - 1 - i);
             take_turn();
             in_warp += work_items[static_cast<std::size_t>(local_id)].in_warp;
@@ -162,7 +163,7 @@ inline int min(int a, int b) {
     return std::min(a, b);
 }
 
-// To the nearest half, ties to even; beyond the largest to infinity.
+// Returns the nearest half. Ties go to even, and values beyond the largest half become infinity.
 inline uint half_of(float v) {
     const uint sign = as_uint(v) >> 16 & 0x8000;
     const double size = std::fabs(static_cast<double>(v));
@@ -191,7 +192,7 @@ inline float float_of_kind(uint bits, int kind) {
     }();
     return halves[bits];
 }
-// Of memory (kernels/common/storage.clh).
+// A half in memory (kernels/common/storage.clh).
 struct half {
     ushort bits;
 };
@@ -216,13 +217,14 @@ inline uint split_pack(float low, float high) {
         high = float_of((pair) >> 16); \
     }
 
-/// What each lane of the warp gives, until the exchange after the next.
+/// What each lane gives to its warp. It stays valid until the exchange after the next.
 struct Given {
     uint v[6];
     int exchanges;
 };
 inline std::vector<Given> given[2];  // by work-item
-/// Gives v to the warp, and waits for its lanes: what lane 0 gave, and those behind it.
+/// Gives v to the warp and waits for the other lanes. Returns what lane 0 gave, followed by what
+/// the other lanes gave.
 inline const Given* exchange(std::initializer_list<uint> v) {
     const auto mine = static_cast<std::size_t>(local_id);
     const auto turn = static_cast<std::size_t>(++given[0][mine].exchanges & 1);
@@ -240,17 +242,17 @@ inline uint warp_max(uint v) {
 }
 #define SHUFFLE_XOR(other, v, by) other = exchanged(v, local_id ^ (by));
 
-/// Devices refuse an address that is no multiple of the size, whatever of it is read.
+/// A device refuses an address that is not a multiple of the copy's size, even if less is read.
 inline void copy_part(uint to, const void* from, uint bytes, uint read) {
     if (reinterpret_cast<std::uintptr_t>(from) % bytes != 0 || to % bytes != 0) std::abort();
     std::memset(work_group.local + to, 0, bytes);
     if (read > 0) std::memcpy(work_group.local + to, from, read);
 }
 
-// Copies and products happen as early, or as late, as the device may do them: at once, or when
-// somebody waits for them. A warp does its own products at once.
+// A device may perform copies and products at once, or as late as when a work-item waits for them.
+// The emulation can do either. A warp's own products (mma) always happen at once.
 inline bool late_copies, late_products;
-/// Sets them, for 0 to ORDERS - 1.
+/// Selects the order of copies and products, for 0 to ORDERS - 1.
 #if MMA
 #define ORDERS 2
 #else
@@ -277,7 +279,7 @@ class Deferred {
         closed_.push_back(std::move(open_));
         open_.clear();
     }
-    /// All but the last `but` groups are done.
+    /// Waits until all groups but the last `but` are done.
     void wait(std::size_t but) {
         while (closed_.size() > but) {
             for (const Action& action : closed_.front()) action();
@@ -306,9 +308,10 @@ inline void copy_ahead(uint to, const void* from, uint read, uint bytes = 16) {
 #define COPY_COMMIT copies_ahead.commit();
 #define COPY_WAIT_BUT(n) copies_ahead.wait(n);
 
-// Element k of row r of a step of 16 of K that a descriptor names: of a swizzled tile with K
-// along its rows of 128 bytes, or, transposed, of blocks of 64 rows with these along them; or
-// of eights of rows of eight elements, unswizzled.
+// The place of element k of row r, in a step of 16 of K whose tile is named by a descriptor. There
+// are three kinds of tile: a swizzled tile with K along its rows of 128 bytes; if transposed, a
+// swizzled tile of blocks of 64 rows, with these along the lines; or, without a swizzle, matrices
+// of eight rows of eight elements.
 inline uint tile_place(ulong descriptor, int row, int k, bool transposed) {
     const auto r = static_cast<uint>(row), c = static_cast<uint>(k);
     const uint at = static_cast<uint>(descriptor & 0x3fff) << 4;
@@ -329,13 +332,13 @@ inline float tile_element(ulong descriptor, int row, int k, bool transposed = fa
     std::memcpy(&bits, work_group.local + tile_place(descriptor, row, k, transposed), 2);
     return float_of_kind(bits, kind);
 }
-// What a work-item holds of 64 rows by `columns`: see UNIT_64 in
+// Computes what a work-item holds of 64 rows by `columns` columns: see UNIT_64 in
 // kernels/matrix/unit.clh.
 inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, bool a_transposed,
                      bool b_transposed, int kind) {
     const int lane = local_id & 31, warp = local_id >> 5 & 3;
-    // Each element is read once: a work-item's sums lie in two rows, eight rows apart, and a column
-    // serves both.
+    // Each element is read once. A work-item's sums are in two rows, eight rows apart, and both
+    // rows use the same column.
     float rows[2][16];
     for (int half = 0; half < 2; ++half)
         for (int k = 0; k < 16; ++k)
@@ -372,9 +375,9 @@ inline void multiply_ahead(float* sums, ulong a, ulong b, bool first, int column
 #define UNIT_WAIT_64(d) products_ahead.wait(0);
 #endif
 
-// ldmatrix: lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m; a lane gets
-// elements lane % 4 * 2 and the next of row lane / 4 of each, or, transposed, of column lane
-// / 4.
+// ldmatrix: lanes 8 m to 8 m + 7 have the addresses of the rows of matrix m. From each matrix, a
+// lane gets elements lane % 4 * 2 and the next one of row lane / 4 or, if transposed, of column
+// lane / 4.
 inline void load_matrices(uint* to, uint at, bool transposed) {
     const Given* all = exchange({at});
     const uint lane = static_cast<uint>(local_id) & 31;
@@ -384,17 +387,18 @@ inline void load_matrices(uint* to, uint at, bool transposed) {
             const uint row = transposed ? lane % 4 * 2 + i : lane / 4;
             const uint column = transposed ? lane / 4 : lane % 4 * 2 + i;
             const uint from = all[8 * m + row].v[0];
-            // Rows of 16 bytes, so aligned.
+            // A row has 16 bytes and must be aligned to 16 bytes.
             if (from % 16 != 0 || from + 16 > local_bytes) std::abort();
             std::memcpy(&pair[i], work_group.local + from + column * 2, 2);
         }
         to[m] = pair[0] | static_cast<uint>(pair[1]) << 16;
     }
 }
-// mma.sync.m16n8k16: of A, 16 x 16, a lane gives in four registers rows lane / 4 and 8 further
-// (in the second and the fourth), elements lane % 4 * 2 and the next, and 8 further (in the
-// third and the fourth); of B, 16 x 8, in two registers of column lane / 4 likewise; of the
-// result it has rows lane / 4 and 8 further, columns lane % 4 * 2 and the next.
+// mma.sync.m16n8k16. A is 16 x 16, and a lane gives four registers of it. The first and third have
+// row lane / 4, the second and fourth the row that is 8 further. The first and second have elements
+// lane % 4 * 2 and the next, the third and fourth those that are 8 further. B is 16 x 8, and a lane
+// gives two registers of column lane / 4, with elements likewise. A lane gets rows lane / 4 and 8
+// further of the result, in columns lane % 4 * 2 and the next.
 inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kind) {
     const Given* all = exchange({a[0], a[1], a[2], a[3], b0, b1});
     const auto element = [&](uint lane, uint part, uint k) {
@@ -415,11 +419,13 @@ inline void multiply_matrices(float* d, const uint* a, uint b0, uint b1, int kin
 #define MMA_ADD_1(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 1);
 #define MMA_ADD_2(d, i, a, b0, b1) multiply_matrices((d) + (i), a, b0, b1, 2);
 
-/// A barrier of 128 work-items that go their own way: those of others may take more turns, or less.
+/// A barrier of 128 work-items that run on their own. Other work-items may pass it more often, or
+/// less often.
 #define WORKER_BARRIER barrier(CLK_LOCAL_MEM_FENCE);
 
-/// Runs groups x, y of `items` work-items, one after the other. Local memory holds NaN before.
-/// A work-item may return early behind the last barrier only, that of its `worker_items`.
+/// Runs a grid of groups_x by groups_y work-groups of `items` work-items, one group after the
+/// other. Local memory holds NaN before each. Work-items may return early only after the last
+/// barrier, and only together with the other work-items of their `worker_items`.
 inline void run_kernel(int groups_x, int groups_y, int items, const std::function<void()>& kernel,
                        int worker_items = 0) {
     if (worker_items == 0) worker_items = items;
@@ -446,7 +452,8 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
             item.begin.uc_link = nullptr;
             makecontext(&item.begin, run_item, 0);
         }
-        // Now the first warp is first, now the last; each goes as far as it can.
+        // Alternate which warp runs first, the first one or the last one. Each runs as far as it
+        // can.
         for (int round = 0, done = 0; done < items; ++round) {
             const int warps = items / 32;
             for (int i = 0; i < warps; ++i) {
@@ -455,7 +462,7 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
             }
             done = 0;
             for (const WorkItem& item : work_items) done += item.done;
-            // Whether some wait at a barrier that others will never reach.
+            // Abort if some work-items wait at a barrier that others will never reach.
             for (int i = 0; i < items; ++i)
                 if (work_items[static_cast<std::size_t>(i)].done !=
                     work_items[static_cast<std::size_t>(i / worker_items * worker_items)].done)

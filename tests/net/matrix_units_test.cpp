@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which engines a device's matrix unit and its local memory let apply, which of them its products
-// are given, and that what they offer to the tuner can be estimated: no device is needed for that.
-// And that products come out right by each of them, on devices that have such a unit.
+// Tests of the engines on matrix units. Without a device: which engines apply to a device with a
+// given matrix unit and local memory, which of them the planner chooses for products, and that
+// their tunings can be estimated. On devices that have such a unit: that each of these engines
+// computes the right products.
 #include "engine/engine.hpp"
 #include "engine/matrix/unit.hpp"
 #include "formats/json_net.hpp"
@@ -47,8 +48,8 @@ Traits gpu(bool wgmma, bool mma, std::uint64_t kib) {
     return traits;
 }
 
-/// The names of the engines on matrix units that apply to a training step, whose images are f16 or
-/// bf16 where that is the precision.
+/// Returns the names of the engines on matrix units that apply to a training step. If the precision
+/// is fp16 or bf16, the images have that type.
 std::set<std::string> applying(const Traits& device, Precision precision) {
     Graph graph = build_graph(parse_net_json(network, "network"), {}, 0, true, precision);
     expand_composites(graph);
@@ -97,7 +98,7 @@ std::set<std::string> of_unit(const std::set<std::string>& names, std::string_vi
     return found;
 }
 
-/// An H200, or with the unit of warps an A100, as their driver tells of them.
+/// Returns an H200 (wgmma) or an A100 (mma), as their drivers describe them.
 Traits large_gpu(MatrixUnit unit) {
     const bool h200 = unit == MatrixUnit::wgmma;
     Traits traits = gpu(h200, !h200, 163);
@@ -110,7 +111,8 @@ Traits large_gpu(MatrixUnit unit) {
     return traits;
 }
 
-/// Attention between inner products: [rows, features] are [batches, length, depth] to it.
+/// Returns a network with attention between inner products. Attention reads [rows, features] as
+/// [batches, length, depth].
 std::string attention_network(int rows, int features, int batches, int length, int depth) {
     std::string text = R"({
   "inputs": [{"name": "data", "shape": [ROWS, FEATURES]}],
@@ -152,7 +154,7 @@ struct Best {
     double seconds = std::numeric_limits<double>::infinity();
     std::string engine;
 };
-/// The engine that is fastest by the estimates, what it packs each run included.
+/// Returns the engine with the smallest estimate, which includes what it packs in each run.
 Best best_of(const Traits& device, const Problem& problem) {
     Best best;
     for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
@@ -168,7 +170,7 @@ Best best_of(const Traits& device, const Problem& problem) {
     return best;
 }
 
-/// The engines of a training step's products, by the product's name.
+/// Returns the engines of a training step's products, by the product's name.
 std::map<std::string, std::string> chosen(const Traits& device, const std::string& text,
                                           Precision precision) {
     Graph graph = build_graph(parse_net_json(text, "network"), {}, 0, true, precision);
@@ -190,7 +192,7 @@ std::map<std::string, std::string> chosen(const Traits& device, const std::strin
     return engines;
 }
 
-/// What a training step makes, the result and the gradients of inputs and parameters.
+/// Returns the results of a training step: the output, and the gradients of inputs and parameters.
 std::map<std::string, std::vector<float>> results(Net& net) {
     net.forward();
     net.backward();
@@ -211,7 +213,8 @@ TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]
         CHECK(large.size() >= 4);
         CHECK(of_unit(large, "wgmma").size() == large.size());
         auto of_warpgroups = of_unit(large, "wgmma");
-        // It reads taps where they lie, which the instructions of a warp are not told to yet.
+        // This engine multiplies taps where they are in the window. That is not written for the
+        // instructions of a warp yet.
         of_warpgroups.erase("conv2d.window");
         CHECK((of_unit(small, "mma") == of_warpgroups));
         CHECK(of_unit(small, "wgmma").empty());
@@ -233,7 +236,8 @@ TEST_CASE("a type whose matrix instructions do not work has none of its engines"
             CHECK((applying(no_bf16, precision) == applying(both, precision)));
             CHECK(applying(no_fp16, precision).empty());
         }
-        // Products of halves take what is stored as bfloat16, too, where it is a matrix.
+        // Products of halves also apply to operands that are stored as bfloat16, if these are
+        // matrices.
         std::set<std::string> by_halves, by_bfloats;
         for (const std::string& name : applying(both, Precision::bf16))
             (name.find("_half") == std::string::npos ? by_halves : by_bfloats).insert(name);
@@ -250,7 +254,7 @@ TEST_CASE("a type whose matrix instructions do not work has none of its engines"
             CHECK((way == start + "split" || way == start + "planes"));
         }
 
-        // What results are rounded to counts as what is multiplied does.
+        // An engine also needs the unit to work for the type to which it rounds results.
         const Graph graph =
             build_graph(parse_net_json(network, "network"), {}, 0, false, Precision::bf16);
         const Engine* engine =
@@ -308,8 +312,9 @@ TEST_CASE("products of attention and of inner products are given to the matrix u
             INFO(name_of(unit) << " in " << name_of(precision));
             const std::string start = std::string(name_of(unit)) + '_';
             std::set<std::string> ways;
-            // Five forward, each with the gradients of its weights and, but for the first, of its
-            // input; attention's two, each with two gradients.
+            // The forward pass has five inner products. Each has a gradient of its weights, and all
+            // but the first have a gradient of their input. Attention has two products, with two
+            // gradients each.
             const auto engines =
                 chosen(large_gpu(unit), attention_network(4096, 512, 32, 512, 128), precision);
             CHECK(engines.size() == 5 + 5 + 4 + 2 + 4);
@@ -322,7 +327,7 @@ TEST_CASE("products of attention and of inner products are given to the matrix u
             const bool narrow = precision == Precision::fp16 || precision == Precision::bf16;
             if (!narrow)
                 for (const std::string& way : ways) CHECK((way == "split" || way == "planes"));
-            // What is stored in 16 bits on both sides is multiplied as it is.
+            // Products whose operands are both stored in 16 bits read them without a conversion.
             for (const char* const name : {"attention/scores", "attention/scores/backward_a",
                                            "attention/scores/backward_b", "attention/values"})
                 if (narrow) CHECK(engines.at(name) == "matmul." + start + "direct");
@@ -331,7 +336,7 @@ TEST_CASE("products of attention and of inner products are given to the matrix u
 
 TEST_CASE("products come out right by every engine on matrix units", "[matrix_units]") {
     const std::string text = attention_network(256, 64, 8, 64, 32);
-    // Gradients as large as values, which halves hold without a loss scale.
+    // The gradients are as large as the values, so halves can hold them without a loss scale.
     const std::vector<float> data = random_floats(256 * 64, 3), seed = random_floats(256 * 64, 4);
     NetOptions options = training(2);
     options.input_gradients = options.output_gradients = true;
@@ -343,7 +348,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
     prepare(exact);
     const auto wanted = results(exact);
     ON_EVERY_DEVICE(device) {
-        // The planner's own choice, then each of those engines where it applies.
+        // The planner's own choice, and then each of these engines where it applies.
         std::vector<std::string> ways{""};
         for (const MatrixUnit unit : matrix_units)
             if (unit_verdict(unit, device.traits(), {DType::f16, DType::bf16}))

@@ -51,15 +51,15 @@ double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize&
     const double groups = static_cast<double>(ceil_div(size.rows, tile.rows) *
                                               ceil_div(size.columns, tile.columns) * size.batches) *
                           static_cast<double>(splits);
-    // A compute unit holds several work-groups, which hide each other's waiting; the last ones are
-    // fewer.
+    // Several work-groups share a compute unit and hide each other's latency. In the last round
+    // there are fewer of them.
     const double resident = std::max(1.0, 512.0 / static_cast<double>(tile.threads));
     const double each = groups / units;
     const double rounds =
         each > 2 * resident ? each + 0.3 * resident : std::max(1.0, std::ceil(each));
     const double active = std::min(std::ceil(each), resident) * static_cast<double>(tile.threads);
     const double hidden = active / (active + 48.0);
-    // Two steps' time goes to the first reads and the stores.
+    // The first reads and the stores take as long as two steps.
     const double depth = static_cast<double>(ceil_div(size.depth, splits)) + 16.0;
     const double work = 2.0 * static_cast<double>(tile.rows * tile.columns) * depth;
     const double share = device.wide_vectors ? 0.02 : tile.share * hidden;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What engines share that make products of floats from halves on matrix units
+// What engines share that multiply floats as sums of halves on matrix units
 // (kernels/matrix/halves.clh).
 #pragma once
 
@@ -7,13 +7,15 @@
 
 namespace dlprim {
 
-/// Products of halves that make one: of upper and lower halves for fp32, of upper ones alone for
-/// coarser precisions. The kernels' define PRODUCTS.
+/// How many products of halves replace one product of floats. fp32 needs three, of upper and lower
+/// halves. Coarser precisions need one, of the upper halves. Kernels have it as the define
+/// PRODUCTS.
 inline int split_products(const Problem& problem) {
     return problem.precision == Precision::fp32 ? 3 : 1;
 }
 
-/// How many times as fast a step is with a single product as with three: 1.4 to 1.7 on an H200.
+/// A step with a single product is this many times as fast as one with three. On an H200 it is 1.4
+/// to 1.7 times.
 constexpr double single_product_gain = 1.5;
 inline double split_gain(int products) {
     return products == 1 ? single_product_gain : 1.0;

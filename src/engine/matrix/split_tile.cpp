@@ -44,7 +44,7 @@ double split_seconds(const Traits& device, const SplitSize& size, std::int64_t w
     TileSpeed speed;
     speed.step_seconds = (wm == 2 ? h200::split_steps.rows_128 : h200::split_steps.rows_64) *
                          size.pace / split_gain(size.products);
-    // Tiles of 64 rows come two to a compute unit.
+    // Two work-groups with tiles of 64 rows share a compute unit.
     speed.resident = speed.alone = wm == 2 ? 1 : 2;
     const double groups =
         static_cast<double>(size.tiles_m(wm) * size.tiles_n()) * static_cast<double>(splits);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Products of floats from halves on a matrix unit (kernels/matrix/split_tile.clh): tiles of 64 or
-// 128 rows and 128 columns, the model of their speed, and the choice among them.
+// Products of floats as sums of halves on a matrix unit (kernels/matrix/split_tile.clh). Tiles have
+// 64 or 128 rows and 128 columns. This file has the model of their speed and the choice between
+// them.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -12,41 +13,43 @@
 
 namespace dlprim {
 
-/// Columns of a work-group's tile, work-items of a work-group, K of a step.
+/// Columns of a work-group's tile, work-items per work-group, and K per step.
 constexpr std::int64_t split_columns = 128, split_items = 256, split_depth = 64;
 
-/// Rows of a warpgroup: tiles have `wm` times as many.
+/// Rows per warpgroup. A tile has `wm` times as many.
 constexpr std::int64_t split_rows = 64;
-/// The `wm` of a tuning, which names "rows".
+/// Returns `wm` for a tuning, which names "rows".
 inline std::int64_t wm_of(const Tuning& tuning) {
     return tuning.at("rows") / split_rows;
 }
 
-/// Tiles have 64 or 128 rows: 1 or 2, as far as a work-group's local memory holds `stages` of them
-/// and `more` bytes, else 0.
+/// Returns the largest `wm` (2 or 1, for tiles of 128 or 64 rows) for which `stages` stages and
+/// `more` bytes fit into a work-group's local memory. Returns 0 if neither fits.
 std::int64_t most_split_rows(MatrixUnit unit, const Traits& device, int products,
                              std::int64_t stages, std::int64_t more);
-/// No, with the reason, where that is 0.
+/// Returns yes if `most` (of most_split_rows) is not 0; else no, with the reason.
 Verdict split_rows_verdict(std::int64_t most);
 
-/// The product of one launch.
+/// The size of one launch's product.
 struct SplitSize {
     std::int64_t rows, columns, steps;
-    int products;              ///< of halves: see engine/matrix/split_products.hpp
-    double pace = 1;           ///< a step's time by the engine, over that with weights at hand
-    std::int64_t most_wm = 2;  ///< of which there is local memory for tiles
+    int products;  ///< of halves: see engine/matrix/split_products.hpp
+    /// The engine's time per step, divided by the time with weights that are split beforehand.
+    double pace = 1;
+    std::int64_t most_wm = 2;  ///< the largest `wm` that fits into local memory
     std::int64_t tiles_m(std::int64_t wm) const;
     std::int64_t tiles_n() const;
 };
-/// The one with most work; `sizes` is not empty.
+/// Returns the size with the most work. `sizes` must not be empty.
 SplitSize most_work(const std::vector<SplitSize>& sizes);
-/// Seconds of the multiplication, with 64 * wm rows a tile and K in so many parts.
+/// Seconds of the multiplication, with tiles of 64 * wm rows and K in `splits` parts.
 double split_seconds(const Traits& device, const SplitSize& size, std::int64_t wm,
                      std::int64_t splits);
-/// With writing and adding parts of `part_bytes` each.
+/// The same, with writing and adding parts of `part_bytes` each.
 double split_parts_seconds(const Traits& device, const SplitSize& size, std::int64_t wm,
                            std::int64_t splits, double part_bytes);
-/// {"rows", "splits"}: the cheapest by the model, with `only_wm` unless that is 0.
+/// Returns {"rows", "splits"}, the cheapest by the model. If `only_wm` is not 0, tiles have that
+/// `wm`.
 Tuning choose_split(const Traits& device, const SplitSize& size, double part_bytes,
                     double limit_bytes, std::int64_t only_wm = 0);
 TuneSpace split_tune_space(const Tuning& standard);

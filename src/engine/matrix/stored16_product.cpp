@@ -17,7 +17,7 @@ constexpr const char* sum_path = "matrix/stored16_sum.cl";
 
 std::string options_of(const Problem& problem, const Stored16Product& product) {
     const Images& images = product.images;
-    // Few steps leave local memory to more work-groups.
+    // If there are few steps, fewer stages leave local memory to more work-groups.
     const std::int64_t stages =
         std::min(product.stages,
                  std::max<std::int64_t>(2, ceil_div(product.weights.steps, product.splits) + 1));

@@ -72,7 +72,8 @@ double stored16_group_seconds(const Traits& device, const Stored16Tile& tile, do
     speed.step_seconds = 2.0 * static_cast<double>(tile.rows * tile.columns * stored16_depth) /
                          (tile.tflops * 1e12 / h200::compute_units);
     speed.resident = tile.resident;
-    // Work-groups that share a compute unit hide each other's waiting; one alone does so less.
+    // Work-groups that share a compute unit hide each other's latency. A single one hides less of
+    // it.
     speed.alone = 1 + 0.4 * (speed.resident - 1);
     return tile_seconds(device, speed, groups, steps);
 }

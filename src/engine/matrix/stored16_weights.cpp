@@ -19,7 +19,8 @@ Stored16Weights::Stored16Weights(const WeightSource& source, std::int64_t channe
 void add_stored16_packing(KernelLaunch& launch, ContextImpl& context, const WeightSource& source,
                           DType dtype, std::int64_t block, std::int64_t at) {
     const Stored16Weights weights(source, block);
-    // 32 KiB at most, so that several work-groups stay on a compute unit.
+    // Keep a row in local memory only if it needs at most 32 KiB, so that several work-groups can
+    // share a compute unit.
     std::int64_t room = 1024;
     while (room < weights.depth) room *= 2;
     if (room > 8192) room = 0;

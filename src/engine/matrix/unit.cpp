@@ -29,13 +29,13 @@ std::string unit_option(MatrixUnit unit) {
 }
 
 std::int64_t unit_local_bytes(MatrixUnit unit, const Traits& device) {
-    // wgmma's devices have 227 KiB, whatever their drivers say.
+    // Every device with wgmma has 227 KiB, even if its driver reports less.
     return unit == MatrixUnit::wgmma ? 227 << 10
                                      : static_cast<std::int64_t>(device.mma_local_bytes);
 }
 
 double unit_pace(MatrixUnit unit) {
-    // By what the tensor cores of an A100 reach, a compute unit, beside an H200's.
+    // The rate of an A100's tensor cores per compute unit, compared with an H200's.
     return unit == MatrixUnit::wgmma ? 1.0 : 2.0;
 }
 

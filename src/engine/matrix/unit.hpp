@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The units that engines on NVIDIA's tensor cores may be written for:
-// kernels/matrix/unit.clh. An engine is registered once for each, and applies where the
-// device has that one.
+// The matrix units of NVIDIA's tensor cores for which engines are written; see
+// kernels/matrix/unit.clh. An engine is registered once for each unit, and applies to devices that
+// have this unit.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -19,17 +19,17 @@ enum class MatrixUnit {
 };
 constexpr MatrixUnit matrix_units[] = {MatrixUnit::wgmma, MatrixUnit::mma};
 
-/// As engines' names have it: "wgmma", "mma".
+/// Returns the unit as it appears in engines' names: "wgmma" or "mma".
 std::string_view name_of(MatrixUnit unit);
-/// No, with the reason, unless the device has them and those for each of `types` work there: what
-/// the kernel multiplies, and what it rounds results to by the unit's conversions. Other types than
-/// f16 and bf16 need none.
+/// Returns yes if the device has the unit and its instructions for each of `types` work there; else
+/// no, with the reason. `types` are the types that the kernel multiplies, and those to which it
+/// rounds results with the unit's conversions. Types other than f16 and bf16 need no instructions.
 Verdict unit_verdict(MatrixUnit unit, const Traits& device, std::initializer_list<DType> types);
-/// The option with which kernels are built for it.
+/// Returns the option with which kernels are compiled for the unit.
 std::string unit_option(MatrixUnit unit);
-/// Local memory that a work-group may have.
+/// Returns how much local memory a work-group may have, in bytes.
 std::int64_t unit_local_bytes(MatrixUnit unit, const Traits& device);
-/// A step's time over wgmma's.
+/// Returns the time of a step divided by wgmma's.
 double unit_pace(MatrixUnit unit);
 
 }  // namespace dlprim

@@ -14,7 +14,7 @@ namespace dlprim::concat {
 namespace {
 
 constexpr const char* join_source = "concat/join.cl";
-constexpr std::size_t joined_inputs = 8;  // of one launch
+constexpr std::size_t joined_inputs = 8;  // per launch
 
 /// A concatenation as the kernel sees it: rows of inputs, side by side in rows of the output.
 struct Rows {
@@ -30,7 +30,7 @@ struct Rows {
         for (const Operand& input : problem.inputs)
             widths.push_back(physical_shape(input.shape, output.layout).product(dim, to.rank()));
     }
-    /// Elements per work-item: 4 where every input begins and ends at a multiple of it.
+    /// Elements per work-item. It is 4 if every input begins and ends at a multiple of 4, else 1.
     int vector() const {
         const bool fours = std::all_of(widths.begin(), widths.end(),
                                        [](std::int64_t width) { return width % 4 == 0; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shape rule of MatMul, and the reduction of matrix-product problems to a Gemm.
+// The shape rule of MatMul, and the reduction of MatMul and InnerProduct problems to a Gemm.
 #include "ops/matmul/gemm.hpp"
 
 #include "base/text.hpp"
@@ -19,7 +19,7 @@ Shape as_matrix(const Shape& shape, bool left) {
     return left ? Shape{1, shape[0]} : Shape{shape[0], 1};
 }
 
-/// `text` with every whole word `word` replaced.
+/// Returns `text` with `by` in place of every whole word `word`.
 std::string replace_word(const std::string& text, const std::string& word, const std::string& by) {
     std::string out;
     for (std::size_t i = 0; i < text.size();) {
@@ -111,7 +111,8 @@ Gemm gemm_of(const Problem& problem) {
         g.transpose_a = options.transpose_a && a.rank() > 1;
         g.transpose_b = options.transpose_b && b.rank() > 1;
         g.alpha = static_cast<float>(options.alpha);
-        // Strides of the batch dimensions, dropping those of size 1 and merging neighbours.
+        // Compute the strides of the batch dimensions. Dimensions of size 1 are dropped, and
+        // neighbours are merged if their strides allow it.
         const int rank = s.batch.rank();
         std::int64_t stride_a = g.m * g.k, stride_b = g.n * g.k;
         std::vector<Gemm::BatchDim> inner_first;
@@ -132,7 +133,7 @@ Gemm gemm_of(const Problem& problem) {
             }
             inner_first.push_back(dim);
         }
-        // Batches of A against one B are one taller matrix.
+        // If all batches of A meet the same B, they form one taller matrix.
         if (inner_first.size() == 1 && inner_first[0].b == 0 && !g.transpose_a &&
             inner_first[0].a == g.m * g.k) {
             g.m *= inner_first[0].size;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Gemm: what MatMul and InnerProduct problems have in common, reduced to the fewest dimensions:
-// a batch of row-major C[m, n] = alpha * op(A)[m, k] op(B)[k, n] (+ bias[n]), then the epilogue.
+// Gemm: MatMul and InnerProduct problems in a common form with the fewest dimensions. It is a batch
+// of row-major products C[m, n] = alpha * op(A)[m, k] op(B)[k, n] (+ bias[n]), followed by the
+// epilogue.
 #pragma once
 
 #include "engine/engine.hpp"
@@ -11,27 +12,28 @@
 
 namespace dlprim::matmul {
 
-/// The shape rule of MatMul (numpy's and torch.matmul's). A transposition of a rank-1 operand does
-/// nothing.
+/// The shape rule of MatMul, which is that of numpy and torch.matmul. Transposing an operand of
+/// rank 1 does nothing.
 struct MatMulShape {
     std::int64_t m = 1, n = 1, k = 1;
     Shape batch;  ///< broadcast batch dimensions
     Shape a,
         b;  ///< the operands with rank-1 ones made matrices: [batch..., rows, columns] as stored
-    Shape full;    ///< [batch..., m, n]
-    Shape output;  ///< full less the dimensions that rank-1 operands lack
+    Shape full;  ///< [batch..., m, n]
+    /// `full` without the dimensions that operands of rank 1 lack.
+    Shape output;
 };
-/// Throws Error(invalid_argument) with both shapes where they disagree.
+/// Throws Error(invalid_argument), which names both shapes, if they do not match.
 MatMulShape matmul_shape(const Shape& a, const Shape& b, bool transpose_a, bool transpose_b);
 
 struct Gemm {
     std::int64_t m = 1, n = 1, k = 1;
-    bool transpose_a = false;  ///< A lies as [k, m]
-    bool transpose_b = false;  ///< B lies as [n, k]
+    bool transpose_a = false;  ///< A is stored as [k, m]
+    bool transpose_b = false;  ///< B is stored as [n, k]
     float alpha = 1;
 
-    /// Batch dimensions, outermost first, merged where strides allow; strides in elements, 0 where
-    /// an operand is broadcast. C's batches are contiguous.
+    /// Batch dimensions, outermost first, merged where strides allow it. Strides are in elements,
+    /// and are 0 if an operand is broadcast. The batches of C are contiguous.
     struct BatchDim {
         std::int64_t size, a, b;
     };
@@ -41,19 +43,19 @@ struct Gemm {
     // Operand numbers of a Launch.
     int a = 0, b = 1;
     int bias = -1;      ///< -1: none
-    int residual = -1;  ///< the epilogue's add operand; -1: none
+    int residual = -1;  ///< the operand that the epilogue adds; -1: none
     int c = 2;
     int workspace = 3;
 
     bool constant_a = false, constant_b = false;
 
-    /// Whether all batches read one and the same A (B).
+    /// Whether all batches use the same A, or the same B.
     bool shared_a() const;
     bool shared_b() const;
     double flops() const {
         return 2.0 * static_cast<double>(m * n * k) * static_cast<double>(batches);
     }
-    /// Elements that A, B and C hold, each counted once.
+    /// The numbers of elements of A, B and C. An operand that batches share counts once.
     double a_elements() const;
     double b_elements() const;
     double c_elements() const { return static_cast<double>(m * n * batches); }
@@ -62,32 +64,35 @@ struct Gemm {
 /// Reads a problem of op "MatMul" or "InnerProduct".
 Gemm gemm_of(const Problem& problem);
 
-/// What every engine here asks of a problem: float32, at most one add in the epilogue, dimensions
-/// below 2^31. `narrow`: operands (but the bias) and the result may be f16 and bf16, too.
+/// Returns yes if the problem is float32, has at most one add in its epilogue, and has dimensions
+/// below 2^31; else no, with the reason. With `narrow`, the result and all operands but the bias
+/// may also be f16 or bf16.
 Verdict check_gemm(const Problem& problem, bool narrow = false);
 
-/// `#define` lines HAS_RESIDUAL and EPILOGUE(v, r), which applies the stages to v, r
-/// being the residual.
+/// Returns `#define` lines for HAS_RESIDUAL and EPILOGUE(v, r). The latter applies the epilogue's
+/// stages to v, where r is the residual.
 std::string epilogue_defines(const Problem& problem, const Gemm& gemm);
-/// OpenCL expressions of the element offset of batch (i) of A and B. With up to one batch dimension
-/// they use the kernel's arguments a_batch and b_batch; several are rare and are written out.
+/// OpenCL expressions for the element offset of batch (i) in A and in B. With at most one batch
+/// dimension they use the kernel's arguments a_batch and b_batch. Several dimensions are rare, so
+/// their strides are written out as numbers.
 struct BatchOffsets {
     std::string a, b;
 };
 BatchOffsets batch_offsets(const Gemm& gemm);
-/// `#define` lines A_BATCH(i) and B_BATCH(i).
+/// Returns `#define` lines for A_BATCH(i) and B_BATCH(i).
 std::string batch_defines(const BatchOffsets& offsets);
 
-/// Compiler options for what A, B, C and the residual R are stored in; parts of a split sum are
-/// float, and go by themselves.
+/// Returns the compiler options for the storage types of A, B, C and the residual R. With `split`,
+/// C holds parts of sums, which are float and have no residual.
 std::string gemm_storage(const Problem& problem, const Gemm& gemm, bool split = false);
-/// Binds a and b.
+/// Binds the operands a and b.
 void bind_factors(KernelCall& call, const Problem& problem, const Gemm& gemm);
 
-/// Binds bias, has_bias, residual and c: what every final kernel takes. Absent operands
-/// are bound to c, and never read.
+/// Binds bias, has_bias, residual and c, which every final kernel takes. In place of an absent
+/// operand it binds c, which the kernel does not read then.
 void bind_output(KernelCall& call, const Problem& problem, const Gemm& gemm);
-/// a_batch and b_batch: the strides that A_BATCH and B_BATCH use where one batch dimension is left.
+/// Binds a_batch and b_batch. A_BATCH and B_BATCH use these strides if there is one batch
+/// dimension.
 void bind_batch(KernelCall& call, const Gemm& gemm);
 
 }  // namespace dlprim::matmul

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_split (mma_split): products in exact float, or in tf32, on NVIDIA's tensor cores
-// (kernels/matmul/split.cl), of operands in float or 16 bits in any mix; long sums of small
-// products are split along k into the workspace, and added in order by a second kernel.
+// matmul.wgmma_split (mma_split): products on NVIDIA's tensor cores, in exact float or in tf32
+// (kernels/matmul/split.cl). Operands are float or have 16 bits, in any mix. If a product has few
+// tiles and a long K, K is split into parts in the workspace, and a second kernel adds them in
+// order.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix/device_table.hpp"
@@ -79,7 +80,7 @@ class SplitEngine : public MatMulEngine {
         return space;
     }
 
-    /// The cheapest by the model, over tiles and numbers of parts.
+    /// The cheapest by the model, of all tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
         const std::size_t tiles = !fits(device, problem, 1) ? 0 : fits(device, problem, 2) ? 2 : 1;
@@ -109,7 +110,8 @@ class SplitEngine : public MatMulEngine {
     }
 
   private:
-    /// Whether local memory holds two steps, and factors and largest values of their lines.
+    /// Whether local memory holds two steps, with the scale factors and largest values of their
+    /// lines.
     bool fits(const Traits& device, const Problem& problem, std::int64_t wm) const {
         const std::int64_t lines = 64 * wm + split_columns;
         return 2 * lines * split_depth * (split_products(problem) == 1 ? 2 : 4) + 2 * lines * 4 +

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// matmul.wgmma_direct (mma_direct): products of matrices that are both stored as halves, or both as
-// bfloat16, on NVIDIA's tensor cores, as they lie in memory (kernels/matmul/stored16.cl); long
-// sums of small products are split along k into the workspace, and added in order by a second
-// kernel.
+// matmul.wgmma_direct (mma_direct): products of two matrices that are both half or both bfloat16 on
+// NVIDIA's tensor cores, without packing (kernels/matmul/stored16.cl). If a product has few tiles
+// and a long K, K is split into parts in the workspace, and a second kernel adds them in order.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix/named_tile.hpp"
@@ -18,11 +17,11 @@ namespace dlprim::matmul {
 
 namespace {
 
-/// Stages that pay, by the tiles of the table, as far as they fit.
+/// The default number of stages for each tile of the table, if so many fit.
 constexpr std::array<std::int64_t, 5> usual_stages{4, 4, 4, 3, 4};
 static_assert(usual_stages.size() == h200::stored16_transposed_rates.size());
 
-/// Tiles of C, with as many stages as a work-group's local memory holds.
+/// Returns the tiles of C, with as many stages as fit into a work-group's local memory.
 std::vector<Stored16Tile> tiles(MatrixUnit unit, const Traits& device) {
     return stored16_tiles(h200::stored16_transposed_rates, unit, device,
                           {.row_bytes = 0, .sums = true, .any_number = true});
@@ -98,7 +97,7 @@ class Stored16Engine : public MatMulEngine {
         return space;
     }
 
-    /// The cheapest by the model, over tiles and numbers of parts.
+    /// The cheapest by the model, of all tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
         const std::vector<Stored16Tile> all = tiles(unit_, device);
@@ -125,7 +124,7 @@ class Stored16Engine : public MatMulEngine {
                                   const Tuning& tuning) const override {
         const Gemm g = gemm_of(problem);
         const Cut cut = cut_of(context.traits(), g, tuning);
-        // A stage more than there are steps is of no use.
+        // More stages than steps plus one are of no use.
         const std::int64_t stages =
             std::min({tuning.at("stages"), cut.tile.most_stages,
                       std::max<std::int64_t>(2, cut.k_part / stored16_depth + 1)});

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// inner_product.wgmma_half and matmul.wgmma_half (mma_half): products of activations that are
-// stored as halves or bfloat16 with a matrix of floats, packed to the same type, on NVIDIA's tensor
-// cores: once where it is constant, else in a launch of its own, which the planner counts and which
-// pays where rows of activations are many. The kernels are the convolutions': rows of A are pixels
-// and k their channels (kernels/matrix/stored16.cl).
+// inner_product.wgmma_half and matmul.wgmma_half (mma_half): products of activations in half or
+// bfloat16 with a matrix of floats on NVIDIA's tensor cores. The matrix is packed to the
+// activations' type. A constant matrix is packed once. Any other is packed by a launch of its own,
+// whose time the planner counts. That pays if there are many rows of activations. The kernels are
+// those of convolutions: rows of A are pixels, and k are their channels
+// (kernels/matrix/stored16.cl).
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix/model.hpp"
@@ -19,7 +20,7 @@ namespace {
 
 constexpr std::int64_t rows = 128;
 
-// Where the elements of B lie: columns of C are outputs, and k the inputs.
+// Returns where the elements of B are. The columns of C are the outputs, and k are the inputs.
 WeightSource source_of(const Gemm& g) {
     WeightSource source{.outputs = g.n, .inputs = g.k, .weight_out = 1, .weight_in = g.n};
     if (g.transpose_b) {
@@ -52,7 +53,7 @@ class Stored16WeightsEngine : public MatMulEngine {
             return Verdict::no(
                 "it rounds the second input to the type of the first, which the precision "
                 "does not allow");
-        // What may be stored in 16 bits, as float.
+        // Check the problem with float in place of the operands that may have 16 bits.
         Problem plain = problem;
         plain.inputs[0].dtype = DType::f32;
         if (stored16_kind(plain.outputs.at(0).dtype) != 0) plain.outputs[0].dtype = DType::f32;
@@ -98,7 +99,7 @@ class Stored16WeightsEngine : public MatMulEngine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        // As the convolutions' model, with two work-groups on a compute unit.
+        // The model of convolutions, with two work-groups per compute unit.
         const Gemm g = gemm_of(problem);
         const std::int64_t columns = tuning.at("columns"), splits = tuning.at("splits");
         const double groups =
@@ -112,8 +113,8 @@ class Stored16WeightsEngine : public MatMulEngine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // Narrow tiles where even so few work-groups come about; parts of K until there are two on
-        // every compute unit.
+        // Tiles have 64 columns if wider ones would give fewer than two work-groups per compute
+        // unit. If that is still too few, K is split into parts until there are about two.
         const Gemm g = gemm_of(problem);
         const std::int64_t wanted = 2 * std::max(device.compute_units, 1);
         const std::int64_t columns =
@@ -172,7 +173,8 @@ class Stored16WeightsEngine : public MatMulEngine {
         return named_tile(stored16_tiles(h200::stored16_rates, unit_, device, room),
                           {{"rows", rows}, {"columns", columns}});
     }
-    /// Steps of a tile with so many columns in local memory; none where its sums do not fit.
+    /// Returns how many stages of a tile with that many columns fit into local memory, and 0 if the
+    /// tile's sums do not fit.
     std::int64_t most_stages(const Traits& device, std::int64_t columns) const {
         return tile_of(device, columns).most_stages;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// matmul.tiled: work-group tiles in local memory for GPUs; long sums of small products are split
-// along k into the workspace, and added in order by a second kernel.
+// matmul.tiled: products on GPUs by tiles in local memory. If a product has few tiles and a long K,
+// K is split into parts in the workspace, and a second kernel adds them in order.
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "engine/matrix/model.hpp"
@@ -18,14 +18,15 @@ namespace {
 /// The tile shapes of tiled.cl, the largest first.
 struct Tile {
     int tx, ty, gm, gn, bk;
-    double efficiency;  ///< share of the peak that it reaches on a full device, for the estimate
+    /// The share of the peak that it reaches on a full device, for the estimate.
+    double efficiency;
     std::int64_t bm() const { return 4 * gm * ty; }
     std::int64_t bn() const { return 4 * gn * tx; }
     std::uint64_t threads() const { return static_cast<std::uint64_t>(tx * ty); }
     std::uint64_t local_bytes() const {
         return static_cast<std::uint64_t>(8 * bk * (bm() + bn() + 8));
     }
-    /// Its part of a tuning.
+    /// The properties by which a tuning names this tile.
     Tuning named() const {
         return {{"rows", bm()}, {"columns", bn()}, {"depth", bk}, {"threads", tx * ty}};
     }
@@ -59,7 +60,8 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
     const double padded = 2.0 * static_cast<double>(cut.tiles_m * cut.tile.bm()) *
                           static_cast<double>(cut.tiles_n * cut.tile.bn()) *
                           static_cast<double>(g.k * g.batches);
-    // Whole rounds of work-groups over the compute units.
+    // Work-groups run in rounds over the compute units. If there are few rounds, only whole ones
+    // count.
     const double units = std::max(device.compute_units, 1);
     const double groups = static_cast<double>(cut.groups(g));
     const double rounds = std::max(1.0, groups / units);
@@ -110,7 +112,7 @@ class Tiled : public MatMulEngine {
         return space;
     }
 
-    /// The cheapest by the model, over tiles and numbers of parts.
+    /// The cheapest by the model, of all tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
         std::vector<Tile> fitting;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The calls of engines that make C by tiles, with k in parts where that fills the device.
+// The calls of engines that compute C by tiles. K is split into parts if the tiles alone do not
+// fill the device.
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -7,7 +8,7 @@ namespace dlprim::matmul {
 
 namespace {
 
-// Makes C from the parts in the workspace, in order, with alpha, bias and epilogue.
+// Adds the call that sums the parts in the workspace in order and applies alpha, bias and epilogue.
 void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
                 std::int64_t splits) {
     const auto program = context.build(

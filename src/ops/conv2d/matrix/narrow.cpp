@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_narrow (mma_narrow): a convolution over images of at most four channels (the first
-// of most networks) in exact float, or in tf32, on tensor cores. Images are padded and split into
-// halves beforehand, four channels a pixel (kernels/conv2d/narrow_pack.cl), so that a row of
-// the kernel's window lies in memory as the product wants it: it does nothing but copy and
-// multiply, where wgmma_split gathers single floats.
+// conv2d.wgmma_narrow (mma_narrow): a convolution of images with at most four channels on tensor
+// cores, in exact float or in tf32. Such a convolution is the first layer of most networks. A
+// kernel first pads the images and splits them into halves, four channels per pixel
+// (kernels/conv2d/narrow_pack.cl). A row of the filter's window is then contiguous in memory, as
+// the product needs it. So the product only copies and multiplies, whereas wgmma_split gathers
+// single floats.
 #include "base/text.hpp"
 #include "engine/matrix/split_products.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -18,9 +19,10 @@ namespace {
 
 constexpr const char* pack_path = "conv2d/narrow_pack.cl";
 constexpr std::int64_t pixels_a_step = split_depth / 4;
-constexpr std::int64_t parts = 16;  ///< of an image, of which the largest value is sought
+constexpr std::int64_t parts = 16;  ///< parts of an image, each searched for its largest value
 
-// The images in the workspace, and the product over them.
+// The sizes of the split images in the workspace, and the convolution that the product computes
+// over them.
 struct Narrow {
     std::int64_t rows_a_step, steps, h, w, pixels, unscale_at, largest_at, bytes;
 
@@ -36,7 +38,8 @@ struct Narrow {
           largest_at(unscale_at + job.n * 4),
           bytes(ceil_div(largest_at + job.n * parts * 4, 256) * 256) {}
 
-    /// With the borders in memory, and steps as the rows of a kernel of one column.
+    /// Returns the job as the kernel sees it: the borders are in memory, and steps are the rows of
+    /// a kernel with one column.
     DenseJob seen(DenseJob job) const {
         job.x_h = h;
         job.x_w = w;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // conv2d.wgmma_planes and conv2d_backward_data.wgmma_planes (mma_planes): convolution and its data
-// gradient in exact float, or in tf32, on tensor cores over images that a kernel splits into halves
-// beforehand (kernels/conv2d/planes_pack.cl, planes.cl). What is split once is read for
-// every tap and every tile of output channels; wgmma_split splits each time and saves the pass.
+// gradient on tensor cores, in exact float or in tf32. A kernel first splits the images into halves
+// (kernels/conv2d/planes_pack.cl), and the product reads these (planes.cl) for every tap and every
+// tile of output channels. wgmma_split needs no such pass, but it splits a value each time that it
+// reads it.
 #include "ops/conv2d/matrix/planes.hpp"
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
@@ -21,7 +22,7 @@ namespace {
 constexpr const char* source_path = "conv2d/planes.cl";
 constexpr const char* split_path = "conv2d/planes_pack.cl";
 
-// The split images in the workspace, in bytes; see planes_pack.cl.
+// The sizes of the split images in the workspace; see planes_pack.cl.
 struct Planes {
     std::int64_t blocks, pixels, bytes;
 
@@ -41,9 +42,10 @@ SplitSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
             planes_pace * unit_pace(unit)};
 }
 
-/// How the tiles of a product are shared out. Work-groups come in rounds of as many as the device
-/// holds; what is left for the last one would leave most of it idle. So the first `whole` columns
-/// of tiles are made whole, which fills rounds, and the rest in `splits` parts of K.
+/// How the tiles of a product are divided between launches. Work-groups run in rounds of as many as
+/// the device holds, and the last round would leave most of the device idle. So the first `whole`
+/// columns of tiles, which fill whole rounds, are computed with K in one part. The other columns
+/// are computed with K in `splits` parts.
 struct Shares {
     std::int64_t wm, splits, whole;
 
@@ -68,7 +70,8 @@ struct Shares {
     }
 };
 
-/// Columns of tiles that fill all rounds but the last; 0 where they are none, or all.
+/// Returns how many columns of tiles fill all rounds but the last. Returns 0 if there are none, or
+/// if they are all columns.
 std::int64_t filling_columns(const Traits& device, const SplitSize& size, std::int64_t wm) {
     const std::int64_t slots = std::max(device.compute_units, 1) * (wm == 2 ? 1 : 2);
     const std::int64_t rows = std::max<std::int64_t>(size.tiles_m(wm), 1);
@@ -111,7 +114,8 @@ class PlanesEngine : public Engine {
     bool computes_in(Precision) const override { return true; }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        // A choice a tile: weights are packed for it. The preferred one first.
+        // There is one choice per tile, since weights are packed for a tile. The preferred choice
+        // is first.
         const std::int64_t best = wm_of(
             choose_split(device, largest(device, problem), output_bytes(problem), most_part_bytes));
         if (most_planes_rows(unit_, device, split_products(problem)) < 2)
@@ -150,9 +154,10 @@ class PlanesEngine : public Engine {
                            device.launch_us * 1e-6;
             seconds += parts_seconds(device, output_bytes(problem), shares.splits);
         }
-        // A work-item holds four neighbouring pixels. Where the pixels of an image are no multiple
-        // of four, it writes them one by one, and parts of a line of memory at a time: the 1x1
-        // convolutions of 7x7, 17x17 and 35x35 pixels take so much longer on an H200.
+        // A work-item holds four neighbouring pixels. If the number of pixels of an image is not a
+        // multiple of four, it writes them one by one, so each write covers a part of a memory
+        // line. On an H200 this slows down the 1x1 convolutions of 7x7, 17x17 and 35x35 pixels by
+        // about the time added here.
         const Geometry g = Geometry::of(problem);
         const Shape& y = problem.outputs[0].shape;
         if (y[2] * y[3] % 4 != 0 && g.kh * g.kw == 1 && shares.splits <= 1)
@@ -221,13 +226,15 @@ class PlanesEngine : public Engine {
     }
 
   private:
-    /// The tiles of one launch: columns of them, in so many parts of K.
+    /// The tiles of one launch: `columns` columns of tiles from `first` on, with K in `splits`
+    /// parts.
     struct Tiles {
         std::int64_t splits, first, columns;
     };
 
-    /// In how many parts what filling_columns() leaves may be made; none where nothing is left, or
-    /// where outputs do not follow each other as columns do.
+    /// Returns the numbers of parts of K that the columns behind filling_columns() may have.
+    /// Returns none if there are no such columns, or if outputs are not contiguous in the way
+    /// columns are.
     std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) const {
         const std::vector<DenseJob> jobs = jobs_of(problem);
         if (jobs.size() != 1 || !fills_y(jobs[0])) return {};
@@ -296,11 +303,12 @@ class PlanesEngine : public Engine {
     bool backward_;
 };
 
-/// Steps in local memory: what a compute unit holds, with one group of 128 rows or two of 64; fewer
-/// where a work-group has less of it.
+/// Returns the number of stages in local memory. It is as many as a compute unit can hold with one
+/// work-group of 128 rows or two of 64 rows, or fewer if a work-group may not have so much local
+/// memory.
 std::int64_t stages_of(MatrixUnit unit, const Traits& device, std::int64_t wm, int products) {
     std::int64_t stages = products == 1 ? 4 : wm == 2 ? 3 : 2;
-    // Behind the tiles: factors, and places.
+    // Behind the tiles, local memory holds scale factors and the array `places`.
     while (stages > 2 &&
            most_split_rows(unit, device, products, stages, (stages + 1) * split_columns * 4) < wm)
         --stages;

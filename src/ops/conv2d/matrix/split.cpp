@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // conv2d.wgmma_split and conv2d_backward_data.wgmma_split (mma_split): convolution and its data
-// gradient in exact float, or in tf32, on tensor cores over plain images
-// (kernels/conv2d/split.cl). A data gradient with a stride is one product for each phase of
-// the stride. Small problems split their sums.
+// gradient over plain images on tensor cores, in exact float or in tf32 (kernels/conv2d/split.cl).
+// A data gradient with a stride is one product per phase of the stride. If a problem has few tiles,
+// K is split into parts.
 #include "ops/conv2d/matrix/split.hpp"
 
 #include "base/text.hpp"
@@ -23,12 +23,14 @@ namespace {
 
 constexpr const char* source_path = "conv2d/split.cl";
 
-// Whether a step of K has one tap: channels fill it, or there is but one.
+// Whether each step of K belongs to a single tap: the channels fill whole steps, or there is only
+// one tap.
 bool blocked(const DenseJob& job) {
     return job.group_in % split_depth == 0 || job.kernel_h * job.kernel_w == 1;
 }
 
-// Where a step has many taps, each element has a table's entry, which takes twice as long.
+// If a step has many taps, the kernel looks up each element in a table, and the step takes twice as
+// long.
 SplitSize size_of(const DenseJob& job, int products, MatrixUnit unit) {
     return {job.group_out, job.n * job.out_h * job.out_w,
             ceil_div(job.group_in * job.kernel_h * job.kernel_w, split_depth), products,
@@ -57,7 +59,8 @@ class SplitEngine : public Engine {
     bool computes_in(Precision) const override { return true; }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        // A choice a tile: weights are packed for it. The preferred one first.
+        // There is one choice per tile, since weights are packed for a tile. The preferred choice
+        // is first.
         const std::int64_t best =
             wm_of(choose_split(device, largest(device, problem), output_bytes(problem), 64e6));
         if (most_rows(device, problem) < 2) return {choice_of(problem, best)};
@@ -85,7 +88,8 @@ class SplitEngine : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // The layout settles the tile; the job with most work decides the parts.
+        // The layout of the weights decides the tile. The job with the most work decides the number
+        // of parts.
         const std::int64_t wm = split_weight_rows(problem);
         return choose_split(device, largest(device, problem), output_bytes(problem), 64e6, wm);
     }
@@ -117,7 +121,8 @@ class SplitEngine : public Engine {
 
   private:
     std::int64_t most_rows(const Traits& device, const Problem& problem) const {
-        // Behind two stages: largest values, factors and places.
+        // Behind two stages, local memory holds the largest values, scale factors and the array
+        // `places`.
         return most_split_rows(unit_, device, split_products(problem), 2, split_columns * 7 * 4);
     }
     SplitSize largest(const Traits& device, const Problem& problem) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Which problems convolution engines on matrix units take.
+// The problems that convolution engines on matrix units support.
 //
-// They compute in float, or in tf32, by products of halves on one of NVIDIA's matrix units
+// These engines compute in float or in tf32, by products of halves on one of NVIDIA's matrix units
 // (kernels/matrix/halves.clh, kernels/matrix/unit.clh).
 #pragma once
 
@@ -13,8 +13,9 @@
 
 namespace dlprim::conv2d {
 
-/// No, with the reason, unless the device has the unit, for `types` (unit_verdict), and the problem
-/// one group, sizes that 32 bits count and a kernel within 15 x 15.
+/// Returns yes if the device has the unit for `types` (see unit_verdict), and the problem has a
+/// single group, sizes that fit into 32-bit indices, and a kernel of at most 15 x 15; else no, with
+/// the reason.
 Verdict split_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                       std::initializer_list<DType> types = {DType::f16});
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_split (mma_split): the filter gradient in exact float, or in tf32,
-// on tensor cores over plain images (kernels/conv2d/split_filter.cl), its long sums split
-// over work-groups into the workspace and added in order.
+// conv2d_backward_filter.wgmma_split (mma_split): the filter gradient over plain images on tensor
+// cores, in exact float or in tf32 (kernels/conv2d/split_filter.cl). Long sums are divided between
+// work-groups, which write parts to the workspace. The parts are added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix/model.hpp"
@@ -52,7 +52,8 @@ class SplitFilterEngine : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        // Both sides are made while multiplying, which takes longer than weights at hand.
+        // The kernel splits both operands while it multiplies. This takes longer than with weights
+        // that are split beforehand.
         const double seconds =
             1.5 * split_parts_seconds(device, size_of(device, problem), wm_of(tuning),
                                       parts(problem, tuning).count, output_bytes(problem)) +
@@ -115,7 +116,7 @@ class SplitFilterEngine : public Engine {
 
   private:
     std::int64_t most_rows(const Traits& device, const Problem& problem) const {
-        // Behind two stages: factors, patches and spots.
+        // Behind two stages, local memory holds scale factors and the arrays `patches` and `spots`.
         return most_split_rows(unit_, device, split_products(problem), 2,
                                128 + split_columns * 8 + 2 * split_depth * 16);
     }

@@ -13,7 +13,7 @@ namespace dlprim::conv2d {
 namespace {
 
 constexpr std::string_view tag_head = "conv2d.wgmma:";
-constexpr std::int64_t items = 256;  ///< of a work-group that packs
+constexpr std::int64_t items = 256;  ///< work-items per work-group of the packing kernel
 
 }  // namespace
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // conv2d.wgmma_half and conv2d_backward_data.wgmma_half (mma_half): convolution and its data
-// gradient over images of halves or bfloat16 with their channels last, on tensor cores
-// (kernels/matrix/stored16.cl). Weights are float, and packed once to the images' type. A data
-// gradient with a stride is one product for each phase of the stride. Small problems split their
-// sums.
+// gradient on tensor cores, over images in half or bfloat16 whose channels are last
+// (kernels/matrix/stored16.cl). Weights are float, and are packed to the images' type beforehand. A
+// data gradient with a stride is one product per phase of the stride. If a problem has few tiles, K
+// is split into parts.
 #include "ops/conv2d/matrix/stored16.hpp"
 
 #include "base/text.hpp"
@@ -23,7 +23,7 @@ namespace dlprim::conv2d {
 
 namespace {
 
-// Pixels by output channels.
+// Rows are pixels, and columns are output channels.
 std::vector<Stored16Tile> tiles(MatrixUnit unit, const Traits& device) {
     return stored16_tiles(h200::stored16_rates, unit, device, {.row_bytes = 12, .sums = true});
 }

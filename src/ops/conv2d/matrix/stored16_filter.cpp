@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.wgmma_half (mma_half): the filter gradient, in float, of images and
-// gradients that are stored as halves or bfloat16 with their channels last, on tensor cores
-// (kernels/conv2d/stored16_filter.cl); long sums are split over work-groups into the workspace
-// and added in order.
+// conv2d_backward_filter.wgmma_half (mma_half): the filter gradient on tensor cores
+// (kernels/conv2d/stored16_filter.cl). Images and gradients are half or bfloat16 with their
+// channels last, and the result is float. Long sums are divided between work-groups, which write
+// parts to the workspace. The parts are added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix/model.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 constexpr const char* source_path = "conv2d/stored16_filter.cl";
 
-// Output channels by (input channel, tap).
+// Rows are output channels, and columns are pairs of input channel and tap.
 std::vector<Stored16Tile> tiles(MatrixUnit unit, const Traits& device) {
     return stored16_tiles(h200::stored16_transposed_rates, unit, device, {});
 }
@@ -32,7 +32,8 @@ Stored16Size filter_size(const Geometry& g) {
 
 struct Parts {
     std::int64_t count, steps;
-    bool direct;  ///< the sums are the result
+    /// Whether the sums are the result, without a second kernel.
+    bool direct;
 };
 Parts parts_of(const Geometry& g, const Tuning& tuning) {
     const std::int64_t steps = filter_size(g).steps;

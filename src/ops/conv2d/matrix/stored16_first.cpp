@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first (mma_half_first): the
-// convolution that a network begins with, of plain images with few channels, to halves or bfloat16
-// whose channels lie last, and its filter gradient, on tensor cores
-// (kernels/conv2d/stored16_first.cl, stored16_first_filter.cl).
+// conv2d.wgmma_half_first and conv2d_backward_filter.wgmma_half_first (mma_half_first): the first
+// convolution of a network, and its filter gradient, on tensor cores
+// (kernels/conv2d/stored16_first.cl, stored16_first_filter.cl). Images are plain and have few
+// channels. The convolution's output has its channels last. The images or the output are half or
+// bfloat16.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix/model.hpp"
@@ -27,12 +28,13 @@ std::int64_t pixels_of(const Geometry& g) {
     return g.n * g.oh * g.ow;
 }
 
-// What is multiplied: the type of the one of two that has 16 bits.
+// Returns the type in which the kernel multiplies: that of the first operand if it has 16 bits,
+// else that of the second.
 DType product_type(const Operand& a, const Operand& b) {
     return stored16_kind(a.dtype) != 0 ? a.dtype : b.dtype;
 }
 
-// No, with the reason, for what both engines refuse. `wide` is the operand with the channels last.
+// Returns yes if the problem meets the conditions of both engines; else no, with the reason.
 Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                       DType product) {
     if (Geometry::of(problem).in % 8 == 0)
@@ -44,14 +46,15 @@ Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& prob
     return stored16_size_verdict(unit, device, problem, product);
 }
 
-/// "-DCHANNELS=3 ...": sizes as constants.
+/// Returns the compiler options that make sizes constants: "-DCHANNELS=3 ...".
 std::string geometry_options(const Geometry& g) {
     return define("CHANNELS", g.in) + define("KERNEL_H", g.kh) + define("KERNEL_W", g.kw) +
            define("X_H", g.h) + define("X_W", g.w) + define("OUT_H", g.oh) + define("OUT_W", g.ow) +
            define("STRIDE_H", g.sh) + define("STRIDE_W", g.sw);
 }
 
-/// Seconds of gathering patches `times`, by what an H200 reads from its caches.
+/// Seconds of gathering the patches that many times, at the rate at which an H200 reads from its
+/// caches.
 double gather_seconds(const Traits& device, const Geometry& g, std::int64_t times) {
     const double elements = static_cast<double>(pixels_of(g)) *
                             static_cast<double>(ceil_div(depth_of(g), 16) * 16 * times);
@@ -266,17 +269,17 @@ class Stored16FirstFilterEngine : public Engine {
     static std::int64_t steps_of(const Geometry& g) {
         return ceil_div(pixels_of(g), stored16_depth);
     }
-    /// Output channels of a tile.
+    /// Returns the output channels per tile.
     static std::int64_t rows_of(const Geometry& g) {
         return g.out <= stored16_block || depth_of(g) > 256 ? stored16_block : 2 * stored16_block;
     }
     static std::int64_t columns_of(const Geometry& g) {
-        // A warpgroup has 64, 128 or 256.
+        // Each warpgroup computes 64, 128 or 256 columns.
         std::int64_t width = 64;
         while (width * 128 / rows_of(g) < depth_of(g)) width *= 2;
         return width * 128 / rows_of(g);
     }
-    /// How many, and steps of each.
+    /// Returns the number of parts, and the steps in each.
     static std::pair<std::int64_t, std::int64_t> parts_of(const Geometry& g, const Tuning& tuning) {
         const std::int64_t each = std::max<std::int64_t>(
             1, ceil_div(steps_of(g), std::max<std::int64_t>(tuning.at("splits"), 1)));

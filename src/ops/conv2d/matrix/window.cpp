@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// conv2d.wgmma_window: a convolution over plain images of few channels (the first of most networks)
-// in exact float, or in coarser precisions, on tensor cores. Windows of the image are split into
-// halves on their way to local memory, and multiplied from where they lie, taps that overlap
-// included (kernels/conv2d/window.cl).
+// conv2d.wgmma_window: a convolution over plain images with few channels on tensor cores, in exact
+// float or in coarser precisions. Such a convolution is the first layer of most networks. The
+// kernel splits a window of the image into halves while it copies the window to local memory. It
+// multiplies taps where they are in the window, even though they overlap
+// (kernels/conv2d/window.cl).
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/kernel_options.hpp"
@@ -20,10 +21,10 @@ namespace {
 constexpr const char* source_path = "conv2d/window.cl";
 constexpr const char* pack_path = "conv2d/window_pack.cl";
 constexpr std::int64_t side = 8, row_block = 64;
-/// Warpgroups that share weights: with more of them, fewer registers for each.
+/// Warpgroups that share weights. The more there are, the fewer registers each of them has.
 constexpr std::int64_t least_workers = 4, most_workers = 8;
 
-// Sizes as the kernel has them.
+// The sizes that the kernel uses.
 struct Window {
     Geometry g;
     std::int64_t planes, side_h, side_w, chunks, pairs, steps, rows, planes_at, bytes, tiles_y,
@@ -89,7 +90,8 @@ class WindowEngine : public Engine {
         const Geometry& g = window.g;
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it does not support dilation");
         if (g.sh != g.sw) return Verdict::no("it needs the same stride in both directions");
-        // With more, other engines need not gather, and 16 bits are no detour from what is before.
+        // With more channels, other engines need not gather single elements, and the previous layer
+        // can store its output in 16 bits without a conversion.
         if (g.in > 4) return Verdict::no("it supports at most 4 input channels");
         if (window.chunks * window.window_pixels() > 6 * 128)
             return Verdict::no("a block of pixels as large as the stride has too many channels");
@@ -112,7 +114,8 @@ class WindowEngine : public Engine {
             last.inputs[operand] = Layout::channels_last();
             narrow = narrow || problem.inputs[operand].dtype != DType::f32;
         }
-        // Plain results, and what is added to them, are float.
+        // If the result is plain, the kernel supports only float for it and for what epilogues add
+        // to it.
         if (narrow) return {last};
         return {plain, last};
     }
@@ -120,7 +123,7 @@ class WindowEngine : public Engine {
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Window window(problem, is_last(problem));
         const double units = std::max(device.compute_units, 1);
-        // 32 cycles of the matrix units for 64 x 64 x 16, at 1.75 GHz, which wait as long again.
+        // The matrix units take 32 cycles at 1.75 GHz for 64 x 64 x 16, and wait for the same time.
         const double each =
             static_cast<double>(window.pairs) * (window.planes == 2 ? 3.0 : 1.0) * 2 * 32 / 1.75e9;
         const double windows = static_cast<double>(window.tiles() * window.rows / row_block);
@@ -129,7 +132,7 @@ class WindowEngine : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // Sums of three products want twice the registers.
+        // With three products, the sums need twice as many registers.
         const Window window(problem, is_last(problem));
         std::int64_t workers = window.planes == 2 ? least_workers : 6;
         if (!fits(device, window, workers)) workers = least_workers;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // conv2d.implicit_gemm and conv2d_backward_data.implicit_gemm: convolution and its data gradient on
-// GPUs over plain images, as matrix products whose right side is gathered while it is multiplied
-// (kernels/conv2d/implicit_gemm.cl). A data gradient with a stride is one product for each phase of
-// the stride, so that no zero is multiplied. Small problems split their sums. conv2d.subgroup and
-// conv2d_backward_data.subgroup: the same by sub-groups without local memory
-// (kernels/conv2d/subgroup.cl), on the same packed weights.
+// GPUs over plain images, as matrix products whose right side is gathered during the product
+// (kernels/conv2d/implicit_gemm.cl). A data gradient with a stride is one product per phase of the
+// stride, so that no zero is multiplied. If a problem has few tiles, K is split into parts.
+//
+// conv2d.subgroup and conv2d_backward_data.subgroup compute the same with sub-groups and without
+// local memory (kernels/conv2d/subgroup.cl). They read the same packed weights.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "engine/matrix/model.hpp"
@@ -23,10 +24,10 @@ constexpr const char* source_path = "conv2d/implicit_gemm.cl";
 constexpr const char* subgroup_path = "conv2d/subgroup.cl";
 constexpr const char* pack_path = "conv2d/implicit_gemm_pack.cl";
 
-// How K and the packed weights of a job are laid out.
+// The layout of K, and of a job's packed weights.
 struct Depth {
-    std::int64_t taps, block;  ///< channels whose taps lie together
-    std::int64_t steps;        ///< of gemm_depth
+    std::int64_t taps, block;  ///< channels whose taps are contiguous
+    std::int64_t steps;        ///< of gemm_depth each
     std::int64_t row;          ///< weights of one k: output channels, rounded up
     bool flat;
     std::int64_t elements(const DenseJob& job) const {
@@ -104,12 +105,12 @@ class ImplicitGemm : public Engine {
             seconds += gemm_seconds(device, tile, size_of(job), tuning.at("splits")) +
                        device.launch_us * 1e-6;
         seconds += parts_seconds(device, output_bytes(problem), tuning.at("splits"));
-        // Its reads and writes of small tiles reach so much of the bandwidth.
+        // Reads and writes of small tiles reach only this share of the bandwidth.
         return std::max(seconds, roofline_seconds(device, problem, 0, 1.0, 0.35));
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // The job with most work decides.
+        // The job with the most work decides.
         GemmSize size{1, 1, 1, 1};
         double most = -1;
         for (const DenseJob& job : jobs_of(problem)) {

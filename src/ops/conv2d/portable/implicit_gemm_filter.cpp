@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// conv2d_backward_filter.implicit_gemm: the filter gradient on GPUs over plain images as a matrix
-// product with both sides gathered (kernels/conv2d/implicit_gemm_filter.cl), its long sums split
-// over work-groups into the workspace and added in order.
+// conv2d_backward_filter.implicit_gemm: the filter gradient on GPUs over plain images, as a matrix
+// product whose two sides are both gathered (kernels/conv2d/implicit_gemm_filter.cl). Long sums are
+// divided between work-groups, which write parts to the workspace. The parts are added in order.
 #include "base/text.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/dense_job.hpp"
@@ -39,8 +39,9 @@ class ImplicitGemmFilter : public Engine {
 
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override {
-        // Both sides are gathered, which on a GPU takes longer than the packed weights that the
-        // model of a tile knows: 1.3 to 2 times on an H200, over the layers of twelve networks.
+        // The kernel gathers both sides. On a GPU this takes longer than reading the packed weights
+        // for which the tile model was made: 1.3 to 2 times as long on an H200, over the layers of
+        // twelve networks.
         const double gathering = device.wide_vectors ? 1.0 : 1.4;
         const double seconds =
             gathering * split_gemm_seconds(device, gemm_tile(tuning).shape(), size_of(problem),
@@ -50,7 +51,7 @@ class ImplicitGemmFilter : public Engine {
     }
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
-        // A sum of so many products in one register keeps a relative error of about 3e-6.
+        // A sum of 16384 products in one register has a relative error of about 3e-6.
         return choose_gemm(device, gemm_tiles(device), size_of(problem), 256, 16384,
                            output_bytes(problem), 256e6);
     }
