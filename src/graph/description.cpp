@@ -120,22 +120,15 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
-        const int count = static_cast<int>(op.inputs.size());
-        const auto wanted = [&] {
-            return type->min_inputs() == type->max_inputs()
-                       ? cat(type->min_inputs())
-                       : cat("between ", type->min_inputs(), " and ", type->max_inputs());
-        };
-        require(count >= type->min_inputs() && count <= type->max_inputs(), where(op), "takes ",
-                wanted(), " inputs, got ", count);
-
         const Attrs attrs = type->schema().complete(op.options, where(op));
         std::vector<ValueId> inputs;
         std::vector<TensorSpec> specs;
         for (const std::string& name : op.inputs) {
             inputs.push_back(tensors_.at(name));
-            specs.push_back(graph_.spec(inputs.back()));
+            if (static_cast<int>(inputs.size()) <= type->max_inputs())
+                specs.push_back(graph_.spec(inputs.back()));
         }
+        check_input_count(op, *type);
         std::vector<ParamSpec> params;
         int made = 0;
         try {
@@ -144,12 +137,10 @@ class Builder {
         } catch (const Error& error) {
             throw Error(error.kind(), where(op) + error.what());
         }
-        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ",
-                params.size(), " parameters, `params` names ", op.params.size());
-        for (std::size_t i = 0; i < params.size(); ++i) {
-            const std::string name = op.params.empty() ? cat(op.name, ".", i) : op.params[i];
-            inputs.push_back(add_param(op, name, params[i]));
-        }
+        if (inputs.size() > specs.size())
+            check_given_params(op, *type, inputs, params);
+        else
+            add_params(op, params, inputs);
 
         require(static_cast<int>(op.outputs.size()) <= made && !op.outputs.empty(), where(op),
                 "makes ", made, made == 1 ? " output, " : " outputs, ", op.outputs.size(),
@@ -168,6 +159,46 @@ class Builder {
             Value& value = graph_.value(outputs[i]);
             value.name = name;
             tensors_[name] = outputs[i];
+        }
+    }
+
+    static void check_input_count(const Op& op, const Operator& type) {
+        const int count = static_cast<int>(op.inputs.size());
+        // Behind as many inputs as an operator can have stand its parameters.
+        const bool has_params = count > type.max_inputs() && type.min_inputs() == type.max_inputs();
+        const auto wanted = [&] {
+            return type.min_inputs() == type.max_inputs()
+                       ? cat(type.min_inputs())
+                       : cat("between ", type.min_inputs(), " and ", type.max_inputs());
+        };
+        require(count >= type.min_inputs() && (count <= type.max_inputs() || has_params), where(op),
+                "takes ", wanted(), " inputs, got ", count);
+    }
+
+    /// Parameters that `inputs` names, as tensors of the network, behind the operator's own inputs.
+    void check_given_params(const Op& op, const Operator& type, const std::vector<ValueId>& inputs,
+                            const std::vector<ParamSpec>& params) const {
+        const auto own = static_cast<std::size_t>(type.max_inputs());
+        require(inputs.size() == own + params.size() && op.params.empty(), where(op), "takes ", own,
+                own == 1 ? " input" : " inputs",
+                params.empty() ? std::string()
+                               : cat(", behind which its ", params.size(), " parameters may stand"),
+                ", got ", inputs.size());
+        for (std::size_t i = 0; i < params.size(); ++i) {
+            const TensorSpec& given = graph_.spec(inputs[own + i]);
+            require(given == params[i].spec, where(op), "input '", op.inputs[own + i], "' is ",
+                    name_of(given.dtype), " ", given.shape.str(), ", as parameter ", i,
+                    " it must be ", name_of(params[i].spec.dtype), " ", params[i].spec.shape.str());
+        }
+    }
+
+    void add_params(const Op& op, const std::vector<ParamSpec>& params,
+                    std::vector<ValueId>& inputs) {
+        require(op.params.empty() || op.params.size() == params.size(), where(op), "has ",
+                params.size(), " parameters, `params` names ", op.params.size());
+        for (std::size_t i = 0; i < params.size(); ++i) {
+            const std::string name = op.params.empty() ? cat(op.name, ".", i) : op.params[i];
+            inputs.push_back(add_param(op, name, params[i]));
         }
     }
 

@@ -20,6 +20,7 @@ set(DLPRIM_OPERATORS
     flatten
     squeeze
     parameter
+    constant
     pooling2d
     interpolation
     activation

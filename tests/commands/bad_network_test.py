@@ -115,7 +115,7 @@ TREE = {
     "a cycle": (first(inputs=["y"]), ["cycle", "'conv'", "'act'"]),
     "an operator that reads itself": (first(inputs=["conv"]), ["cycle", "'conv'"]),
     "a tensor made twice": (second(outputs=["x"]), ["'act'", "output 'x' is already made"]),
-    "too many inputs": (first(inputs=["x", "x"]), ["'conv'", "takes 1 inputs, got 2"]),
+    "too many inputs": (first(inputs=["x", "x"]), ["'conv'", "takes 1 input, behind which its 2 parameters", "got 2"]),
     "no inputs": (first(inputs=[]), ["'conv'", "takes 1 inputs, got 0"]),
     "no outputs of an operator": (first(outputs=[]), ["operators[0].outputs", "at least one"]),
     "too many outputs": (first(outputs=["conv", "b"]), ["'conv'", "makes 1 output, 2 are named"]),
@@ -236,7 +236,7 @@ class BadNetwork(CommandTest):
         for path, words in ((self.folder / "none.json", ["none.json", "no file"]), (self.folder / "folder", ["folder", "directory"]),
                             ("", ["''"]), ("/dev/null", ["/dev/null", "not a file"]), (self.folder / ("n" * 300), ["too long"])):
             self.refuse(words, "flops", path, "-d", "cpu")
-        self.refuse(["model.onnx", "JSON"], "flops", self.write("model.onnx", b"\x08\x07"), "-d", "cpu")
+        self.refuse(["model.onnx", "ONNX"], "flops", self.write("model.onnx", b"\x08\x07"), "-d", "cpu")
 
 
 if __name__ == "__main__":
