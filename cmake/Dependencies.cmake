@@ -30,6 +30,7 @@ macro(dlprim_require_packages)
     if(NOT HDF5_FOUND)
         list(APPEND dlprim_missing "HDF5")
     endif()
+    dlprim_find_onnx()  # optional: ONNX models
     if(dlprim_missing)
         list(JOIN dlprim_missing ", " dlprim_missing)
         message(FATAL_ERROR "dlprim cannot be built: ${dlprim_missing} not found. ${DLPRIM_INSTALL_HINT}.")

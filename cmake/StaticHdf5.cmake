@@ -24,8 +24,8 @@ function(dlprim_static_hdf5)
     execute_process(COMMAND ${CMAKE_OBJCOPY} ${rename} ${hdf5_archive} ${folder}/libdlprim_hdf5.a COMMAND_ERROR_IS_FATAL ANY)
     file(CONFIGURE OUTPUT ${folder}/streams.c CONTENT "${source}")
 
-    # What is inside asks for its notices to come along; the OpenCL loader is added by auditwheel.
-    foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev ocl-icd-opencl-dev)
+    # What is inside asks for its notices to come along; the OpenCL loader and protobuf are added by auditwheel.
+    foreach(package libhdf5-dev libaec-dev nlohmann-json3-dev ocl-icd-opencl-dev libprotobuf-dev libonnx-dev)
         if(EXISTS /usr/share/doc/${package}/copyright)
             install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt COMPONENT python
                 EXCLUDE_FROM_ALL)

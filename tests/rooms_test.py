@@ -18,7 +18,7 @@ PUBLIC = {
     "settings": "base", "shape": "base", "version": "base",
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
     "op_options": "exec", "ops": "exec", "schedule": "train", "solver_options": "train",
-    "describe": "api", "net": "api", "solver": "api", "tensor_file": "api", "trainer": "api",
+    "describe": "api", "net": "api", "onnx": "api", "solver": "api", "tensor_file": "formats", "trainer": "api",
     "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

@@ -208,11 +208,14 @@ std::vector<std::pair<std::string, std::string>> parse_engines(
     return engines;
 }
 
+bool is_onnx(const std::string& path) {
+    constexpr std::string_view ending = ".onnx";
+    return path.size() > ending.size() && path.ends_with(ending);
+}
+
 Net open_net(const Context& context, const std::string& path, const NetOptions& options) {
-    if (path.size() > 5 && path.substr(path.size() - 5) == ".onnx")
-        throw Error(ErrorKind::unsupported,
-                    "'" + path + "': this build reads networks as JSON, not ONNX");
-    return Net::from_json_file(context, path, options);
+    return is_onnx(path) ? Net::from_onnx_file(context, path, options)
+                         : Net::from_json_file(context, path, options);
 }
 
 void write_text(const std::string& path, const std::string& text) {

@@ -48,8 +48,9 @@ struct Precisions {
 };
 Precisions parse_precisions(const std::vector<std::string>& texts);
 
-/// Opens a network file, recognising JSON by its content. Throws Error(unsupported) for ONNX, which
-/// this build does not support.
+/// Whether the path names an ONNX model, which brings its weights: by its ending.
+bool is_onnx(const std::string& path);
+/// Opens a network: an ONNX model, or JSON.
 Net open_net(const Context& context, const std::string& path, const NetOptions& options);
 
 /// Writes a file atomically. If the path is not a regular file (/dev/stdout, a pipe), writes to it

@@ -82,7 +82,7 @@ class Benchmark {
             if (options_.sgd) solver.momentum = 0.9;
             solver_ = std::make_unique<Solver>(net_, solver);
         }
-        if (options_.weights.empty()) net_.initialize();
+        if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
         net_.prepare();
         inputs_ = make_inputs(net_);
         for (const auto& [name, data] : inputs_) net_.set_input(name, data.data(), data.size());
@@ -303,7 +303,7 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app("Times a network on a device.", "dlprim_benchmark");
     tools::add_device_argument(app, options.device);
-    app.add_option("NET", options.net, "network, JSON")->required();
+    app.add_option("NET", options.net, "network, JSON or ONNX")->required();
     app.add_option("WEIGHTS", options.weights, "parameters, HDF5; what it lacks is initialised");
     app.add_flag("-b", options.backward, "forward and backward");
     auto* adam = app.add_flag("-a", options.adam, "full training step with Adam");

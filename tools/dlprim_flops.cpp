@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
     std::string device, path;
     std::int64_t batch = 0;
     CLI::App app("Operations, bytes and parameters of a network, by node.", "dlprim_flops");
-    app.add_option("NET", path, "network, JSON")->required();
+    app.add_option("NET", path, "network, JSON or ONNX")->required();
     tools::add_device_option(app, device);
     app.add_option("-B", batch, "batch size")->check(CLI::Range(1, 1 << 20));
     return tools::run_command(app, argc, argv, [&] { report(device, path, batch); });

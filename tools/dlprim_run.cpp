@@ -61,6 +61,10 @@ std::map<std::string, Shape> input_shapes(const Context& context, const Options&
                                           std::string& reshaped) {
     // Shapes in the file take precedence: a network runs with the batch size of its inputs.
     NetOptions plain;
+    if (tools::is_onnx(options.net))
+        for (const ONNXInput& input : ONNXModel(options.net).inputs())
+            if (const auto found = inputs.find(input.name); found != inputs.end())
+                plain.input_shapes[input.name] = found->second.shape;
     const Net net = tools::open_net(context, options.net, plain);
     std::map<std::string, Shape> shapes;
     for (const std::string& name : net.input_names()) {
@@ -86,7 +90,7 @@ Net open_with_weights(const Context& context, const Options& options, const NetO
         Net net = tools::open_net(context, options.net, how);
         if (!options.weights.empty())
             net.load_weights(options.weights);
-        else if (!net.param_names().empty())
+        else if (!net.param_names().empty() && !tools::is_onnx(options.net))
             throw Error(ErrorKind::invalid_argument,
                         "the network has parameters: give their file with --weights");
         return net;
@@ -166,7 +170,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
     Options options;
     CLI::App app("Runs a network once on tensors from an HDF5 file.", "dlprim_run");
-    app.add_option("NET", options.net, "network, JSON")->required();
+    app.add_option("NET", options.net, "network, JSON or ONNX")->required();
     tools::add_device_option(app, options.device);
     app.add_option("--weights", options.weights, "parameters, HDF5");
     app.add_option("--inputs", options.inputs, "input tensors, HDF5")->required();

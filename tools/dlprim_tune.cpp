@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     Options options;
     CLI::App app("Measures engines for a network on a device, and keeps what it finds.",
                  "dlprim_tune");
-    auto* net = app.add_option("NET", options.net, "network, JSON");
+    auto* net = app.add_option("NET", options.net, "network, JSON or ONNX");
     tools::add_device_option(app, options.device, true);
     app.add_option("-B", options.batch, "batch size")->check(CLI::Range(1, 1 << 20));
     app.add_flag("--train", options.training, "the training step's problems");

@@ -9,6 +9,7 @@
 #include <dlprim/log.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
+#include <dlprim/onnx.hpp>
 #include <dlprim/op_options.hpp>
 #include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>

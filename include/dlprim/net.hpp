@@ -100,6 +100,8 @@ struct NodeReport {
     std::int64_t params = 0;         ///< elements of the parameters of its operators
 };
 
+class ONNXModel;
+
 class Net {
   public:
     /// Builds a network from JSON; docs/json.md says what it may hold. Throws an Error that names
@@ -109,6 +111,16 @@ class Net {
                               const NetOptions& options = {});
     static Net from_json(const Context& context, std::string_view text,
                          const NetOptions& options = {});
+    /// Builds a network from a model in ONNX's format, with the model's weights; docs/onnx.md says
+    /// what is read. Throws an Error that names the file, and the node that is not supported.
+    static Net from_onnx_file(const Context& context, const std::string& path,
+                              const NetOptions& options = {});
+    /// A Net without a network, for load_model(). Until then every call that needs a network throws
+    /// Error(invalid_argument).
+    explicit Net(const Context& context, const NetOptions& options = {});
+    /// Takes the model and its weights in place of the network that this Net has. Context and
+    /// options stay. Tensors that were handed out, and a Solver, belong to the network before.
+    void load_model(const ONNXModel& model);
     ~Net();
     Net(Net&&) noexcept;
     Net& operator=(Net&&) noexcept;

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import pathlib
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn, Union
@@ -39,7 +41,7 @@ class Net(Shown, _core.Net):
     Args:
         context: the device.
         source: network JSON (docs/json.md) as a text, a dict, or a path: a str that ends in ".json", or
-            an os.PathLike.
+            an os.PathLike. A path that ends in ".onnx" is an ONNX model's (from_onnx()).
         mode: "training": batch statistics and dropout; backward() and solvers work. "evaluation":
             inference's mathematics, but backward() works. "inference": running statistics, batch norms
             folded, nothing kept.
@@ -118,6 +120,20 @@ class Net(Shown, _core.Net):
     def from_json(cls, context: _core.Context, source: JsonSource, mode: str = "training", **options: Any) -> Net:
         """Build a net from JSON; the same as Net(context, source, mode, ...), with its options."""
         return cls(context, source, mode, **options)
+
+    @classmethod
+    def from_onnx(
+        cls, context: _core.Context, path: str | os.PathLike[str], mode: str = "inference", **options: Any
+    ) -> Net:
+        """Build a net from an ONNX model, with the model's weights (docs/onnx.md).
+
+        The path ends in ".onnx". `options` are those of Net: `batch` and `input_shapes` give sizes that the model
+        leaves open. Raises UnsupportedError, which names the node, for what is not supported.
+        """
+        path = pathlib.Path(path)
+        if path.suffix != ".onnx":
+            raise ValueError(f"'{path}' does not end in .onnx")
+        return cls(context, path, mode, **options)
 
     def _weakly(self, progress: Progress | None) -> Progress | None:
         """Return `progress` held by this object alone, not by the library: it may refer to the net."""

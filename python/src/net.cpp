@@ -28,8 +28,10 @@ void make_net(OwnedNet* self, nb::handle on, const std::string& text, bool is_pa
     const Context& context = to_context(on);
     const NetOptions options = net_options(keywords);
     new (self) OwnedNet(context, [&] {
-        return std::make_unique<Net>(is_path ? Net::from_json_file(context, text, options)
-                                             : Net::from_json(context, text, options));
+        return std::make_unique<Net>(!is_path ? Net::from_json(context, text, options)
+                                     : text.ends_with(".onnx")
+                                         ? Net::from_onnx_file(context, text, options)
+                                         : Net::from_json_file(context, text, options));
     });
 }
 

@@ -77,6 +77,8 @@ void count_params(const Graph& graph, std::vector<NodeReport>& reports) {
 }  // namespace
 
 Net::Net(std::shared_ptr<NetImpl> impl) : impl_(std::move(impl)) {}
+Net::Net(const Context& context, const NetOptions& options)
+    : impl_(std::make_shared<NetImpl>(context, options)) {}
 Net::~Net() = default;
 Net::Net(Net&&) noexcept = default;
 Net& Net::operator=(Net&&) noexcept = default;

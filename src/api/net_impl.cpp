@@ -57,6 +57,9 @@ NetImpl::NetImpl(const Context& context, NetDescription description, const NetOp
         if (value.role == Role::parameter) params_[value.name] = {value, order++};
 }
 
+NetImpl::NetImpl(const Context& context, const NetOptions& options)
+    : context_(context), options_(options) {}
+
 std::map<std::string, Precision> NetImpl::precisions() const {
     std::map<std::string, Precision> all;
     for (const NetDescription::Op& op : description_.operators)
@@ -229,13 +232,18 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
 }
 
 void NetImpl::check_params_stay(const Graph& graph) const {
+    std::size_t count = 0;
     for (const Value& value : graph.values) {
         if (value.role != Role::parameter) continue;
-        const TensorSpec& spec = params_.at(value.name).value.spec;
+        ++count;
+        const TensorSpec& spec = param_spec(value.name);
         require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
                 "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
                 ": another Net is to be made for them, with NetOptions::input_shapes");
     }
+    require(count == params_.size(), "with inputs of these shapes the network would have ", count,
+            " parameters in place of ", params_.size(),
+            ": another Net is to be made for them, with NetOptions::input_shapes");
 }
 
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
@@ -247,9 +255,12 @@ void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& sh
             if (shape.rank() > 0) shape = shape.with(0, batch);
     }
     try {
-        Graph graph = build_graph(description_, options_);
+        NetDescription description = redescribe_ ? redescribe_(options_) : description_;
+        if (redescribe_) apply_options(description, options_);
+        Graph graph = build_graph(description, options_);
         check_params_stay(graph);
         base_ = std::move(graph);
+        description_ = std::move(description);
     } catch (...) {
         options_ = before;
         throw;

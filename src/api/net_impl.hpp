@@ -11,6 +11,7 @@
 #include <dlprim/net.hpp>
 #include <dlprim/solver.hpp>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -31,6 +32,13 @@ Graph build_graph(const NetDescription& description, const NetOptions& options);
 class NetImpl : private ParamSupply {
   public:
     NetImpl(const Context& context, NetDescription description, const NetOptions& options);
+    /// Without a network: planning is an error.
+    NetImpl(const Context& context, const NetOptions& options);
+
+    /// A description that depends on the inputs' shapes is made anew by `make` for others.
+    void describe_by(std::function<NetDescription(const NetOptions&)> make) {
+        redescribe_ = std::move(make);
+    }
 
     /// A plan, and the tensors that are bound to it.
     struct Built {
@@ -86,6 +94,8 @@ class NetImpl : private ParamSupply {
     /// restored, but parameters that were already filled keep the new values.
     void fill_from(std::shared_ptr<ParamSource> source, bool pack_now);
     void initialize(std::string_view method);
+    /// The same of values from anywhere: filled in when there is a plan, which is not made for it.
+    void set_source(std::shared_ptr<ParamSource> source);
     /// Whether large parameters are released after packing.
     bool lets_go() const;
 
@@ -143,6 +153,7 @@ class NetImpl : private ParamSupply {
 
     Context context_;
     NetDescription description_;
+    std::function<NetDescription(const NetOptions&)> redescribe_;  ///< empty: it stays as it is
     NetOptions options_;
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass

@@ -110,11 +110,14 @@ void NetImpl::params_changed() {
 
 void NetImpl::initialize(std::string_view method) {
     check_initialization(method);
-    auto values =
-        std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool());
-    if (current_ != nullptr) return fill_from(std::move(values), false);
+    set_source(
+        std::make_shared<InitialValues>(method, options_.seed, Access::impl(context_).pool()));
+}
+
+void NetImpl::set_source(std::shared_ptr<ParamSource> source) {
+    if (current_ != nullptr) return fill_from(std::move(source), false);
     // Does not plan yet: a solver that is attached before the first run needs another plan.
-    source_ = std::move(values);
+    source_ = std::move(source);
     fill_later_ = true;
 }
 

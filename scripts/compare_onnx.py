@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Exports torchvision's networks to ONNX by PyTorch's exporters, and compares dlprim_run's results with PyTorch's.
+
+    compare_onnx.py [NAME ...] [-d DEVICE] [--exporter script|export|both] [--opset N ...] [--dynamic] [--folder DIR]
+
+The exporter "script" is the one by TorchScript, "export" the one by torch.export. --dynamic leaves the batch open. Models
+and PyTorch's results are kept in the folder (.cache/onnx). A network agrees where no element differs by more than 1e-3
+of the largest; exit code 1 where one does not. What PyTorch itself cannot export is listed and counts as neither.
+Needs torch, torchvision, onnx, onnxscript and h5py.
+"""
+import argparse
+import logging
+import os
+import pathlib
+import subprocess
+import sys
+import warnings
+
+import h5py
+import numpy as np
+import torch
+import torchvision_net
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", ROOT / "build/tools"))
+NETWORKS = [
+    "alexnet", "vgg16", "resnet18", "resnext50_32x4d", "wide_resnet50_2", "efficientnet_b0", "regnet_y_400mf",
+    "squeezenet1_0", "mobilenet_v2", "densenet121", "googlenet", "inception_v3", "shufflenet_v2_x1_0", "mobilenet_v3_large",
+    "mobilenet_v3_small", "mnasnet1_0", "convnext_tiny", "vit_b_16",
+]
+
+
+def make_model(name):
+    """The network with no weight left at zero, as some classifiers begin: a result of zeros would compare nothing."""
+    model = torchvision_net.make_model(name).eval()
+    for parameter in model.parameters():
+        if not parameter.detach().any():
+            torch.nn.init.normal_(parameter, std=0.02)
+    return model
+
+
+def export(model, images, path, exporter, opset, dynamic):
+    """Throws whatever PyTorch does."""
+    names = {"input_names": ["x"], "output_names": ["y"], "opset_version": opset}
+    if exporter == "script":
+        torch.onnx.export(model, images, str(path), dynamo=False, dynamic_axes={"x": {0: "N"}} if dynamic else None, **names)
+    else:
+        shapes = ({0: torch.export.Dim("N")},) if dynamic else None
+        torch.onnx.export(model, (images,), str(path), dynamo=True, verbose=False, dynamic_shapes=shapes, **names)
+
+
+def reference(name, folder):
+    """The model, its images, and the paths of these and of PyTorch's result."""
+    model = make_model(name)
+    size = torchvision_net.image_size(name)
+    torch.manual_seed(7)
+    images = torch.randn(2, 3, size, size)
+    inputs, outputs = folder / f"{name}.h5", folder / f"{name}-torch.h5"
+    with torch.no_grad(), h5py.File(inputs, "w") as file:
+        file["x"] = images.numpy()
+    with torch.no_grad(), h5py.File(outputs, "w") as file:
+        file["y"] = model(images).numpy()
+    return model, images, inputs, outputs
+
+
+def compare(path, device, inputs, outputs, folder):
+    """(whether they agree, a sentence)."""
+    result = folder / "result.h5"
+    done = subprocess.run([TOOLS / "dlprim_run", path, "-d", device, "--inputs", inputs, "--outputs", result],
+                          capture_output=True, text=True)
+    if done.returncode:
+        return False, done.stderr.strip()
+    with h5py.File(result) as ours, h5py.File(outputs) as theirs:
+        ours, theirs = ours["y"][...], theirs["y"][...]
+    if ours.shape != theirs.shape:
+        return False, f"has shape {ours.shape} in place of {theirs.shape}"
+    difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
+    return difference <= 1e-3, f"differs by {difference:.1e}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=NETWORKS)
+    parser.add_argument("-d", "--device", default="cpu")
+    parser.add_argument("--exporter", choices=("script", "export", "both"), default="both")
+    parser.add_argument("--opset", type=int, nargs="+", default=[18])
+    parser.add_argument("--dynamic", action="store_true")
+    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".cache/onnx")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    options.folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for name in options.names:
+        model, images, inputs, outputs = reference(name, options.folder)
+        for exporter in ("script", "export") if options.exporter == "both" else (options.exporter,):
+            for opset in options.opset:
+                what = f"{name}-{exporter}-{opset}{'-dynamic' if options.dynamic else ''}"
+                path = options.folder / f"{what}.onnx"
+                try:
+                    if not path.exists():
+                        export(model, images, path, exporter, opset, options.dynamic)
+                except Exception as error:  # noqa: BLE001 - whatever an exporter ends with
+                    print(f"{what}: PyTorch does not export it: {torchvision_net.first_line(error)}", flush=True)
+                    continue
+                agrees, how = compare(path, options.device, inputs, outputs, options.folder)
+                failed += not agrees
+                print(f"{what}: {how}{'' if agrees else '  FAILED'}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Call: reading a node; see call.hpp.
+#include "formats/onnx/call.hpp"
+
+#include <algorithm>
+
+namespace dlprim::onnx {
+
+Ref Call::in(int i) const {
+    check(has(i), "input ", i, " is missing");
+    return inputs_[static_cast<std::size_t>(i)];
+}
+
+std::vector<std::int64_t> Call::known_integers(int i, std::string_view what) const {
+    const Ref value = in(i);
+    supports(value->known != nullptr, what,
+             " are known only while the network runs; they must follow from constants and from the "
+             "inputs' shapes");
+    check(!is_float(value->spec.dtype), what, " are ", name_of(value->spec.dtype),
+          "; they must be integers");
+    return to_integers(*value->known);
+}
+
+std::vector<double> Call::known_numbers(int i, std::string_view what) const {
+    const Ref value = in(i);
+    supports(value->known != nullptr, what,
+             " are known only while the network runs; they must follow from constants and from the "
+             "inputs' shapes");
+    return to_numbers(*value->known);
+}
+
+std::optional<double> Call::known_number(int i) const {
+    const Ref value = in(i);
+    if (!value->known || value->spec.shape.numel() != 1 || !is_float(value->spec.dtype))
+        return std::nullopt;
+    return to_numbers(*value->known).front();
+}
+
+const Attribute* Call::attribute(std::string_view name) {
+    read_.insert(std::string(name));
+    const auto found = node_.attributes.find(name);
+    return found == node_.attributes.end() ? nullptr : &found->second;
+}
+
+bool Call::given(std::string_view name) {
+    return attribute(name) != nullptr;
+}
+
+template <typename Kind>
+const Kind* Call::find(std::string_view name, const char* kind) {
+    const Attribute* const found = attribute(name);
+    if (!found) return nullptr;
+    const Kind* const value = std::get_if<Kind>(&found->data);
+    check(value != nullptr, "attribute '", name, "' is not ", kind);
+    return value;
+}
+
+std::int64_t Call::integer(std::string_view name, std::int64_t otherwise) {
+    const auto* const value = find<std::int64_t>(name, "an integer");
+    return value ? *value : otherwise;
+}
+
+double Call::number(std::string_view name, double otherwise) {
+    const auto* const value = find<double>(name, "a number");
+    return value ? *value : otherwise;
+}
+
+std::string Call::text(std::string_view name, std::string_view otherwise) {
+    const auto* const value = find<std::string>(name, "a text");
+    return value ? *value : std::string(otherwise);
+}
+
+std::vector<std::int64_t> Call::integers(std::string_view name,
+                                         std::vector<std::int64_t> otherwise) {
+    const auto* const value = find<std::vector<std::int64_t>>(name, "a list of integers");
+    return value ? *value : std::move(otherwise);
+}
+
+int Call::axis(std::int64_t axis, int rank) const {
+    check(axis >= -rank && axis < rank, "axis ", axis, " is none of ", rank, " dimensions");
+    return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::vector<std::int64_t> Call::axes(std::vector<std::int64_t> given, int rank) const {
+    for (std::int64_t& one : given) one = axis(one, rank);
+    std::sort(given.begin(), given.end());
+    check(std::adjacent_find(given.begin(), given.end()) == given.end(), "an axis stands twice");
+    return given;
+}
+
+void Call::set(int i, Ref value) {
+    if (static_cast<int>(results_.size()) <= i) results_.resize(static_cast<std::size_t>(i) + 1);
+    results_[static_cast<std::size_t>(i)] = value;
+    if (wants(i)) build.name(value, node_.outputs[static_cast<std::size_t>(i)]);
+}
+
+void Call::check_all_read() const {
+    for (const auto& item : node_.attributes)
+        supports(read_.count(item.first) > 0, "attribute '", item.first, "' is not supported");
+}
+
+}  // namespace dlprim::onnx

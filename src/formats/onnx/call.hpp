@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// Call: one node of a model as a rule sees it: its inputs as values of the network that is built,
+// its attributes with ONNX's defaults, and ways to refuse what is not supported.
+//
+// A rule reads every attribute that it knows. One that no rule has read is an error: a file may say
+// something that would change the result.
+#pragma once
+
+#include "formats/onnx/builder.hpp"
+#include "formats/onnx/model.hpp"
+
+#include "base/text.hpp"
+
+#include <functional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim::onnx {
+
+class Call {
+  public:
+    /// `inputs`: null for one that is left out.
+    Call(Builder& builder, const Node& node, std::int64_t version, std::vector<Ref> inputs)
+        : build(builder), node_(node), version_(version), inputs_(std::move(inputs)) {}
+
+    Builder& build;
+
+    /// The version of the node's operator set.
+    std::int64_t version() const { return version_; }
+    const Node& node() const { return node_; }
+
+    // Inputs. Those that the node does not have throw Error(format).
+    int inputs() const { return static_cast<int>(inputs_.size()); }
+    bool has(int i) const {
+        return i < inputs() && inputs_[static_cast<std::size_t>(i)] != nullptr;
+    }
+    Ref in(int i) const;
+    const Shape& shape(int i) const { return in(i)->spec.shape; }
+    DType dtype(int i) const { return in(i)->spec.dtype; }
+    /// The values of an input that gives sizes, axes or the like. Throws Error(unsupported) where
+    /// they are known only while the network runs; `what` names them.
+    std::vector<std::int64_t> known_integers(int i, std::string_view what) const;
+    std::vector<double> known_numbers(int i, std::string_view what) const;
+    /// The number that the input is, where it is one known float of one element.
+    std::optional<double> known_number(int i) const;
+
+    // Attributes, or what they are without.
+    bool given(std::string_view name);
+    std::int64_t integer(std::string_view name, std::int64_t otherwise);
+    double number(std::string_view name, double otherwise);
+    std::string text(std::string_view name, std::string_view otherwise);
+    std::vector<std::int64_t> integers(std::string_view name,
+                                       std::vector<std::int64_t> otherwise = {});
+    const Attribute* attribute(std::string_view name);
+    /// The attribute changes nothing here.
+    void ignore(std::string_view name) { read_.insert(std::string(name)); }
+
+    /// An axis that counts from the end where it is negative. Throws Error(format) beyond `rank`.
+    int axis(std::int64_t axis, int rank) const;
+    /// The same of several, sorted.
+    std::vector<std::int64_t> axes(std::vector<std::int64_t> given, int rank) const;
+
+    // Outputs.
+    int outputs() const { return static_cast<int>(node_.outputs.size()); }
+    bool wants(int i) const {
+        return i < outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty();
+    }
+    void set(int i, Ref value);
+    const std::vector<Ref>& results() const { return results_; }
+
+    /// Throws Error(unsupported); the importer says of which node.
+    template <typename... Parts>
+    [[noreturn]] void unsupported(const Parts&... parts) const {
+        fail(ErrorKind::unsupported, parts...);
+    }
+    template <typename... Parts>
+    void supports(bool condition, const Parts&... parts) const {
+        if (!condition) fail(ErrorKind::unsupported, parts...);
+    }
+    /// Throws Error(format): the model breaks a rule of ONNX.
+    template <typename... Parts>
+    void check(bool condition, const Parts&... parts) const {
+        if (!condition) fail(ErrorKind::format, parts...);
+    }
+    /// After the rule: throws Error(unsupported) for an attribute that it has not read.
+    void check_all_read() const;
+
+  private:
+    template <typename Kind>
+    const Kind* find(std::string_view name, const char* kind);
+
+    const Node& node_;
+    std::int64_t version_;
+    std::vector<Ref> inputs_, results_;
+    std::set<std::string, std::less<>> read_;
+};
+
+/// How nodes of one type become operators of this library, from version `since` of the operator set
+/// on, until another row of the type has a higher one that is not above the model's.
+struct Rule {
+    std::string_view type;
+    std::int64_t since;
+    std::function<void(Call&)> import;
+};
+
+// One file per family, in src/formats/onnx/rules.
+std::span<const Rule> activation_rules();
+std::span<const Rule> arithmetic_rules();
+std::span<const Rule> constant_rules();
+std::span<const Rule> convolution_rules();
+std::span<const Rule> matmul_rules();
+std::span<const Rule> normalization_rules();
+std::span<const Rule> pooling_rules();
+std::span<const Rule> reduction_rules();
+std::span<const Rule> resize_rules();
+std::span<const Rule> shape_rules();
+std::span<const Rule> slicing_rules();
+
+/// The rule for a type of ONNX's own domain in this version; null where there is none.
+const Rule* find_rule(std::string_view type, std::int64_t version);
+/// All types that have a rule, sorted.
+std::vector<std::string> supported_types();
+
+/// The newest version of ONNX's own operator set that rules were written for, and the oldest.
+constexpr std::int64_t newest_opset = 28, oldest_opset = 7;
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// Values of tensors: raw bytes, typed lists, external files.
+#include "formats/onnx/read_tensor.hpp"
+
+#include "base/input_file.hpp"
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+namespace dlprim::onnx {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct TypeRow {
+    int number;
+    const char* name;
+    std::optional<DType> dtype;
+};
+
+// TensorProto.DataType, whose newest entries an old schema lacks.
+const TypeRow type_rows[] = {{1, "float", DType::f32},
+                             {2, "uint8", DType::u8},
+                             {3, "int8", DType::i8},
+                             {4, "uint16", DType::u16},
+                             {5, "int16", DType::i16},
+                             {6, "int32", DType::i32},
+                             {7, "int64", DType::i64},
+                             {8, "string", std::nullopt},
+                             {9, "bool", DType::boolean},
+                             {10, "float16", DType::f16},
+                             {11, "double", DType::f64},
+                             {12, "uint32", DType::u32},
+                             {13, "uint64", std::nullopt},
+                             {14, "complex64", std::nullopt},
+                             {15, "complex128", std::nullopt},
+                             {16, "bfloat16", DType::bf16},
+                             {17, "float8e4m3fn", std::nullopt},
+                             {18, "float8e4m3fnuz", std::nullopt},
+                             {19, "float8e5m2", std::nullopt},
+                             {20, "float8e5m2fnuz", std::nullopt},
+                             {21, "uint4", std::nullopt},
+                             {22, "int4", std::nullopt},
+                             {23, "float4e2m1", std::nullopt},
+                             {24, "float8e8m0", std::nullopt},
+                             {25, "uint2", std::nullopt},
+                             {26, "int2", std::nullopt}};
+
+const TypeRow* find_type(int number) {
+    for (const TypeRow& row : type_rows)
+        if (row.number == number) return &row;
+    return nullptr;
+}
+
+/// Elements of a typed list, each stored in the tensor's own type. Lists of int32 hold 16-bit
+/// floats by their bits.
+template <typename List>
+std::vector<std::byte> stored(const List& list, DType dtype) {
+    using From = typename List::value_type;
+    const std::size_t size = size_of(dtype);
+    std::vector<std::byte> data(static_cast<std::size_t>(list.size()) * size);
+    for (int i = 0; i < list.size(); ++i) {
+        const From value = list.Get(i);
+        // The low bytes of an integer are the narrower integer, on the little-endian machines that
+        // raw data is for.
+        std::memcpy(data.data() + static_cast<std::size_t>(i) * size, &value, size);
+    }
+    return data;
+}
+
+std::vector<std::byte> typed_values(const proto::TensorProto& tensor, DType dtype) {
+    switch (dtype) {
+        case DType::f32:
+            return stored(tensor.float_data(), dtype);
+        case DType::f64:
+            return stored(tensor.double_data(), dtype);
+        case DType::i64:
+            return stored(tensor.int64_data(), dtype);
+        case DType::u32:
+            return stored(tensor.uint64_data(), dtype);
+        default:
+            return stored(tensor.int32_data(), dtype);
+    }
+}
+
+std::vector<std::byte> raw_values(const std::string& raw) {
+    std::vector<std::byte> data(raw.size());
+    std::memcpy(data.data(), raw.data(), raw.size());
+    return data;
+}
+
+/// The entry of this key among a tensor's external_data, or empty.
+std::string external_entry(const proto::TensorProto& tensor, std::string_view key) {
+    for (const auto& entry : tensor.external_data())
+        if (entry.key() == key) return entry.value();
+    return {};
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(int onnx_type) {
+    const TypeRow* const row = find_type(onnx_type);
+    return row ? row->dtype : std::nullopt;
+}
+
+std::string type_name(int onnx_type) {
+    const TypeRow* const row = find_type(onnx_type);
+    return row ? row->name : cat("number ", onnx_type);
+}
+
+std::string TensorReader::external_path(const std::string& location,
+                                        const std::string& tensor) const {
+    if (path_.empty())
+        fail(ErrorKind::format, "'", source_, "': tensor '", tensor,
+             "' lies in another file, for a model that is no file itself");
+    const auto outside = [&] {
+        fail(ErrorKind::format, "'", source_, "': tensor '", tensor, "' lies in '", location,
+             "', outside the model's folder");
+    };
+    const fs::path relative(location);
+    if (location.empty() || location.find('\0') != std::string::npos || relative.is_absolute())
+        outside();
+    std::error_code code;
+    const fs::path folder = fs::canonical(fs::absolute(path_).parent_path(), code);
+    const fs::path file = fs::weakly_canonical(folder / relative, code);
+    const auto [end, unused] =
+        std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
+    if (code || end != folder.end()) outside();
+    return file.string();
+}
+
+std::vector<std::byte> TensorReader::external_bytes(const proto::TensorProto& tensor,
+                                                    std::size_t bytes) const {
+    const std::string location = external_entry(tensor, "location");
+    const std::string path = external_path(location, tensor.name());
+    const std::string offset_text = external_entry(tensor, "offset"),
+                      length_text = external_entry(tensor, "length");
+    const auto offset = leading_number<std::uint64_t>(offset_text, 0);
+    const auto length = leading_number<std::uint64_t>(length_text, bytes);
+    if (length != bytes)
+        fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "' takes ", bytes,
+             " bytes, its external data has ", length);
+    try {
+        const InputFile file(path);
+        if (offset > file.size() || bytes > file.size() - offset)
+            fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "' takes ", bytes,
+                 " bytes from byte ", offset, " of '", location, "', which has ", file.size());
+        std::vector<std::byte> data(bytes);
+        if (file.read(offset, data.data(), bytes) != bytes)
+            fail(ErrorKind::io, "'", source_, "': '", location,
+                 "' became shorter while it was read");
+        return data;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::format) throw;
+        throw Error(error.kind(), cat("'", source_, "': tensor '", tensor.name(),
+                                      "' lies in another file: ", error.what()));
+    }
+}
+
+Tensor TensorReader::read(proto::TensorProto& tensor) const {
+    Tensor result;
+    result.name = tensor.name();
+    const std::optional<DType> dtype = dtype_of(tensor.data_type());
+    if (!dtype) {
+        result.refusal = cat("is of type ", type_name(tensor.data_type()),
+                             ", which this library does not have yet");
+        return result;
+    }
+    auto host = std::make_shared<HostTensor>();
+    try {
+        host->shape = Shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+    } catch (const Error& error) {
+        fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "': ", error.what());
+    }
+    host->dtype = *dtype;
+    const std::size_t bytes = static_cast<std::size_t>(host->shape.numel()) * size_of(*dtype);
+    if (tensor.data_location() == proto::TensorProto::EXTERNAL)
+        host->data = external_bytes(tensor, bytes);
+    else if (tensor.has_raw_data())
+        host->data = raw_values(tensor.raw_data());
+    else
+        host->data = typed_values(tensor, *dtype);
+    tensor.Clear();  // the bytes are there twice otherwise
+    if (host->data.size() != bytes)
+        fail(ErrorKind::format, "'", source_, "': tensor '", result.name, "' of shape ",
+             host->shape.str(), " takes ", bytes, " bytes, the file has ", host->data.size());
+    if (*dtype == DType::boolean)
+        for (std::byte& value : host->data) value = std::byte{value != std::byte{0}};
+    result.value = std::move(host);
+    return result;
+}
+
+}  // namespace dlprim::onnx

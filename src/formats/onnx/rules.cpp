@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// The table from ONNX's operators to ours: the rules of all families.
+#include "formats/onnx/call.hpp"
+
+#include <algorithm>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// Rows of one type by rising `since`.
+using Table = std::map<std::string_view, std::vector<const Rule*>>;
+
+const Table& table() {
+    static const Table all = [] {
+        Table made;
+        for (const auto family :
+             {activation_rules(), arithmetic_rules(), constant_rules(), convolution_rules(),
+              matmul_rules(), normalization_rules(), pooling_rules(), reduction_rules(),
+              resize_rules(), shape_rules(), slicing_rules()})
+            for (const Rule& rule : family) made[rule.type].push_back(&rule);
+        for (auto& item : made)
+            std::sort(item.second.begin(), item.second.end(),
+                      [](const Rule* a, const Rule* b) { return a->since < b->since; });
+        return made;
+    }();
+    return all;
+}
+
+}  // namespace
+
+const Rule* find_rule(std::string_view type, std::int64_t version) {
+    const auto found = table().find(type);
+    if (found == table().end()) return nullptr;
+    const Rule* best = nullptr;
+    for (const Rule* rule : found->second)
+        if (rule->since <= version) best = rule;
+    return best;
+}
+
+std::vector<std::string> supported_types() {
+    std::vector<std::string> types;
+    for (const auto& item : table()) types.emplace_back(item.first);
+    return types;
+}
+
+}  // namespace dlprim::onnx

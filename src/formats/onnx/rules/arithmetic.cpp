@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+// Arithmetic, comparison and choice, element by element with broadcasting.
+#include "formats/onnx/call.hpp"
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// A rule for an expression in x0, of the input's type or of `dtype`.
+Rule unary(std::string_view type, std::int64_t since, const char* expression,
+           const char* dtype = nullptr) {
+    const std::string code = std::string("y0 = ") + expression;
+    return {type, since, [code, dtype](Call& call) {
+                call.set(0, call.build.pointwise(
+                                code, {call.in(0)}, {},
+                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
+            }};
+}
+
+/// The same in x0 and x1.
+Rule binary(std::string_view type, std::int64_t since, const char* expression,
+            const char* dtype = nullptr) {
+    const std::string code = std::string("y0 = ") + expression;
+    return {type, since, [code, dtype](Call& call) {
+                call.set(0, call.build.pointwise(
+                                code, {call.in(0), call.in(1)}, {},
+                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
+            }};
+}
+
+/// Input `i` is a known float number that does not widen the other: a scalar of the program.
+bool is_scalar(const Call& call, int i) {
+    return call.known_number(i) && call.shape(i).rank() <= call.shape(1 - i).rank();
+}
+
+/// `code` has x0 and x1, `left` x0 and p0 for the second, `right` p0 for the first.
+Ref with_scalars(Call& call, const char* code, const char* left, const char* right) {
+    if (!call.in(0)->known && is_scalar(call, 1))
+        return call.build.pointwise(left, {call.in(0)}, {*call.known_number(1)});
+    if (!call.in(1)->known && is_scalar(call, 0))
+        return call.build.pointwise(right, {call.in(1)}, {*call.known_number(0)});
+    return call.build.pointwise(code, {call.in(0), call.in(1)});
+}
+
+/// A sum or product of tensors that the device knows, which others can take in.
+Ref elementwise(Call& call, const char* operation) {
+    return call.build.add1("Elementwise", {call.in(0), call.in(1)},
+                           {{"operation", std::string(operation)}});
+}
+
+bool has_scalar(const Call& call) {
+    return (is_scalar(call, 1) && !call.in(0)->known) || (is_scalar(call, 0) && !call.in(1)->known);
+}
+
+void add(Call& call) {
+    const bool plain = is_float(call.dtype(0)) && !has_scalar(call);
+    call.set(0, plain ? elementwise(call, "sum")
+                      : with_scalars(call, "y0 = x0 + x1", "y0 = x0 + p0", "y0 = x0 + p0"));
+}
+
+void multiply(Call& call) {
+    const bool plain = is_float(call.dtype(0)) && !has_scalar(call);
+    call.set(0, plain ? elementwise(call, "prod")
+                      : with_scalars(call, "y0 = x0 * x1", "y0 = x0 * p0", "y0 = x0 * p0"));
+}
+
+void subtract(Call& call) {
+    call.set(0, with_scalars(call, "y0 = x0 - x1", "y0 = x0 - p0", "y0 = p0 - x0"));
+}
+
+/// Whether float arithmetic is exact for a type's integers.
+bool is_narrow(DType dtype) {
+    return size_of(dtype) <= 2;
+}
+
+void divide(Call& call) {
+    if (is_float(call.dtype(0)))
+        return call.set(0, with_scalars(call, "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"));
+    call.supports((call.in(0)->known && call.in(1)->known) || is_narrow(call.dtype(0)),
+                  "a quotient of ", name_of(call.dtype(0)),
+                  " is computed only where it follows from constants");
+    call.set(0, call.build.pointwise("y0 = trunc(x0 / x1)", {call.in(0), call.in(1)}, {},
+                                     name_of(call.dtype(0))));
+}
+
+void modulo(Call& call) {
+    const bool like_c = call.integer("fmod", 0) != 0;
+    call.check(like_c || !is_float(call.dtype(0)), "floats need fmod = 1");
+    call.supports((call.in(0)->known && call.in(1)->known) || is_float(call.dtype(0)) ||
+                      is_narrow(call.dtype(0)),
+                  "a remainder of ", name_of(call.dtype(0)),
+                  " is computed only where it follows from constants");
+    call.set(0, call.build.pointwise(
+                    like_c ? "y0 = x0 - trunc(x0 / x1) * x1" : "y0 = x0 - floor(x0 / x1) * x1",
+                    {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+}
+
+void power(Call& call) {
+    const Ref x = call.in(0);
+    const std::optional<double> exponent = call.known_number(1);
+    if (!exponent || !is_float(call.dtype(0)) || !is_scalar(call, 1))
+        return call.set(0, call.build.pointwise("y0 = pow(x0, x1)", {x, call.in(1)}, {},
+                                                name_of(call.dtype(0))));
+    const char* const code = *exponent == 2     ? "y0 = x0 * x0"
+                             : *exponent == 3   ? "y0 = x0 * x0 * x0"
+                             : *exponent == 1   ? "y0 = x0"
+                             : *exponent == 0.5 ? "y0 = sqrt(x0)"
+                             : *exponent == -1  ? "y0 = 1 / x0"
+                                                : "y0 = pow(x0, p0)";
+    call.set(0, call.build.pointwise(code, {x}, {*exponent}));
+}
+
+/// Of any number of inputs: "x0 + x1 + ...", in groups that a program holds.
+Ref all_inputs(Call& call, const char* code) {
+    Ref result = call.in(0);
+    for (int i = 1; i < call.inputs(); ++i)
+        result = call.build.pointwise(code, {result, call.in(i)}, {}, name_of(call.dtype(0)));
+    return result;
+}
+
+void sum(Call& call) {
+    if (call.inputs() == 2) return add(call);
+    call.set(0, all_inputs(call, "y0 = x0 + x1"));
+}
+
+void mean(Call& call) {
+    const Ref total = all_inputs(call, "y0 = x0 + x1");
+    call.set(0, call.build.pointwise("y0 = x0 * p0", {total}, {1.0 / call.inputs()}));
+}
+
+void largest(Call& call) {
+    call.set(0, all_inputs(call, "y0 = max(x0, x1)"));
+}
+
+void smallest(Call& call) {
+    call.set(0, all_inputs(call, "y0 = min(x0, x1)"));
+}
+
+void choose(Call& call) {
+    call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), call.in(1), call.in(2)}, {},
+                                     name_of(call.dtype(1))));
+}
+
+void is_infinite(Call& call) {
+    const bool negative = call.integer("detect_negative", 1) != 0,
+               positive = call.integer("detect_positive", 1) != 0;
+    const char* const code = negative && positive ? "y0 = isinf(x0)"
+                             : negative           ? "y0 = isinf(x0) && x0 < 0"
+                             : positive           ? "y0 = isinf(x0) && x0 > 0"
+                                                  : "y0 = x0 != x0 && x0 == x0";
+    call.set(0, call.build.pointwise(code, {call.in(0)}, {}, "bool"));
+}
+
+const Rule rules[] = {
+    {"Add", 7, add},
+    {"Sub", 7, subtract},
+    {"Mul", 7, multiply},
+    {"Div", 7, divide},
+    {"Mod", 10, modulo},
+    {"Pow", 7, power},
+    {"Sum", 6, sum},
+    {"Mean", 6, mean},
+    {"Max", 6, largest},
+    {"Min", 6, smallest},
+    {"Where", 9, choose},
+    {"IsInf", 10, is_infinite},
+    binary("Equal", 7, "x0 == x1", "bool"),
+    binary("Greater", 7, "x0 > x1", "bool"),
+    binary("Less", 7, "x0 < x1", "bool"),
+    binary("GreaterOrEqual", 12, "x0 >= x1", "bool"),
+    binary("LessOrEqual", 12, "x0 <= x1", "bool"),
+    binary("And", 7, "x0 && x1", "bool"),
+    binary("Or", 7, "x0 || x1", "bool"),
+    binary("Xor", 7, "x0 != x1", "bool"),
+    unary("Not", 1, "!x0", "bool"),
+    unary("IsNaN", 9, "isnan(x0)", "bool"),
+    unary("Abs", 6, "abs(x0)"),
+    unary("Neg", 6, "-x0"),
+    unary("Sign", 9, "sign(x0)"),
+    unary("Exp", 6, "exp(x0)"),
+    unary("Log", 6, "log(x0)"),
+    unary("Sqrt", 6, "sqrt(x0)"),
+    unary("Reciprocal", 6, "1 / x0"),
+    unary("Erf", 9, "erf(x0)"),
+    unary("Floor", 6, "floor(x0)"),
+    unary("Ceil", 6, "ceil(x0)"),
+    unary("Round", 11, "round(x0)"),
+    unary("Sin", 7, "sin(x0)"),
+    unary("Cos", 7, "cos(x0)"),
+    unary("Tan", 7, "tan(x0)"),
+    unary("Asin", 7, "asin(x0)"),
+    unary("Acos", 7, "acos(x0)"),
+    unary("Atan", 7, "atan(x0)"),
+    unary("Sinh", 9, "sinh(x0)"),
+    unary("Cosh", 9, "cosh(x0)"),
+    unary("Asinh", 9, "asinh(x0)"),
+    unary("Acosh", 9, "acosh(x0)"),
+    unary("Atanh", 9, "atanh(x0)"),
+};
+
+}  // namespace
+
+std::span<const Rule> arithmetic_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+// Other shapes and orders of the same elements, other types, and repetition.
+#include "formats/onnx/call.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dlprim::onnx {
+
+namespace {
+
+void identity(Call& call) {
+    call.set(0, call.in(0));
+}
+
+void reshape(Call& call) {
+    Ints dims = call.known_integers(1, "the sizes");
+    const Shape& input = call.shape(0);
+    const bool zero_is_zero = call.integer("allowzero", 0) != 0;
+    int deduced = -1;
+    std::int64_t rest = 1;
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        if (dims[i] == 0 && !zero_is_zero) {
+            call.check(static_cast<int>(i) < input.rank(), "size ", i, " is 0, the input has ",
+                       input.rank(), " dimensions");
+            dims[i] = input[static_cast<int>(i)];
+        }
+        if (dims[i] == -1) {
+            call.check(deduced < 0, "-1 stands twice");
+            deduced = static_cast<int>(i);
+        } else {
+            call.check(dims[i] >= 0 && dims[i] <= (std::int64_t{1} << 40), "a size of ", dims[i]);
+            rest *= std::max<std::int64_t>(dims[i], 1);
+            call.check(rest <= (std::int64_t{1} << 50), "sizes overflow");
+        }
+    }
+    if (deduced >= 0) dims[static_cast<std::size_t>(deduced)] = input.numel() / rest;
+    const Shape shape(dims);
+    require(shape.numel() == input.numel(), "the input of shape ", input.str(),
+            " cannot take shape ", shape.str());
+    call.set(0, call.build.reshape(call.in(0), shape, deduced));
+}
+
+void flatten(Call& call) {
+    const Shape& input = call.shape(0);
+    const std::int64_t given = call.integer("axis", 1);
+    call.check(given >= -input.rank() && given <= input.rank(), "axis ", given, " is none of ",
+               input.rank(), " dimensions");
+    const int axis = static_cast<int>(given < 0 ? given + input.rank() : given);
+    call.set(0, call.build.reshape(call.in(0),
+                                   {input.product(0, axis), input.product(axis, input.rank())},
+                                   axis == 0 ? 0 : 1));
+}
+
+Ints axes_of(Call& call, bool by_input) {
+    if (!by_input) return call.integers("axes");
+    return call.has(1) ? call.known_integers(1, "axes") : Ints{};
+}
+
+void squeeze(Call& call, bool by_input) {
+    const Shape& input = call.shape(0);
+    Ints axes = call.axes(axes_of(call, by_input), input.rank());
+    if (axes.empty())
+        for (int i = 0; i < input.rank(); ++i)
+            if (input[i] == 1) axes.push_back(i);
+    Ints sizes;
+    for (int i = 0; i < input.rank(); ++i) {
+        if (!std::binary_search(axes.begin(), axes.end(), i))
+            sizes.push_back(input[i]);
+        else
+            call.check(input[i] == 1, "dimension ", i, " of shape ", input.str(), " is not 1");
+    }
+    call.set(0, call.build.reshape(call.in(0), Shape(sizes)));
+}
+
+void unsqueeze(Call& call, bool by_input) {
+    const Shape& input = call.shape(0);
+    const Ints given = axes_of(call, by_input);
+    const int rank = input.rank() + static_cast<int>(given.size());
+    const Ints axes = call.axes(given, rank);
+    Ints sizes;
+    int next = 0;
+    for (int i = 0; i < rank; ++i)
+        sizes.push_back(std::binary_search(axes.begin(), axes.end(), i) ? 1 : input[next++]);
+    call.set(0, call.build.reshape(call.in(0), Shape(sizes)));
+}
+
+void transpose(Call& call) {
+    const int rank = call.shape(0).rank();
+    Ints order(static_cast<std::size_t>(rank));
+    std::iota(order.rbegin(), order.rend(), 0);
+    order = call.integers("perm", order);
+    Ints sorted = order;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::size_t i = 0; i < sorted.size(); ++i)
+        call.check(sorted.size() == static_cast<std::size_t>(rank) &&
+                       sorted[i] == static_cast<std::int64_t>(i),
+                   "perm is no order of ", rank, " dimensions");
+    call.set(0, call.build.transpose(call.in(0), order));
+}
+
+/// ONNX's number of a type is in the file's schema; the importer's own copy serves here.
+DType type_of(Call& call, std::int64_t number) {
+    switch (number) {
+        case 1:
+            return DType::f32;
+        case 2:
+            return DType::u8;
+        case 3:
+            return DType::i8;
+        case 4:
+            return DType::u16;
+        case 5:
+            return DType::i16;
+        case 6:
+            return DType::i32;
+        case 7:
+            return DType::i64;
+        case 9:
+            return DType::boolean;
+        case 10:
+            return DType::f16;
+        case 11:
+            return DType::f64;
+        case 12:
+            return DType::u32;
+        case 16:
+            return DType::bf16;
+        default:
+            call.unsupported("a cast to type number ", number, " is not supported");
+    }
+}
+
+void cast(Call& call) {
+    call.ignore("saturate");  // of types that are refused
+    call.ignore("round_mode");
+    call.set(0, call.build.cast(call.in(0), type_of(call, call.integer("to", 0))));
+}
+
+void cast_like(Call& call) {
+    call.ignore("saturate");
+    call.ignore("round_mode");
+    call.set(0, call.build.cast(call.in(0), call.dtype(1)));
+}
+
+Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
+    if (value->spec.shape == shape) return value;
+    return call.build.add1("Pointwise", {value},
+                           {{"code", std::string("y0 = x0")},
+                            {"shape", Ints(shape.to_vector())},
+                            {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
+}
+
+void expand(Call& call) {
+    const Shape wanted(call.known_integers(1, "the sizes"));
+    call.set(0, broadcast_to(call, call.in(0), broadcast(call.shape(0), wanted)));
+}
+
+void tile(Call& call) {
+    const Shape& input = call.shape(0);
+    const Ints repeats = call.known_integers(1, "repeats");
+    call.check(static_cast<int>(repeats.size()) == input.rank(), "repeats has ", repeats.size(),
+               " entries, the input has shape ", input.str());
+    // Each repeated dimension is copied along a dimension of its own in front of it.
+    Ref value = call.in(0);
+    for (int i = 0; i < input.rank(); ++i) {
+        const std::int64_t times = repeats[static_cast<std::size_t>(i)];
+        call.supports(times >= 1, "repeats of ", times, " are not supported");
+        if (times == 1) continue;
+        const Shape now = value->spec.shape;
+        const std::int64_t outer = now.product(0, i), inner = now.product(i, now.rank());
+        value = call.build.reshape(value, {outer, 1, inner});
+        value = broadcast_to(call, value, {outer, times, inner});
+        value = call.build.reshape(value, now.with(i, now[i] * times));
+    }
+    call.set(0, value);
+}
+
+void concat(Call& call) {
+    const int axis = call.axis(call.integer("axis", 1), call.shape(0).rank());
+    std::vector<Ref> parts;
+    for (int i = 0; i < call.inputs(); ++i)
+        if (call.shape(i)[axis] > 0 || call.shape(i).rank() != call.shape(0).rank())
+            parts.push_back(call.in(i));
+    if (parts.empty()) parts.push_back(call.in(0));
+    call.set(0, parts.size() == 1
+                    ? parts[0]
+                    : call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}}));
+}
+
+/// Blocks of an image as channels, or back: a transposition between two views.
+void depth_to_space(Call& call) {
+    const Shape& x = call.shape(0);
+    const std::int64_t block = call.integer("blocksize", 0);
+    const std::string mode = call.text("mode", "DCR");
+    call.check(x.rank() == 4 && block >= 1 && x[1] % (block * block) == 0, "blocks of ", block,
+               " do not fit an input of shape ", x.str());
+    call.check(mode == "DCR" || mode == "CRD", "mode '", mode, "' is neither DCR nor CRD");
+    const std::int64_t channels = x[1] / (block * block);
+    Builder& build = call.build;
+    const bool depth_first = mode == "DCR";
+    Ref value = depth_first ? build.reshape(call.in(0), {x[0], block, block, channels, x[2], x[3]})
+                            : build.reshape(call.in(0), {x[0], channels, block, block, x[2], x[3]});
+    value = build.transpose(value, depth_first ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
+    call.set(0, build.reshape(value, {x[0], channels, x[2] * block, x[3] * block}));
+}
+
+void space_to_depth(Call& call) {
+    const Shape& x = call.shape(0);
+    const std::int64_t block = call.integer("blocksize", 0);
+    call.check(x.rank() == 4 && block >= 1 && x[2] % block == 0 && x[3] % block == 0, "blocks of ",
+               block, " do not fit an input of shape ", x.str());
+    Builder& build = call.build;
+    Ref value = build.reshape(call.in(0), {x[0], x[1], x[2] / block, block, x[3] / block, block});
+    value = build.transpose(value, {0, 3, 5, 1, 2, 4});
+    call.set(0, build.reshape(value, {x[0], x[1] * block * block, x[2] / block, x[3] / block}));
+}
+
+const Rule rules[] = {
+    {"Identity", 1, identity},
+    {"Reshape", 5, reshape},
+    {"Flatten", 1, flatten},
+    {"Squeeze", 1, [](Call& call) { squeeze(call, false); }},
+    {"Squeeze", 13, [](Call& call) { squeeze(call, true); }},
+    {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }},
+    {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }},
+    {"Transpose", 1, transpose},
+    {"Cast", 6, cast},
+    {"CastLike", 15, cast_like},
+    {"Expand", 8, expand},
+    {"Tile", 6, tile},
+    {"Concat", 4, concat},
+    {"DepthToSpace", 1, depth_to_space},
+    {"SpaceToDepth", 1, space_to_depth},
+};
+
+}  // namespace
+
+std::span<const Rule> shape_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// Parts of tensors: slices, splits, gathered rows, and padding around them.
+#include "formats/onnx/call.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// What is gathered from places that stand apart is as many slices; more are not worth it.
+constexpr std::size_t most_slices = 64;
+
+/// The places `at` of dimension `axis`, taken on the host.
+Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
+    const HostTensor& from = *value->known;
+    auto made = std::make_shared<HostTensor>();
+    made->shape = from.shape.with(axis, static_cast<std::int64_t>(at.size()));
+    made->dtype = from.dtype;
+    const std::int64_t outer = from.shape.product(0, axis);
+    const std::size_t inner =
+        static_cast<std::size_t>(from.shape.product(axis + 1, from.shape.rank())) *
+        size_of(from.dtype);
+    made->data.resize(static_cast<std::size_t>(made->shape.numel()) * size_of(from.dtype));
+    std::byte* to = made->data.data();
+    for (std::int64_t o = 0; o < outer; ++o) {
+        for (const std::int64_t place : at) {
+            const auto begin = static_cast<std::size_t>(o * from.shape[axis] + place);
+            std::copy_n(from.data.data() + begin * inner, inner, to);
+            to += inner;
+        }
+    }
+    return call.build.constant("", std::move(made));
+}
+
+Ref slice(Call& call, Ref value, int axis, std::int64_t begin, std::int64_t end) {
+    if (begin == 0 && end == value->spec.shape[axis]) return value;
+    call.supports(begin < end, "a slice without elements is not supported");
+    return call.build.add1(
+        "Slice", {value},
+        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
+}
+
+/// The places `at` of dimension `axis`: slices of neighbours, behind each other.
+Ref take(Call& call, Ref value, int axis, const Ints& at) {
+    if (value->known) return take_known(call, value, axis, at);
+    std::vector<Ref> parts;
+    for (std::size_t i = 0; i < at.size();) {
+        std::size_t next = i + 1;
+        while (next < at.size() && at[next] == at[next - 1] + 1) ++next;
+        parts.push_back(slice(call, value, axis, at[i], at[next - 1] + 1));
+        call.supports(parts.size() <= most_slices, "more than ", most_slices,
+                      " places that stand apart are not supported");
+        i = next;
+    }
+    call.supports(!parts.empty(), "a result without elements is not supported");
+    if (parts.size() == 1) return parts[0];
+    return call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
+}
+
+/// One dimension's slice by numpy's rules.
+Ref slice_axis(Call& call, Ref value, int axis, std::int64_t start, std::int64_t end,
+               std::int64_t step) {
+    const std::int64_t size = value->spec.shape[axis];
+    call.check(step != 0, "a step is 0");
+    const auto settle = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
+        return std::clamp(at < 0 ? std::max(at + size, low) : at, low, high);
+    };
+    start = step > 0 ? settle(start, 0, size) : settle(start, 0, size - 1);
+    end = step > 0 ? settle(end, 0, size) : settle(end, -1, size - 1);
+    if (step == 1 && !value->known) return slice(call, value, axis, start, end);
+    Ints at;
+    for (std::int64_t i = start; step > 0 ? i < end : i > end;) {
+        at.push_back(i);
+        if (step > 0 ? step >= size : step <= -size) break;
+        i += step;
+    }
+    return take(call, value, axis, at);
+}
+
+void slice_by(Call& call, const Ints& starts, const Ints& ends, Ints axes, Ints steps) {
+    const int rank = call.shape(0).rank();
+    if (axes.empty())
+        for (std::size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int>(i));
+    if (steps.empty()) steps.assign(starts.size(), 1);
+    call.check(starts.size() == ends.size() && starts.size() == axes.size() &&
+                   starts.size() == steps.size(),
+               "starts, ends, axes and steps have ", starts.size(), ", ", ends.size(), ", ",
+               axes.size(), " and ", steps.size(), " entries");
+    Ref value = call.in(0);
+    for (std::size_t i = 0; i < starts.size(); ++i)
+        value = slice_axis(call, value, call.axis(axes[i], rank), starts[i], ends[i], steps[i]);
+    call.set(0, value);
+}
+
+void slice_by_attributes(Call& call) {
+    slice_by(call, call.integers("starts"), call.integers("ends"), call.integers("axes"), {});
+}
+
+void slice_by_inputs(Call& call) {
+    slice_by(call, call.known_integers(1, "starts"), call.known_integers(2, "ends"),
+             call.has(3) ? call.known_integers(3, "axes") : Ints{},
+             call.has(4) ? call.known_integers(4, "steps") : Ints{});
+}
+
+void split_into(Call& call, Ints sizes) {
+    const int axis = call.axis(call.integer("axis", 0), call.shape(0).rank());
+    const std::int64_t all = call.shape(0)[axis];
+    if (sizes.empty()) {
+        const std::int64_t parts = call.integer("num_outputs", call.outputs());
+        call.check(parts >= 1 && parts <= all, parts, " parts of ", all, " elements");
+        sizes.assign(static_cast<std::size_t>(parts), (all + parts - 1) / parts);
+        sizes.back() = all - (parts - 1) * sizes[0];
+    }
+    call.check(static_cast<int>(sizes.size()) == call.outputs(), "there are ", sizes.size(),
+               " parts for ", call.outputs(), " outputs");
+    std::int64_t begin = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const std::int64_t end = begin + sizes[i];
+        call.check(sizes[i] >= 0 && end <= all, "the parts are larger than ", all);
+        if (call.wants(static_cast<int>(i)))
+            call.set(static_cast<int>(i), slice_axis(call, call.in(0), axis, begin, end, 1));
+        begin = end;
+    }
+    call.check(begin == all, "the parts make ", begin, " of ", all, " elements");
+}
+
+void split_by_attribute(Call& call) {
+    split_into(call, call.integers("split"));
+}
+
+void split_by_input(Call& call) {
+    split_into(call, call.has(1) ? call.known_integers(1, "the parts' sizes") : Ints{});
+}
+
+/// `shape` with dimension `axis` replaced by those of `indices`.
+Shape gathered_shape(const Shape& shape, int axis, const Shape& indices) {
+    Ints sizes;
+    for (int i = 0; i < axis; ++i) sizes.push_back(shape[i]);
+    for (const std::int64_t size : indices.dims()) sizes.push_back(size);
+    for (int i = axis + 1; i < shape.rank(); ++i) sizes.push_back(shape[i]);
+    return Shape(sizes);
+}
+
+/// Rows by indices that the device computes: an Embedding, whose table they are.
+Ref gather_rows(Call& call, Ref table, Ref indices) {
+    const Shape& shape = table->spec.shape;
+    call.supports(is_float(table->spec.dtype), "rows of ", name_of(table->spec.dtype),
+                  " by indices that are computed are not supported");
+    const std::int64_t features = shape.product(1, shape.rank());
+    const Ref matrix = call.build.reshape(table, {shape[0], features});
+    const Ref rows =
+        call.build.add1("Embedding", {indices},
+                        {{"num_embeddings", shape[0]}, {"embedding_dim", features}}, {matrix});
+    return call.build.reshape(rows, gathered_shape(shape, 0, indices->spec.shape));
+}
+
+void gather(Call& call) {
+    const Ref data = call.in(0), indices = call.in(1);
+    const Shape& shape = data->spec.shape;
+    const int axis = call.axis(call.integer("axis", 0), shape.rank());
+    if (!indices->known) {
+        call.supports(axis == 0, "indices that are computed go with axis 0 only");
+        return call.set(0, gather_rows(call, data, indices));
+    }
+    Ints at = call.known_integers(1, "indices");
+    for (std::int64_t& place : at) {
+        call.check(place >= -shape[axis] && place < shape[axis], "index ", place,
+                   " is outside of dimension ", axis, " of shape ", shape.str());
+        if (place < 0) place += shape[axis];
+    }
+    call.set(0, call.build.reshape(take(call, data, axis, at),
+                                   gathered_shape(shape, axis, indices->spec.shape)));
+}
+
+/// `pads`: in front of each axis, then behind each.
+void pad_by(Call& call, const Ints& pads, const Ints& axes, double value) {
+    const std::string mode = call.text("mode", "constant");
+    call.check(pads.size() == 2 * axes.size(), "pads has ", pads.size(), " entries for ",
+               axes.size(), " dimensions");
+    const auto rank = static_cast<std::size_t>(call.shape(0).rank());
+    Ints all(2 * rank, 0);  // from the last dimension on
+    bool any = false;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const std::size_t at = 2 * (rank - 1 - static_cast<std::size_t>(axes[i]));
+        all[at] = pads[i];
+        all[at + 1] = pads[i + axes.size()];
+        any = any || all[at] != 0 || all[at + 1] != 0;
+    }
+    while (all.size() >= 2 && all.back() == 0 && all[all.size() - 2] == 0)
+        all.resize(all.size() - 2);
+    if (!any) return call.set(0, call.in(0));
+    const std::string ours = mode == "edge" ? "replicate" : mode == "wrap" ? "circular" : mode;
+    Attrs options{{"pads", all}, {"mode", ours}};
+    if (mode == "constant") options.set("value", value);
+    call.set(0, call.build.add1("Pad", {call.in(0)}, options));
+}
+
+Ints all_axes(const Call& call) {
+    Ints axes;
+    for (int i = 0; i < call.shape(0).rank(); ++i) axes.push_back(i);
+    return axes;
+}
+
+void pad_by_attributes(Call& call) {
+    const double value = call.number("value", 0);
+    pad_by(call, call.integers("pads"), all_axes(call), value);
+}
+
+void pad_by_inputs(Call& call) {
+    const double value = call.has(2) && call.shape(2).numel() == 1
+                             ? call.known_numbers(2, "the padding's value").at(0)
+                             : 0;
+    Ints axes = all_axes(call);
+    if (call.has(3)) {
+        axes = call.known_integers(3, "axes");
+        for (std::int64_t& axis : axes) axis = call.axis(axis, call.shape(0).rank());
+    }
+    pad_by(call, call.known_integers(1, "pads"), axes, value);
+}
+
+const Rule rules[] = {
+    {"Slice", 1, slice_by_attributes},
+    {"Slice", 10, slice_by_inputs},
+    {"Split", 2, split_by_attribute},
+    {"Split", 13, split_by_input},
+    {"Gather", 1, gather},
+    {"Pad", 2, pad_by_attributes},
+    {"Pad", 11, pad_by_inputs},
+};
+
+}  // namespace
+
+std::span<const Rule> slicing_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Windows of convolutions and pooling: kernel, strides, dilations and padding of images of one or
+// two dimensions. Images of one dimension are taken as [N, C, 1, W].
+#pragma once
+
+#include "formats/onnx/call.hpp"
+
+namespace dlprim::onnx {
+
+struct Windows {
+    int dims = 2;                                 ///< of the model's images
+    Ints kernel, stride, dilation;                ///< [height, width]
+    Ints pad;                                     ///< [top, left, bottom, right]
+    bool same_upper = false, same_lower = false;  ///< auto_pad asks for the input's size by stride
+
+    /// Reads kernel_shape (`kernel` where the node has none), strides, dilations, pads and
+    /// auto_pad. `transposed`: auto_pad is the caller's to settle.
+    Windows(Call& call, const Shape& input, Ints kernel, bool transposed = false);
+};
+
+/// [N, C, W] as [N, C, 1, W]; an image of two dimensions as it is.
+Ref as_image(Call& call, Ref value);
+/// Back, where the model's images have one dimension.
+Ref from_image(Call& call, Ref value, int dims);
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// What models compute on the host, and what the importer settles beforehand: sizes, constants,
+// names.
+#include "onnx/support.hpp"
+
+using namespace onnx_test;
+
+TEST_CASE("arithmetic, with constants and broadcasting") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Add", {"x", "two"}, {"sum"}), node("Sub", {"sum", "row"}, {"difference"}),
+                   node("Max", {"difference", "zero"}, {"y"})};
+    model.initializers = {floats("two", {}, {2}), floats("row", {3}, {1, 2, 3}),
+                          floats("zero", {1}, {0})};
+    model.inputs = {value("x", {2, 3})};
+    model.outputs = {value("y", {2, 3})};
+    CHECK(run(model, {{"x", {-5, 0, 1, 2, 3, 4}}}) == Values{0, 0, 0, 3, 3, 3});
+}
+
+TEST_CASE("a convolution with padding on one side, and with auto_pad") {
+    if (is_absent()) return;
+    Model model;
+    model.inputs = {value("x", {1, 1, 2, 2})};
+    model.initializers = {floats("w", {1, 1, 2, 2}, {1, 2, 3, 4}), floats("b", {1}, {100})};
+    model.outputs = {value("y", {1, 1, 2, 2})};
+    const std::map<std::string, Values> x{{"x", {1, 1, 1, 1}}};
+    // Padding below and to the right.
+    const Values lower_right{110, 104, 103, 101}, upper_left{104, 107, 106, 110};
+    model.nodes = {node("Conv", {"x", "w", "b"}, {"y"}, {{attribute("pads", Sizes{0, 0, 1, 1})}})};
+    CHECK(run(model, x) == lower_right);
+    model.nodes = {node("Conv", {"x", "w", "b"}, {"y"}, {{attribute("auto_pad", "SAME_UPPER")}})};
+    CHECK(run(model, x) == lower_right);
+    model.nodes = {node("Conv", {"x", "w", "b"}, {"y"}, {{attribute("auto_pad", "SAME_LOWER")}})};
+    CHECK(run(model, x) == upper_left);
+}
+
+TEST_CASE("a convolution's weight may be fed, and images may have one dimension") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Conv", {"x", "w"}, {"y"})};
+    model.inputs = {value("x", {1, 1, 4}), value("w", {1, 1, 2})};
+    model.outputs = {value("y", {1, 1, 3})};
+    CHECK(run(model, {{"x", {1, 2, 3, 4}}, {"w", {1, 10}}}) == Values{21, 32, 43});
+}
+
+TEST_CASE("sizes that follow from shapes are folded, for every batch") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Shape", {"x"}, {"shape"}),
+                   node("Gather", {"shape", "first"}, {"batch"}, {{attribute("axis", 0)}}),
+                   node("Unsqueeze", {"batch", "first_axis"}, {"batch_list"}),
+                   node("Concat", {"batch_list", "rest"}, {"sizes"}, {{attribute("axis", 0)}}),
+                   node("Reshape", {"x", "sizes"}, {"flat"}),
+                   node("Relu", {"flat"}, {"y"})};
+    model.initializers = {tensor("first", {}, type_int64, raw<std::int64_t>({0})),
+                          integers("first_axis", {0}), integers("rest", {-1})};
+    model.inputs = {value("x", {-1, 2, 2})};
+    model.outputs = {value("y", {-1, 4})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "Reshape Activation");
+    CHECK(run(net, {{"x", {1, -2, 3, -4}}}) == Values{1, 0, 3, 0});
+    net.reshape(2);
+    CHECK(net.output("y").shape() == dlprim::Shape{2, 4});
+    CHECK(run(net, {{"x", {1, -2, 3, -4, -5, 6, -7, 8}}}) == Values{1, 0, 3, 0, 0, 6, 0, 8});
+}
+
+TEST_CASE("a product with a constant matrix keeps the batch open") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("MatMul", {"x", "w"}, {"product"}), node("Add", {"product", "b"}, {"y"})};
+    model.initializers = {floats("w", {2, 3}, {1, 2, 3, 4, 5, 6}), floats("b", {3}, {10, 20, 30})};
+    model.inputs = {value("x", {1, 2, 2})};
+    model.outputs = {value("y", {1, 2, 3})};
+    dlprim::NetOptions options;
+    options.batch = 2;
+    dlprim::Net net = open(model, options);
+    CHECK(types(net) == "Reshape InnerProduct Reshape");
+    CHECK(run(net, {{"x", {1, 0, 0, 1, 1, 1, 0, 0}}}) ==
+          Values{11, 22, 33, 14, 25, 36, 15, 27, 39, 10, 20, 30});
+}
+
+TEST_CASE("outputs may be inputs, constants, or the same value twice") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Identity", {"x"}, {"same"}), node("Relu", {"x"}, {"y"}),
+                   node("Identity", {"y"}, {"again"})};
+    model.initializers = {floats("stored", {2}, {5, 6})};
+    model.inputs = {value("x", {2})};
+    model.outputs = {value("y", {2}), value("same", {2}), value("again", {2}),
+                     value("stored", {2})};
+    dlprim::Net net = open(model);
+    CHECK(net.output_names() == std::vector<std::string>{"y", "same", "again", "stored"});
+    CHECK(run(net, {{"x", {-1, 2}}}) == Values{0, 2});
+    const auto read = [&](const char* name) {
+        Values result(2);
+        net.output(name).copy_to_host(result.data(), 8);
+        return result;
+    };
+    CHECK(read("same") == Values{-1, 2});
+    CHECK(read("again") == Values{0, 2});
+    CHECK(read("stored") == Values{5, 6});
+}
+
+TEST_CASE("a model's own functions are expanded, with their attributes") {
+    if (is_absent()) return;
+    // shifted_softmax(a) = Softmax<axis = axis>(a + a)
+    const std::string axis = bytes(1, "axis") + number(20, 2) + bytes(21, "axis");
+    const std::string function = bytes(1, "shifted_softmax") + bytes(4, "a") + bytes(5, "b") +
+                                 bytes(6, "axis") + bytes(7, node("Add", {"a", "a"}, {"twice"})) +
+                                 bytes(7, node("Softmax", {"twice"}, {"b"}, {{axis}})) +
+                                 bytes(9, bytes(1, "") + number(2, 17)) + bytes(10, "custom");
+    Model model;
+    model.functions = {function};
+    model.nodes = {node("shifted_softmax", {"x"}, {"y"}, {{attribute("axis", 0)}, "", "custom"})};
+    model.inputs = {value("x", {2, 1})};
+    model.outputs = {value("y", {2, 1})};
+    CHECK(run(model, {{"x", {3, 3}}}) == Values{0.5, 0.5});
+}
+
+TEST_CASE("load_model() fills an empty Net, and takes the place of another network") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Add", {"x", "w"}, {"y"})};
+    model.initializers = {floats("w", {2}, {1, 2})};
+    model.inputs = {value("x", {2})};
+    model.outputs = {value("y", {2})};
+    const Folder folder;
+    dlprim::Net net(dlprim::Context("cpu"));
+    CHECK(net.input_names().empty());
+    CHECK_THROWS_AS(net.forward(), dlprim::Error);
+    CHECK_THROWS_AS(net.load_model(dlprim::ONNXModel()), dlprim::Error);
+    dlprim::ONNXModel loaded;
+    loaded.load(folder.write("a.onnx", model.str()));
+    CHECK(loaded.inputs().size() == 1);
+    CHECK(loaded.inputs()[0].dims == std::vector<std::int64_t>{2});
+    CHECK(loaded.output_names() == std::vector<std::string>{"y"});
+    net.load_model(loaded);
+    CHECK(run(net, {{"x", {10, 20}}}) == Values{11, 22});
+    model.nodes = {node("Mul", {"x", "w"}, {"y"})};
+    net.load_model(dlprim::ONNXModel(folder.write("b.onnx", model.str())));
+    CHECK(run(net, {{"x", {10, 20}}}) == Values{10, 40});
+}
+
+TEST_CASE("a converted model gives the same bits") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Conv", {"x", "w"}, {"c"}), node("Add", {"c", "/a//shift"}, {"s"}),
+                   node("Gather", {"s", "back"}, {"g"}, {{attribute("axis", 1)}}),
+                   node("Relu", {"g"}, {"y"})};
+    model.initializers = {floats("w", {2, 1, 1, 1}, {0.1f, 3}), integers("back", {1, 0}),
+                          floats("/a//shift", {2, 1, 1}, {0.25f, -1e9f})};
+    model.inputs = {value("x", {1, 1, 1, 2})};
+    model.outputs = {value("y", {1, 2, 1, 2})};
+    const Folder folder;
+    const std::string path = folder.write("model.onnx", model.str());
+    dlprim::ONNXModel(path).convert(folder.file("net.json"), folder.file("w.h5"));
+    const dlprim::Context host("cpu");
+    dlprim::Net direct = dlprim::Net::from_onnx_file(host, path);
+    dlprim::Net converted = dlprim::Net::from_json_file(host, folder.file("net.json"));
+    converted.load_weights(folder.file("w.h5"));
+    const std::map<std::string, Values> x{{"x", {1.7f, -0.3f}}};
+    CHECK(run(converted, x) == run(direct, x));
+}
+
+TEST_CASE("an imported network trains") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Gemm", {"x", "w", "b"}, {"y"}, {{attribute("transB", 1)}})};
+    model.initializers = {floats("w", {1, 2}, {1, 1}), floats("b", {1}, {0})};
+    model.inputs = {value("x", {1, 2})};
+    model.outputs = {value("y", {1, 1})};
+    dlprim::NetOptions options;
+    options.mode = dlprim::Mode::training;
+    options.output_gradients = true;
+    dlprim::Net net = open(model, options);
+    CHECK(net.is_trainable("w"));
+    CHECK(run(net, {{"x", {3, 4}}}) == Values{7});
+    net.output_gradient("y").fill(1);
+    net.backward();
+    Values gradient(2);
+    net.gradient("w").copy_to_host(gradient.data(), 8);
+    CHECK(gradient == Values{3, 4});
+}
