@@ -240,7 +240,8 @@ std::vector<Bytes> all_bits(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 TEST_CASE("there is a struct of options for every operator", "[typed_options]") {
-    std::set<std::string> structs;
+    // An eager call takes its device from a tensor, and Constant has neither inputs nor parameters.
+    std::set<std::string> structs{"Constant"};
     each_struct([&](const auto& options) { structs.emplace(options.type); });
     const std::vector<std::string> types = OperatorRegistry::instance().types();
     CHECK(structs == std::set<std::string>(types.begin(), types.end()));
