@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Networks have the same plans and bits in every locale that a program may set.
+#include "base/text.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 
@@ -60,8 +61,8 @@ TEST_CASE("networks have the same bits in every locale") {
         std::filesystem::create_directories(folder);
         const std::string nets = nets_for(device);
         const auto in = [&](const std::string& locale) {
-            return run(std::string("'") + DLPRIM_LOCALE_NETS + "' '" + device.info().id + "' '" +
-                       locale + "' '" + folder.string() + "'" + nets);
+            return run(cat("'", DLPRIM_LOCALE_NETS, "' '", device.info().id, "' '", locale, "' '",
+                           folder.string(), "'", nets));
         };
         const Outcome classic = in("classic");
         INFO(device.info().name);
