@@ -257,7 +257,7 @@ class Train(CommandTest):
                     self.assert_same_run("whole", out)
                     self.assertEqual(self.precision(f"{out}/checkpoint_4.h5"), made)
                 result = self.train("silent", "-d", device, *resume, precision=other)
-                self.assertRegex(result.out, f"(?m)^note: .*goes on in {made}.* configuration says {other}$")
+                self.assertRegex(result.out, f"(?m)^note: .*continues in {made}.* configuration says {other}$")
                 self.assert_same_run("whole", "silent")
 
     def test_checkpoints_kept(self):
@@ -313,7 +313,7 @@ class Train(CommandTest):
         self.train("out", "-d", "cpu", "--epochs", "1")
         checkpoint, model = self.folder / "out/checkpoint_1.h5", self.folder / "out/model.h5"
         for words, resume, more in ((["solver/", "velocity"], checkpoint, dict(solver={"type": "sgd", "momentum": 0.9})),
-                                    (["model.h5", "no checkpoint"], model, {}),
+                                    (["model.h5", "not a checkpoint"], model, {}),
                                     (["nothing.h5"], self.folder / "nothing.h5", {}),
                                     (["train.json", "not an HDF5 file"], self.folder / "train.json", {})):
             self.refuse(words, "train", self.config(**more), "-d", "cpu", "--out", self.folder / "x", "--resume", resume)

@@ -294,7 +294,7 @@ class Memory(Trouble):
         for device in DEVICES:
             how = ["-d", device]
             # Of ten times as many samples both the sum and the largest piece are too large.
-            for traits, batch, words in (("max_alloc_mib=100", "120", ["in one piece", "an allocation", "'wide'"]),
+            for traits, batch, words in (("max_alloc_mib=100", "120", ["in one allocation", "per allocation", "'wide'"]),
                                          ("max_alloc_mib=100,global_mib=400", "2000", ["(largest: "])):
                 fits = self.fitting_batch(words, "flops", net, *how, "-B", batch, DLPRIM_TRAITS=traits)
                 self.assertLess(fits, 120)

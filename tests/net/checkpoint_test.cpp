@@ -424,7 +424,7 @@ TEST_CASE("a training's precision: the call's, the checkpoint's, the configurati
     CHECK(precision_of(folder.file("a/checkpoint_2.h5")) == "fp16");
     CHECK(text_of(folder.file("a/checkpoint_2.h5"), "solver/precisions") == "fp32 conv\n");
     REQUIRE(notes.size() == 1);
-    CHECK(notes[0].find("goes on in fp16") != std::string::npos);
+    CHECK(notes[0].find("continues in fp16") != std::string::npos);
     CHECK(notes[0].find("configuration says bf16") != std::string::npos);
 
     call.out = folder.file("b");
