@@ -55,6 +55,9 @@ TEST_CASE("external data that is missing or of another size is an error") {
               "takes 12 bytes from byte 4 of 'w.bin', which has 12"));
     CHECK(
         has(why(folder, sum("w.bin", entry("offset", "18446744073709551615"))), "takes 12 bytes"));
+    CHECK(has(why(folder, sum("w.bin", entry("offset", "99999999999999999999"))), "which has 12"));
+    CHECK(has(why(folder, sum("w.bin", entry("offset", "-4"))), "the offset '-4'"));
+    CHECK(has(why(folder, sum("w.bin", entry("length", "12 bytes"))), "is no number"));
 }
 
 TEST_CASE("external data stays inside the model's folder") {

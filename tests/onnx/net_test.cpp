@@ -3,6 +3,8 @@
 // names.
 #include "onnx/support.hpp"
 
+#include <cmath>
+
 using namespace onnx_test;
 
 TEST_CASE("arithmetic, with constants and broadcasting") {
@@ -117,6 +119,47 @@ TEST_CASE("a model's own functions are expanded, with their attributes") {
     CHECK(run(model, {{"x", {3, 3}}}) == Values{0.5, 0.5});
 }
 
+TEST_CASE("a function's attributes have defaults") {
+    if (is_absent()) return;
+    // softmax(a) = Softmax<axis = axis>(a), where axis is 0 unless it is given
+    const std::string axis = bytes(1, "axis") + number(20, 2) + bytes(21, "axis");
+    Model model;
+    model.functions = {bytes(1, "softmax") + bytes(4, "a") + bytes(5, "b") +
+                       bytes(11, attribute("axis", 0)) +
+                       bytes(7, node("Softmax", {"a"}, {"b"}, {{axis}})) +
+                       bytes(9, bytes(1, "") + number(2, 17)) + bytes(10, "custom")};
+    model.inputs = {value("x", {2, 1})};
+    model.outputs = {value("y", {2, 1})};
+    model.nodes = {node("softmax", {"x"}, {"y"}, {{}, "", "custom"})};
+    CHECK(run(model, {{"x", {3, 3}}}) == Values{0.5, 0.5});
+    model.nodes = {node("softmax", {"x"}, {"y"}, {{attribute("axis", 1)}, "", "custom"})};
+    CHECK(run(model, {{"x", {3, 3}}}) == Values{1, 1});
+}
+
+TEST_CASE("an image grows by a scale that is no exact float") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Resize", {"x", "", "scales"}, {"y"},
+                        {{attribute("coordinate_transformation_mode", "asymmetric"),
+                          attribute("nearest_mode", "floor")}})};
+    model.initializers = {floats("scales", {4}, {1, 1, 1, 0.7f})};
+    model.inputs = {value("x", {1, 1, 1, 10})};
+    model.outputs = {value("y", {1, 1, 1, 7})};
+    CHECK(run(model, {{"x", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}}) == Values{0, 1, 2, 4, 5, 7, 8});
+}
+
+TEST_CASE("integers that a double does not hold are not folded") {
+    if (is_absent()) return;
+    Model model;
+    const std::int64_t root = 3037000499;
+    model.nodes = {node("Mul", {"root", "root"}, {"square"}),
+                   node("Mod", {"square", "ten"}, {"y"})};
+    model.initializers = {integers("root", {root}), integers("ten", {10})};
+    model.inputs = {value("x", {1})};
+    model.outputs = {value("y", {1}, type_int64)};
+    CHECK(has(error_of(model.str(), dlprim::ErrorKind::unsupported), "follows from constants"));
+}
+
 TEST_CASE("load_model() fills an empty Net, and takes the place of another network") {
     if (is_absent()) return;
     Model model;
@@ -144,10 +187,16 @@ TEST_CASE("load_model() fills an empty Net, and takes the place of another netwo
 TEST_CASE("a converted model gives the same bits") {
     if (is_absent()) return;
     Model model;
-    model.nodes = {node("Conv", {"x", "w"}, {"c"}), node("Add", {"c", "/a//shift"}, {"s"}),
+    model.nodes = {node("Conv", {"x", "w"}, {"c"}),
+                   node("Add", {"c", "/a//shift"}, {"s"}),
                    node("Gather", {"s", "back"}, {"g"}, {{attribute("axis", 1)}}),
-                   node("Relu", {"g"}, {"y"})};
+                   node("Clip", {"g", "low"}, {"clipped"}),
+                   node("Max", {"clipped", "none"}, {"m"}),
+                   node("Add", {"m", "none"}, {"lost"}),
+                   node("Max", {"m", "lost"}, {"y"})};
+    // JSON has no infinities: a bound alone and an infinite number are no options.
     model.initializers = {floats("w", {2, 1, 1, 1}, {0.1f, 3}), integers("back", {1, 0}),
+                          floats("low", {}, {0.5}), floats("none", {1}, {-INFINITY}),
                           floats("/a//shift", {2, 1, 1}, {0.25f, -1e9f})};
     model.inputs = {value("x", {1, 1, 1, 2})};
     model.outputs = {value("y", {1, 2, 1, 2})};

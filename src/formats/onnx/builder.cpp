@@ -163,10 +163,11 @@ std::string Builder::name_of(Ref value) const {
     return found == names_.end() ? std::string() : found->second;
 }
 
-std::string Builder::unique(const std::string& wanted, std::set<std::string>& taken) const {
-    std::string name = wanted;
-    for (int i = 2; taken.count(name); ++i) name = cat(wanted, "#", i);
-    return name;
+std::string Builder::unique(const std::string& wanted, const std::set<std::string>& taken) {
+    if (!taken.count(wanted)) return wanted;
+    int& next = next_.try_emplace({&taken, wanted}, 2).first->second;
+    while (taken.count(cat(wanted, "#", next))) ++next;
+    return cat(wanted, "#", next);
 }
 
 }  // namespace dlprim::onnx

@@ -18,6 +18,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim::onnx {
@@ -85,7 +86,7 @@ class Builder {
   private:
     BuiltValue& make(const TensorSpec& spec, const std::string& name = {});
     Ref output(const std::string& name, Ref value, std::set<Ref>& taken);
-    std::string unique(const std::string& wanted, std::set<std::string>& taken) const;
+    std::string unique(const std::string& wanted, const std::set<std::string>& taken);
     std::vector<bool> needed(const std::vector<std::pair<std::string, Ref>>& outputs) const;
     void write(const BuiltOperator& made, ImportedNet& net);
     /// The tensor's name in the description; of a known value an operator is added that makes it.
@@ -97,6 +98,8 @@ class Builder {
     std::vector<BuiltOperator> made_;
     std::vector<NetDescription::Input> inputs_;
     std::set<std::string> operator_names_, tensor_names_, parameter_names_;
+    /// Where unique() goes on for a set and a name: thousands of nodes may have the same name.
+    std::map<std::pair<const std::set<std::string>*, std::string>, int> next_;
     /// What the model calls values; what the description calls tensors and parameters.
     std::map<Ref, std::string> names_, tensors_, parameters_;
 };

@@ -3,6 +3,7 @@
 #include "formats/onnx/call.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dlprim::onnx {
 
@@ -33,7 +34,9 @@ std::optional<double> Call::known_number(int i) const {
     const Ref value = in(i);
     if (!value->known || value->spec.shape.numel() != 1 || !is_float(value->spec.dtype))
         return std::nullopt;
-    return to_numbers(*value->known).front();
+    const double number = to_numbers(*value->known).front();
+    if (!std::isfinite(number)) return std::nullopt;  // no option can hold it in JSON
+    return number;
 }
 
 const Attribute* Call::attribute(std::string_view name) {

@@ -44,7 +44,7 @@ class Call {
     /// they are known only while the network runs; `what` names them.
     std::vector<std::int64_t> known_integers(int i, std::string_view what) const;
     std::vector<double> known_numbers(int i, std::string_view what) const;
-    /// The number that the input is, where it is one known float of one element.
+    /// The number that the input is, where it is one known, finite float of one element.
     std::optional<double> known_number(int i) const;
 
     // Attributes, or what they are without.

@@ -15,7 +15,8 @@ namespace {
 /// Oracles are naive: what is larger is left to the device, where it is computed once
 /// (docs/onnx.md).
 constexpr std::int64_t largest_folded = 1 << 16;
-constexpr double exact_integers = 9007199254740992.0;  // 2^53: what a double counts to
+constexpr double exact_integers = 9007199254740992.0;      // 2^53: what a double counts to
+constexpr double end_of_integers = 9223372036854775808.0;  // 2^63: where the largest one becomes it
 
 /// Whether a double holds every element, or the largest integer stands for "to the end", as
 /// exporters write it, and becomes itself again.
@@ -27,6 +28,14 @@ bool fits_double(const HostTensor& value) {
                v == std::numeric_limits<std::int64_t>::min() ||
                std::abs(static_cast<double>(v)) < exact_integers;
     });
+}
+
+/// Whether results are exact too. Computed in double, one beyond 2^53 may have lost digits.
+bool is_exact(const HostArray& result) {
+    return result.dtype != DType::i64 ||
+           std::all_of(result.data.begin(), result.data.end(), [](double v) {
+               return std::abs(v) < exact_integers || std::abs(v) == end_of_integers;
+           });
 }
 
 }  // namespace
@@ -78,6 +87,7 @@ std::vector<HostValue> fold(const Operator& op, const Attrs& options,
                                 std::vector<double>(static_cast<std::size_t>(output.shape.numel())),
                                 output.dtype});
     op.oracle(call);
+    if (!std::all_of(call.outputs.begin(), call.outputs.end(), is_exact)) return {};
     std::vector<HostValue> results;
     for (std::size_t i = 0; i < outputs.size(); ++i)
         results.push_back(host_numbers(outputs[i].shape, call.outputs[i].data, outputs[i].dtype));

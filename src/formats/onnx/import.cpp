@@ -6,12 +6,16 @@
 #include "formats/onnx/call.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace dlprim::onnx {
 
 namespace {
 
 constexpr int deepest_functions = 16;
+/// Functions that call each other twice at every depth would make nodes without end.
+constexpr std::int64_t most_nodes = 1 << 18;
 
 /// What nodes of the same graph or function know: values by name.
 struct Scope {
@@ -32,15 +36,27 @@ std::string shape_text(const std::vector<Dimension>& shape) {
 class Importer {
   public:
     Importer(const Model& model, const std::map<std::string, Shape>& shapes, std::int64_t batch)
-        : model_(model), shapes_(shapes), batch_(batch) {}
+        : model_(model), shapes_(shapes), batch_(batch) {
+        for (const Function& function : model_.functions) {
+            const auto [place, is_new] =
+                functions_.try_emplace({function.domain, function.name}, &function);
+            if (!is_new) place->second = nullptr;
+        }
+    }
 
     ImportedNet run() {
-        check_opset();
+        check_opset(model_.opsets, cat("'", model_.source, "'"));
         Scope scope;
         scope.opsets = &model_.opsets;
         for (const auto& [name, tensor] : model_.graph.initializers)
             add_initializer(name, tensor, scope);
-        for (const ValueInfo& info : fed_inputs(model_)) add_input(info, scope);
+        std::set<std::string> names;
+        for (const ValueInfo& info : fed_inputs(model_)) {
+            if (info.name.empty() || !names.insert(info.name).second)
+                fail(ErrorKind::format, "'", model_.source, "': an input has ",
+                     info.name.empty() ? "no name" : cat("the name '", info.name, "' of another"));
+            add_input(info, scope);
+        }
         add_nodes(model_.graph.nodes, scope);
         std::vector<std::pair<std::string, Ref>> outputs;
         if (model_.graph.outputs.empty())
@@ -48,6 +64,13 @@ class Importer {
         for (const ValueInfo& info : model_.graph.outputs) {
             const Ref value = find(scope, info.name, "the graph's output");
             check_declared(info, value);
+            const auto where = cat("'", model_.source, "': the graph's output '", info.name, "' ");
+            if (value->spec.shape.empty())
+                fail(ErrorKind::unsupported, where, "has shape ", value->spec.shape.str(),
+                     ": a network's outputs have at least one element");
+            if (!names.insert(info.name).second)
+                fail(ErrorKind::unsupported, where,
+                     "has the name of an input or of another output, which is not supported");
             outputs.emplace_back(info.name, value);
         }
         ImportedNet net = build_.finish(outputs);
@@ -56,14 +79,15 @@ class Importer {
     }
 
   private:
-    void check_opset() const {
-        const auto found = model_.opsets.find("");
-        if (found == model_.opsets.end()) return;  // functions alone, or nothing
+    static void check_opset(const std::map<std::string, std::int64_t, std::less<>>& opsets,
+                            const std::string& what) {
+        const auto found = opsets.find("");
+        if (found == opsets.end()) return;  // functions alone, or nothing
         if (found->second > newest_opset)
-            fail(ErrorKind::unsupported, "'", model_.source, "' is of opset ", found->second,
+            fail(ErrorKind::unsupported, what, " is of opset ", found->second,
                  "; the newest that this library knows is ", newest_opset);
         if (found->second < oldest_opset)
-            fail(ErrorKind::unsupported, "'", model_.source, "' is of opset ", found->second,
+            fail(ErrorKind::unsupported, what, " is of opset ", found->second,
                  "; the oldest that this library reads is ", oldest_opset);
     }
 
@@ -152,6 +176,9 @@ class Importer {
     }
 
     void add_node(const Node& from, Scope& scope) {
+        if (scope.depth > 0 && ++nodes_ > most_nodes)
+            fail(ErrorKind::unsupported, "the model's functions stand for more than ", most_nodes,
+                 " nodes");
         const Node node = with_attributes(from, scope);
         std::vector<Ref> inputs;
         for (const std::string& name : node.inputs)
@@ -212,9 +239,12 @@ class Importer {
     }
 
     const Function* find_function(const Node& node) const {
-        for (const Function& function : model_.functions)
-            if (function.name == node.type && function.domain == node.domain) return &function;
-        return nullptr;
+        const auto found = functions_.find({node.domain, node.type});
+        if (found == functions_.end()) return nullptr;
+        if (!found->second)
+            fail(ErrorKind::unsupported,
+                 "the model has several functions of this name; overloads are not supported");
+        return found->second;
     }
 
     std::vector<Ref> run_function(const Function& function, const Node& node,
@@ -225,6 +255,7 @@ class Importer {
         if (inputs.size() > function.inputs.size())
             fail(ErrorKind::format, "the function takes ", function.inputs.size(), " inputs, got ",
                  inputs.size());
+        check_opset(function.opsets, "the function");
         Scope scope;
         scope.depth = outer.depth + 1;
         scope.opsets = &function.opsets;
@@ -261,6 +292,9 @@ class Importer {
     const std::map<std::string, Shape>& shapes_;
     std::int64_t batch_;
     Builder build_;
+    std::int64_t nodes_ = 0;  ///< of functions
+    /// By domain and name; null: the model has several.
+    std::map<std::pair<std::string, std::string>, const Function*> functions_;
     std::map<std::string, std::int64_t> symbols_;
     std::map<std::string, std::string> refused_;  ///< values that cannot be had, and why
 };

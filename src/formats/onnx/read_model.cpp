@@ -9,6 +9,7 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/wire_format_lite.h>
 
 namespace dlprim::onnx {
 
@@ -141,6 +142,38 @@ class ModelReader {
         return result;
     }
 
+    /// Adds the attributes of a function that have defaults. ONNX's schema has them since 1.13
+    /// (field 11, attribute_proto). To an older schema they are unknown, and are parsed here.
+    template <typename FunctionProto>
+    void read_defaults(FunctionProto& from, Function& result) const {
+        if constexpr (requires { from.mutable_attribute_proto(); }) {
+            for (auto& entry : *from.mutable_attribute_proto()) add_default(entry, result);
+        } else {
+            const std::string& bytes = from.unknown_fields();
+            google::protobuf::io::CodedInputStream stream(
+                reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                static_cast<int>(bytes.size()));
+            using Wire = google::protobuf::internal::WireFormatLite;
+            while (const std::uint32_t tag = stream.ReadTag()) {
+                if (tag != Wire::MakeTag(11, Wire::WIRETYPE_LENGTH_DELIMITED)) {
+                    if (!Wire::SkipField(&stream, tag)) return;
+                    continue;
+                }
+                std::string text;
+                proto::AttributeProto entry;
+                if (!Wire::ReadBytes(&stream, &text) || !entry.ParseFromString(text))
+                    fail(ErrorKind::format, "'", source_, "': function '", result.name,
+                         "' has an attribute that cannot be read");
+                add_default(entry, result);
+            }
+        }
+    }
+
+    void add_default(proto::AttributeProto& entry, Function& result) const {
+        const std::string name = entry.name();
+        result.defaults[name] = attribute(entry);
+    }
+
     Function function(proto::FunctionProto& from) const {
         Function result;
         result.name = from.name();
@@ -149,6 +182,7 @@ class ModelReader {
         result.outputs = names(from.output());
         result.attributes = names(from.attribute());
         result.opsets = opsets(from.opset_import());
+        read_defaults(from, result);
         for (auto& entry : *from.mutable_node()) result.nodes.push_back(node(entry));
         return result;
     }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 namespace dlprim::onnx {
 
@@ -88,7 +89,7 @@ std::vector<std::byte> typed_values(const proto::TensorProto& tensor, DType dtyp
 
 std::vector<std::byte> raw_values(const std::string& raw) {
     std::vector<std::byte> data(raw.size());
-    std::memcpy(data.data(), raw.data(), raw.size());
+    if (!raw.empty()) std::memcpy(data.data(), raw.data(), raw.size());
     return data;
 }
 
@@ -125,6 +126,7 @@ std::string TensorReader::external_path(const std::string& location,
         outside();
     std::error_code code;
     const fs::path folder = fs::canonical(fs::absolute(path_).parent_path(), code);
+    if (code) outside();
     const fs::path file = fs::weakly_canonical(folder / relative, code);
     const auto [end, unused] =
         std::mismatch(folder.begin(), folder.end(), file.begin(), file.end());
@@ -136,10 +138,16 @@ std::vector<std::byte> TensorReader::external_bytes(const proto::TensorProto& te
                                                     std::size_t bytes) const {
     const std::string location = external_entry(tensor, "location");
     const std::string path = external_path(location, tensor.name());
-    const std::string offset_text = external_entry(tensor, "offset"),
-                      length_text = external_entry(tensor, "length");
-    const auto offset = leading_number<std::uint64_t>(offset_text, 0);
-    const auto length = leading_number<std::uint64_t>(length_text, bytes);
+    const auto number = [&](const char* key, std::uint64_t otherwise) {
+        const std::string text = external_entry(tensor, key);
+        if (text.find_first_not_of("0123456789") != std::string::npos)
+            fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "' has the ", key,
+                 " '", text, "' in another file, which is no number");
+        // What has too many digits lies behind the end of every file.
+        return text.empty() ? otherwise
+                            : leading_number(text, std::numeric_limits<std::uint64_t>::max());
+    };
+    const std::uint64_t offset = number("offset", 0), length = number("length", bytes);
     if (length != bytes)
         fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "' takes ", bytes,
              " bytes, its external data has ", length);

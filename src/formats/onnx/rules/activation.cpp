@@ -83,12 +83,13 @@ void prelu(Call& call) {
 
 /// Bounds that are constant.
 void clip_between(Call& call, double low, double high) {
-    constexpr double none = std::numeric_limits<double>::infinity();
     // A float's own limits bound nothing.
     constexpr double largest = std::numeric_limits<float>::max();
     const bool below = low > -largest, above = high < largest;
     if (!below && !above) return call.set(0, call.in(0));
-    if (!is_float(call.dtype(0))) {
+    if (low == 0 && !above && is_float(call.dtype(0))) return activation(call, "relu");
+    // An option cannot be infinite in JSON, so a single bound is an expression.
+    if (!is_float(call.dtype(0)) || !below || !above) {
         const char* const code = below && above ? "y0 = min(max(x0, p0), p1)"
                                  : below        ? "y0 = max(x0, p0)"
                                                 : "y0 = min(x0, p1)";
@@ -96,9 +97,8 @@ void clip_between(Call& call, double low, double high) {
             0, call.build.pointwise(code, {call.in(0)}, {below ? low : 0, above ? high : 0},
                                     name_of(call.dtype(0))));
     }
-    if (low == 0 && !above) return activation(call, "relu");
     if (low == 0 && high == 6) return activation(call, "relu6");
-    activation(call, "hardtanh", {{"alpha", below ? low : -none}, {"beta", above ? high : none}});
+    activation(call, "hardtanh", {{"alpha", low}, {"beta", high}});
 }
 
 void clip_by_attributes(Call& call) {

@@ -76,6 +76,8 @@ void range(Call& call) {
         const std::vector<double> values = call.known_numbers(i, "start, limit and delta");
         call.check(values.size() == 1, "start, limit and delta are single numbers");
         bounds[i] = values[0];
+        call.supports(is_float(dtype) || std::abs(bounds[i]) <= 9007199254740992.0,
+                      "a range with a bound of ", bounds[i], " is not exact in double");
     }
     const auto [start, limit, delta] = bounds;
     call.check(delta != 0, "delta is 0");

@@ -28,8 +28,9 @@ std::vector<Ref> params(Call& call, int dims) {
 void convolution(Call& call) {
     const Shape &x = call.shape(0), &weight = call.shape(1);
     const std::int64_t groups = call.integer("group", 1);
-    call.check(x.rank() == weight.rank() && x.rank() >= 3 && groups >= 1, "an input of shape ",
-               x.str(), " and a weight of shape ", weight.str(), " do not fit");
+    call.check(x.rank() == weight.rank() && x.rank() >= 3, "an input of shape ", x.str(),
+               " and a weight of shape ", weight.str(), " do not fit");
+    call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
     call.check(x[1] == weight[1] * groups, "the input has ", x[1], " channels, a weight of shape ",
                weight.str(), " and ", groups, groups == 1 ? " group" : " groups", " want ",
                weight[1] * groups);
@@ -51,6 +52,7 @@ void settle_output(Call& call, Windows& windows, const Shape& x, Ints& output_pa
         const std::size_t k = i + 2 - count;  // of [height, width]
         const std::int64_t size = x[static_cast<int>(i) + 2], stride = windows.stride[k];
         const std::int64_t wanted = sizes.empty() ? size * stride : sizes[sizes.size() - count + i];
+        call.check(wanted >= 1 && wanted < (std::int64_t{1} << 31), "an output of size ", wanted);
         const std::int64_t all = stride * (size - 1) + output_pad[k] +
                                  (windows.kernel[k] - 1) * windows.dilation[k] + 1 - wanted;
         call.supports(all >= 0, "an output of size ", wanted, " needs padding of ", all);
@@ -62,9 +64,10 @@ void settle_output(Call& call, Windows& windows, const Shape& x, Ints& output_pa
 void transposed_convolution(Call& call) {
     const Shape &x = call.shape(0), &weight = call.shape(1);
     const std::int64_t groups = call.integer("group", 1);
-    call.check(x.rank() == weight.rank() && x.rank() >= 3 && groups >= 1 && x[1] == weight[0],
+    call.check(x.rank() == weight.rank() && x.rank() >= 3 && x[1] == weight[0],
                "an input of shape ", x.str(), " and a weight of shape ", weight.str(),
                " do not fit");
+    call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
     Windows windows(call, x, sizes_behind(weight, 2), true);
     Ints output_pad =
         call.integers("output_padding", Ints(static_cast<std::size_t>(windows.dims), 0));

@@ -2,6 +2,8 @@
 // Normalisations, softmax and dropout.
 #include "formats/onnx/call.hpp"
 
+#include <algorithm>
+
 namespace dlprim::onnx {
 
 namespace {
@@ -31,8 +33,12 @@ void layer_norm(Call& call) {
     std::vector<Ref> params;
     for (int i = 1; i <= 2; ++i) {
         if (!call.has(i)) continue;
-        call.supports(call.shape(i).numel() == shape.numel(), "scale and bias of shape ",
-                      call.shape(i).str(), " for rows of shape ", shape.str());
+        const Shape& given = call.shape(i);
+        bool fits = given.numel() == shape.numel();  // and as numpy lays one over the other
+        for (int k = 1; k <= std::min(given.rank(), shape.rank()); ++k)
+            fits = fits && given[-k] == shape[-k];
+        call.supports(fits, "scale and bias of shape ", given.str(), " for rows of shape ",
+                      shape.str(), " are not supported");
         params.push_back(call.build.reshape(call.in(i), shape));
     }
     call.set(0, call.build.add1("LayerNorm", {call.in(0)}, options, params));
@@ -61,8 +67,8 @@ Ref per_channel(Call& call, int i, std::int64_t channels) {
     const Ref value = call.in(i);
     const std::int64_t given = value->spec.shape.numel();
     if (given == channels) return value;
-    call.check(channels % given == 0, "scale and bias have ", given, " elements for ", channels,
-               " channels");
+    call.check(given > 0 && channels % given == 0, "scale and bias have ", given, " elements for ",
+               channels, " channels");
     const Ref column = call.build.reshape(value, {given, 1});
     const Ref wide = call.build.add1(
         "Pointwise", {column},
@@ -94,7 +100,8 @@ void local_response_norm(Call& call) {
     const double alpha = call.number("alpha", 0.0001f), beta = call.number("beta", 0.75),
                  bias = call.number("bias", 1);
     const Shape& x = call.shape(0);
-    call.check(size >= 1 && x.rank() >= 3, "size ", size, " and an input of shape ", x.str());
+    call.check(size >= 1 && size < (1 << 24) && x.rank() >= 3, "size ", size,
+               " and an input of shape ", x.str());
     Builder& build = call.build;
     Ref mean = build.pointwise("y0 = x0 * x0", {call.in(0)});
     mean = build.reshape(mean, {x[0], 1, x[1], x.product(2, x.rank())});
@@ -172,7 +179,10 @@ void dropout_by_input(Call& call) {
     if (call.has(2))
         call.supports(call.known_integers(2, "training_mode") == Ints{0},
                       "training_mode is not supported");
-    dropout(call, call.has(1) ? call.known_numbers(1, "ratio").at(0) : 0.5);
+    const std::vector<double> ratio =
+        call.has(1) ? call.known_numbers(1, "the ratio's elements") : std::vector<double>{0.5};
+    call.check(ratio.size() == 1, "the ratio is no single number");
+    dropout(call, ratio[0]);
 }
 
 const Rule rules[] = {

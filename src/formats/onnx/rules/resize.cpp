@@ -13,6 +13,17 @@ struct Way {
     std::string mode, coordinates, nearest;
 };
 
+/// A size that grows by a scale: as ONNX Runtime computes it, in float.
+double scaled(std::int64_t size, double scale) {
+    return static_cast<float>(size) * static_cast<float>(scale);
+}
+
+/// The same scale, or the next one to it that Interpolation, in double, rounds to `out` too.
+double fitting_scale(std::int64_t size, std::int64_t out, double scale) {
+    if (std::floor(static_cast<double>(size) * scale) == static_cast<double>(out)) return scale;
+    return std::nextafter(static_cast<double>(out) / static_cast<double>(size), 2.0 * scale);
+}
+
 void interpolate(Call& call, const Way& way, const std::vector<double>& scales, const Ints& sizes) {
     const Shape& x = call.shape(0);
     call.supports(x.rank() == 4, "only images [N, C, H, W] are supported, the input has shape ",
@@ -21,9 +32,8 @@ void interpolate(Call& call, const Way& way, const std::vector<double>& scales, 
                "scales or sizes want 4 entries");
     Ints out{x[0], x[1], 0, 0};
     for (std::size_t i = 0; i < 4; ++i) {
-        const double size =
-            scales.empty() ? static_cast<double>(sizes[i])
-                           : std::floor(static_cast<double>(x[static_cast<int>(i)]) * scales[i]);
+        const double size = scales.empty() ? static_cast<double>(sizes[i])
+                                           : std::floor(scaled(x[static_cast<int>(i)], scales[i]));
         call.check(size >= 1 && size < 1e9, "a size of ", size);
         out[i] = static_cast<std::int64_t>(size);
     }
@@ -40,12 +50,22 @@ void interpolate(Call& call, const Way& way, const std::vector<double>& scales, 
     call.supports(!method.empty(), "mode ", way.mode, " with coordinates ", way.coordinates,
                   way.mode == "nearest" ? " and rounding " + way.nearest : std::string(),
                   " is not supported");
+    for (const int i : {2, 3}) {
+        const auto at = static_cast<std::size_t>(i);
+        call.supports(way.coordinates != "pytorch_half_pixel" || out[at] > 1 || x[i] == 1,
+                      "coordinates pytorch_half_pixel with a size of 1 are not supported");
+        call.supports(
+            !corners || scales.empty() || scaled(x[i], scales[at]) == static_cast<double>(out[at]),
+            "coordinates align_corners with a scale of ", scales[at],
+            ", which makes no whole size of ", x[i], ", are not supported");
+    }
     Attrs options{{"method", method}};
     if (corners) options.set("align_corners", true);
     if (scales.empty() || corners) {
         options.set("out_h", out[2]).set("out_w", out[3]);
     } else {
-        options.set("scale_y", scales[2]).set("scale_x", scales[3]);
+        options.set("scale_y", fitting_scale(x[2], out[2], scales[2]))
+            .set("scale_x", fitting_scale(x[3], out[3], scales[3]));
     }
     call.set(0, call.build.add1("Interpolation", {call.in(0)}, options));
 }

@@ -29,9 +29,10 @@ void reshape(Call& call) {
             call.check(deduced < 0, "-1 stands twice");
             deduced = static_cast<int>(i);
         } else {
-            call.check(dims[i] >= 0 && dims[i] <= (std::int64_t{1} << 40), "a size of ", dims[i]);
-            rest *= std::max<std::int64_t>(dims[i], 1);
-            call.check(rest <= (std::int64_t{1} << 50), "sizes overflow");
+            call.check(dims[i] >= 0, "a size of ", dims[i]);
+            const std::int64_t size = std::max<std::int64_t>(dims[i], 1);
+            call.check(rest <= (std::int64_t{1} << 60) / size, "sizes overflow");
+            rest *= size;
         }
     }
     if (deduced >= 0) dims[static_cast<std::size_t>(deduced)] = input.numel() / rest;
@@ -193,8 +194,10 @@ void depth_to_space(Call& call) {
     const Shape& x = call.shape(0);
     const std::int64_t block = call.integer("blocksize", 0);
     const std::string mode = call.text("mode", "DCR");
-    call.check(x.rank() == 4 && block >= 1 && x[1] % (block * block) == 0, "blocks of ", block,
-               " do not fit an input of shape ", x.str());
+    // The first bounds keep the block's square from overflowing.
+    call.check(x.rank() == 4 && block >= 1 && block <= x[1] && x[1] / block % block == 0 &&
+                   x[1] % block == 0,
+               "blocks of ", block, " do not fit an input of shape ", x.str());
     call.check(mode == "DCR" || mode == "CRD", "mode '", mode, "' is neither DCR nor CRD");
     const std::int64_t channels = x[1] / (block * block);
     Builder& build = call.build;
@@ -208,8 +211,9 @@ void depth_to_space(Call& call) {
 void space_to_depth(Call& call) {
     const Shape& x = call.shape(0);
     const std::int64_t block = call.integer("blocksize", 0);
-    call.check(x.rank() == 4 && block >= 1 && x[2] % block == 0 && x[3] % block == 0, "blocks of ",
-               block, " do not fit an input of shape ", x.str());
+    call.check(
+        x.rank() == 4 && block >= 1 && block <= x[2] && x[2] % block == 0 && x[3] % block == 0,
+        "blocks of ", block, " do not fit an input of shape ", x.str());
     Builder& build = call.build;
     Ref value = build.reshape(call.in(0), {x[0], x[1], x[2] / block, block, x[3] / block, block});
     value = build.transpose(value, {0, 3, 5, 1, 2, 4});

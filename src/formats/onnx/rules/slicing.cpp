@@ -11,12 +11,18 @@ namespace {
 
 /// What is gathered from places that stand apart is as many slices; more are not worth it.
 constexpr std::size_t most_slices = 64;
+/// A constant that repeats rows of a smaller one has no more elements: a file must not ask for all
+/// memory in a few bytes.
+constexpr std::int64_t largest_repeated = 1 << 24;
 
 /// The places `at` of dimension `axis`, taken on the host.
 Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
     const HostTensor& from = *value->known;
     auto made = std::make_shared<HostTensor>();
     made->shape = from.shape.with(axis, static_cast<std::int64_t>(at.size()));
+    call.supports(made->shape.numel() <= std::max(from.shape.numel(), largest_repeated),
+                  "a constant of shape ", made->shape.str(), " is larger than ", largest_repeated,
+                  " elements");
     made->dtype = from.dtype;
     const std::int64_t outer = from.shape.product(0, axis);
     const std::size_t inner =
@@ -64,6 +70,7 @@ Ref slice_axis(Call& call, Ref value, int axis, std::int64_t start, std::int64_t
                std::int64_t step) {
     const std::int64_t size = value->spec.shape[axis];
     call.check(step != 0, "a step is 0");
+    if (size == 0) return value;
     const auto settle = [&](std::int64_t at, std::int64_t low, std::int64_t high) {
         return std::clamp(at < 0 ? std::max(at + size, low) : at, low, high);
     };
@@ -73,6 +80,7 @@ Ref slice_axis(Call& call, Ref value, int axis, std::int64_t start, std::int64_t
     Ints at;
     for (std::int64_t i = start; step > 0 ? i < end : i > end;) {
         at.push_back(i);
+        if (!value->known && at.size() > most_slices) break;  // take() refuses them
         if (step > 0 ? step >= size : step <= -size) break;
         i += step;
     }
@@ -110,6 +118,8 @@ void split_into(Call& call, Ints sizes) {
     if (sizes.empty()) {
         const std::int64_t parts = call.integer("num_outputs", call.outputs());
         call.check(parts >= 1 && parts <= all, parts, " parts of ", all, " elements");
+        call.check(parts == call.outputs(), "there are ", parts, " parts for ", call.outputs(),
+                   " outputs");
         sizes.assign(static_cast<std::size_t>(parts), (all + parts - 1) / parts);
         sizes.back() = all - (parts - 1) * sizes[0];
     }
@@ -117,8 +127,8 @@ void split_into(Call& call, Ints sizes) {
                " parts for ", call.outputs(), " outputs");
     std::int64_t begin = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
+        call.check(sizes[i] >= 0 && sizes[i] <= all - begin, "the parts are larger than ", all);
         const std::int64_t end = begin + sizes[i];
-        call.check(sizes[i] >= 0 && end <= all, "the parts are larger than ", all);
         if (call.wants(static_cast<int>(i)))
             call.set(static_cast<int>(i), slice_axis(call, call.in(0), axis, begin, end, 1));
         begin = end;
@@ -209,9 +219,10 @@ void pad_by_attributes(Call& call) {
 }
 
 void pad_by_inputs(Call& call) {
-    const double value = call.has(2) && call.shape(2).numel() == 1
-                             ? call.known_numbers(2, "the padding's value").at(0)
-                             : 0;
+    const std::vector<double> values =
+        call.has(2) ? call.known_numbers(2, "the padding's values") : std::vector<double>{};
+    call.check(values.size() <= 1, "the padding's value is no single number");
+    const double value = values.empty() ? 0 : values[0];
     Ints axes = all_axes(call);
     if (call.has(3)) {
         axes = call.known_integers(3, "axes");

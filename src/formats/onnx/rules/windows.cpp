@@ -23,6 +23,9 @@ Windows::Windows(Call& call, const Shape& input, Ints given, bool transposed)
         for (const std::int64_t size : *list)
             call.check(size >= 1 && size < (1 << 24), "a size of ", size,
                        " in kernel_shape, strides or dilations");
+    for (const std::int64_t size : input.dims().subspan(2))
+        call.supports(size < (std::int64_t{1} << 31), "images of shape ", input.str(),
+                      " are too large");
     same_upper = mode == "SAME_UPPER";
     same_lower = mode == "SAME_LOWER";
     call.check(same_upper || same_lower || mode == "NOTSET" || mode == "VALID", "auto_pad '", mode,

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Models whose numbers are chosen to do harm: sizes that overflow, divisions by zero, work and
+// memory without end. Each is an error in one sentence.
+#include "onnx/support.hpp"
+
+using namespace onnx_test;
+using dlprim::ErrorKind;
+
+namespace {
+
+constexpr std::int64_t huge = std::int64_t{1} << 40;
+
+/// x of this shape, and one node that makes y of it.
+std::string one_node(const std::string& made, const Sizes& shape,
+                     const std::vector<std::string>& initializers = {}) {
+    Model model;
+    model.nodes = {made};
+    model.inputs = {value("x", shape)};
+    model.outputs = {bytes(1, "y")};
+    model.initializers = initializers;
+    return model.str();
+}
+
+/// A function of this name, from a to b, with these nodes.
+std::string function(const std::string& name, const std::vector<std::string>& nodes,
+                     std::int64_t opset = 17) {
+    return bytes(1, name) + bytes(4, "a") + bytes(5, "b") + texts(7, nodes) +
+           bytes(9, bytes(1, "") + number(2, opset)) + bytes(9, bytes(1, "custom") + number(2, 1)) +
+           bytes(10, "custom");
+}
+
+}  // namespace
+
+TEST_CASE("sizes that overflow, and divisions by zero, are errors") {
+    if (is_absent()) return;
+    CHECK(has(error_of(one_node(node("Reshape", {"x", "s"}, {"y"}), {4},
+                                {integers("s", {huge, huge, -1})}),
+                       ErrorKind::format),
+              "sizes overflow"));
+    const std::int64_t square = std::int64_t{1} << 32;  // its square is 0 in 64 bits
+    CHECK(has(
+        error_of(one_node(node("DepthToSpace", {"x"}, {"y"}, {{attribute("blocksize", square)}}),
+                          {1, 4, 2, 2}),
+                 ErrorKind::format),
+        "do not fit"));
+    CHECK(has(error_of(one_node(node("InstanceNormalization", {"x", "s", "s"}, {"y"}), {1, 4, 2, 2},
+                                {floats("s", {0}, {})}),
+                       ErrorKind::format),
+              "0 elements for 4 channels"));
+    CHECK(has(error_of(one_node(node("Split", {"x", "s"}, {"y", "z"}), {4},
+                                {integers("s", {1, INT64_MAX})}),
+                       ErrorKind::format),
+              "larger than 4"));
+    CHECK(has(error_of(one_node(node("Conv", {"x", "w"}, {"y"},
+                                     {{attribute("group", (std::int64_t{1} << 62) + 1)}}),
+                                {1, 4, 2, 2}, {floats("w", {4, 4, 1, 1}, Values(16))}),
+                       ErrorKind::format),
+              "groups of 4 channels"));
+    CHECK(has(
+        error_of(one_node(node("Dropout", {"x", "ratio"}, {"y"}), {4}, {floats("ratio", {0}, {})}),
+                 ErrorKind::format),
+        "no single number"));
+}
+
+TEST_CASE("small files ask for little work and memory") {
+    if (is_absent()) return;
+    const Sizes zeros(5000, 0);
+    CHECK(has(error_of(one_node(node("Gather", {"w", "i"}, {"y"}), {4},
+                                {floats("w", {1, 5000}, Values(5000)), integers("i", zeros)}),
+                       ErrorKind::unsupported),
+              "is larger than"));
+    CHECK(has(error_of(one_node(node("Slice", {"x", "zero", "end", "zero", "step"}, {"y"}), {huge},
+                                {integers("zero", {0}), integers("end", {INT64_MAX}),
+                                 integers("step", {2})}),
+                       ErrorKind::unsupported),
+              "stand apart"));
+    // 100 nodes, each of which is 100 nodes, and so on.
+    Model model;
+    const int depth = 12;
+    for (int i = 0; i < depth; ++i) {
+        const std::string inner = i + 1 < depth ? "f" + std::to_string(i + 1) : "Identity";
+        std::vector<std::string> nodes;
+        for (int j = 0; j < 100; ++j)
+            nodes.push_back(node(inner, {"a"}, {j == 0 ? "b" : "b" + std::to_string(j)},
+                                 {{}, "", i + 1 < depth ? "custom" : ""}));
+        model.functions.push_back(function("f" + std::to_string(i), nodes));
+    }
+    model.nodes = {node("f0", {"x"}, {"y"}, {{}, "", "custom"})};
+    model.inputs = {value("x", {2})};
+    model.outputs = {value("y", {2})};
+    CHECK(has(error_of(model.str(), ErrorKind::unsupported), "more than 262144 nodes"));
+}
+
+TEST_CASE("names that stand twice, and functions of another version, are errors") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Relu", {"x"}, {"y"})};
+    model.inputs = {value("x", {2}), value("x", {2})};
+    model.outputs = {value("y", {2})};
+    CHECK(has(error_of(model.str(), ErrorKind::format), "the name 'x' of another"));
+    model.inputs.pop_back();
+    model.outputs.push_back(value("y", {2}));
+    CHECK(has(error_of(model.str(), ErrorKind::unsupported), "another output"));
+    model.outputs.pop_back();
+    model.nodes = {node("f", {"x"}, {"y"}, {{}, "", "custom"})};
+    model.functions = {function("f", {node("Relu", {"a"}, {"b"})}, 999)};
+    CHECK(has(error_of(model.str(), ErrorKind::unsupported), "the function is of opset 999"));
+    model.functions = {function("f", {node("Relu", {"a"}, {"b"})}),
+                       function("f", {node("Tanh", {"a"}, {"b"})})};
+    CHECK(has(error_of(model.str(), ErrorKind::unsupported), "several functions of this name"));
+}
