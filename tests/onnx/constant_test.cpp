@@ -43,6 +43,7 @@ TEST_CASE("a Constant holds values of its type, one for all or each") {
 
 TEST_CASE("a Constant whose values do not fit its shape is refused") {
     CHECK_THROWS_AS(open(R"("shape": [3], "values": [1, 2])"), dlprim::Error);
+    CHECK_THROWS_AS(open(R"("shape": [1099511627776, 1048576], "values": [1])"), dlprim::Error);
     CHECK_THROWS_AS(open(R"("shape": [0], "values": [1])"), dlprim::Error);
     CHECK_THROWS_AS(open(R"("shape": [1], "values": [1], "integers": [1])"), dlprim::Error);
     CHECK_THROWS_AS(open(R"("shape": [1])"), dlprim::Error);

@@ -13,6 +13,9 @@ namespace dlprim::constant {
 
 namespace {
 
+/// A literal is held in host memory while the graph is; one value may stand for all elements.
+constexpr std::int64_t largest = std::int64_t{1} << 28;
+
 struct Options {
     TensorSpec spec;
     Doubles values;  ///< of floats
@@ -24,6 +27,8 @@ struct Options {
           integers(attrs.ints("integers")) {
         require(!spec.shape.empty(), "shape ", spec.shape.str(),
                 " has a dimension of 0; sizes are at least 1");
+        require(spec.shape.numel() <= largest, "a constant of shape ", spec.shape.str(),
+                " is larger than ", largest, " elements; a Parameter may be");
         require(values.empty() || integers.empty(), "values and integers are both given");
         const auto given = static_cast<std::int64_t>(std::max(values.size(), integers.size()));
         require(given == 1 || given == spec.shape.numel(), "a constant of shape ", spec.shape.str(),
