@@ -174,7 +174,7 @@ TEST_CASE("a checkpoint that does not fit changes nothing", "[checkpoint]") {
         plain_solver.save_checkpoint(folder.file("sgd.h5"));
 
         const auto before = all_bits(net);
-        check_error(ErrorKind::format, {"weights.h5", "no checkpoint", "load_weights"},
+        check_error(ErrorKind::format, {"weights.h5", "not a checkpoint", "load_weights"},
                     [&] { adam.load_checkpoint(folder.file("weights.h5")); });
         check_error(ErrorKind::format, {"wide.h5", "shape"},
                     [&] { adam.load_checkpoint(folder.file("wide.h5")); });

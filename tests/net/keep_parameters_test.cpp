@@ -169,9 +169,9 @@ TEST_CASE("a weights file may be replaced, but not changed, under a net", "[keep
         kept.reshape(2);
         CHECK(scores(kept) == weights.results_of_two[0]);
         for (int again = 0; again < 2; ++again)
-            check_error(ErrorKind::io, {path, "not as it was", "keep_parameters"},
+            check_error(ErrorKind::io, {path, "has changed since", "keep_parameters"},
                         [&] { scores(net); });
-        check_error(ErrorKind::io, {path, "not as it was"}, [&] { net.save_weights(spare); });
+        check_error(ErrorKind::io, {path, "has changed since"}, [&] { net.save_weights(spare); });
         CHECK_FALSE(std::filesystem::exists(spare));
         net.load_weights(weights.path(1));
         CHECK(scores(net) == weights.results_of_two[1]);

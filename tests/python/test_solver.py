@@ -213,7 +213,7 @@ def test_a_checkpoint_goes_on_bit_by_bit(context: dlprim.Context, tmp_path: path
     with pytest.raises(FileNotFoundError):
         resumed.load_checkpoint(tmp_path / "gone.h5")
     net.save_weights(tmp_path / "weights.h5")
-    with pytest.raises(dlprim.FormatError, match="no checkpoint"):
+    with pytest.raises(dlprim.FormatError, match="not a checkpoint"):
         resumed.load_checkpoint(tmp_path / "weights.h5")
     with pytest.raises(ValueError, match="a,b"):
         solver.save_checkpoint(path, {"a,b": 1})
