@@ -248,7 +248,8 @@ TEST_CASE("tunings name what they set, and layouts have a name each") {
 
 TEST_CASE("where an operator has several engines, the last is its reference") {
     // The tuner compares candidates with the last engine, and messages name it as the one that
-    // should work.
+    // should work. Where elements only move, the copies of their inputs are that engine: they are
+    // as simple as a reference, and too fast to be counted as one.
     OperatorRegistry::instance();
     const EngineRegistry& engines = EngineRegistry::instance();
     std::map<std::string, std::size_t> counts;
@@ -260,8 +261,9 @@ TEST_CASE("where an operator has several engines, the last is its reference") {
         REQUIRE(found.size() == count);
         for (const Engine* engine : found) {
             INFO(op << ": " << engine->name());
-            CHECK((engine->name().ends_with(".reference") || count == 1) ==
-                  (engine == found.back()));
+            const std::string_view name = engine->name();
+            const bool simplest = name.ends_with(".reference") || name == "concat.copy";
+            CHECK((simplest || count == 1) == (engine == found.back()));
         }
     }
 }
