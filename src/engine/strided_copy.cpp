@@ -34,20 +34,6 @@ Ints padded(const Ints& values, std::int64_t fill) {
     return result;
 }
 
-std::string_view type_of(std::size_t element_bytes) {
-    switch (element_bytes) {
-        case 1:
-            return "uchar";
-        case 2:
-            return "ushort";
-        case 4:
-            return "uint";
-        case 8:
-            return "ulong";
-    }
-    fail(ErrorKind::unsupported, "strided copy of elements of ", element_bytes, " bytes");
-}
-
 struct KernelOptions {
     std::size_t element_bytes = 4;
     std::size_t dims = 1;
@@ -63,7 +49,7 @@ std::shared_ptr<Program> program(ContextImpl& context, const KernelOptions& o) {
     ProgramSource source;
     source.name = strided_copy_source;
     source.source = kernel_source(strided_copy_source);
-    source.options = cat("-DT=", type_of(o.element_bytes), " -DRANK=", dims,
+    source.options = cat("-DT=", raw_type(o.element_bytes), " -DRANK=", dims,
                          " -DINDEX=", o.count < (std::int64_t{1} << 31) ? "uint" : "ulong",
                          " -DVECTOR=", o.vector, " -DWIDE=", o.wide ? 1 : 0, " -DTILE=", o.tile,
                          " -DMODE=", o.mode);
@@ -439,6 +425,20 @@ double copy_seconds(const Traits& device, const Problem& problem, int calls) {
             2.0 * static_cast<double>(storage_bytes(output.shape, output.dtype, output.layout));
     const double bandwidth = std::max(device.gbytes_per_s, 1.0) * 1e9;
     return bytes / (0.6 * bandwidth) + calls * device.launch_us * 1e-6;
+}
+
+std::string_view raw_type(std::size_t element_bytes) {
+    switch (element_bytes) {
+        case 1:
+            return "uchar";
+        case 2:
+            return "ushort";
+        case 4:
+            return "uint";
+        case 8:
+            return "ulong";
+    }
+    fail(ErrorKind::unsupported, "copies of elements of ", element_bytes, " bytes");
 }
 
 }  // namespace dlprim

@@ -48,6 +48,10 @@ Verdict copy_verdict(const Problem& problem);
 /// The kernel file of add_copy, for Engine::sources().
 constexpr const char* strided_copy_source = "engine/strided_copy.cl";
 
+/// OpenCL's type for elements that are copied as raw bits: "uint" for 4 bytes. Throws
+/// Error(unsupported) for sizes other than 1, 2, 4 and 8.
+std::string_view raw_type(std::size_t element_bytes);
+
 /// Bytes moved over the bandwidth, plus one launch per call: the estimate of engines that copy.
 double copy_seconds(const Traits& device, const Problem& problem, int calls = 1);
 

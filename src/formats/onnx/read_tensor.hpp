@@ -4,6 +4,7 @@
 #pragma once
 
 #include "formats/onnx/model.hpp"
+#include "formats/onnx/types.hpp"
 
 #include "onnx.pb.h"
 
@@ -14,10 +15,6 @@
 namespace dlprim::onnx {
 
 namespace proto = dlprim::onnx_proto;
-
-/// Our type for ONNX's number of one, and what messages call it.
-std::optional<DType> dtype_of(int onnx_type);
-std::string type_name(int onnx_type);
 
 class TensorReader {
   public:

@@ -38,13 +38,6 @@ struct Rows {
     }
 };
 
-std::string_view type_of(std::size_t element_bytes) {
-    return element_bytes == 1   ? "uchar"
-           : element_bytes == 2 ? "ushort"
-           : element_bytes == 4 ? "uint"
-                                : "ulong";
-}
-
 /// The inputs [begin, end), which start at element `first` of each row of the output.
 struct Part {
     std::size_t begin, end;
@@ -66,7 +59,7 @@ void add_join(KernelLaunch& launch, ContextImpl& context, const Problem& problem
     begins.resize(joined_inputs, steps);
 
     const std::size_t bytes = size_of(problem.outputs[0].dtype);
-    const std::string options = cat("-DT=", type_of(bytes), " -DVECTOR=", vector,
+    const std::string options = cat("-DT=", raw_type(bytes), " -DVECTOR=", vector,
                                     " -DINDEX=", count_type(static_cast<std::uint64_t>(count)));
     KernelCall call(context.build({join_source, kernel_source(join_source), options}), "join",
                     line_range(context.traits(), count, 256));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Other shapes and orders of the same elements, other types, and repetition.
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/types.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -100,42 +101,13 @@ void transpose(Call& call) {
     call.set(0, call.build.transpose(call.in(0), order));
 }
 
-/// ONNX's number of a type is in the file's schema; the importer's own copy serves here.
-DType type_of(Call& call, std::int64_t number) {
-    switch (number) {
-        case 1:
-            return DType::f32;
-        case 2:
-            return DType::u8;
-        case 3:
-            return DType::i8;
-        case 4:
-            return DType::u16;
-        case 5:
-            return DType::i16;
-        case 6:
-            return DType::i32;
-        case 7:
-            return DType::i64;
-        case 9:
-            return DType::boolean;
-        case 10:
-            return DType::f16;
-        case 11:
-            return DType::f64;
-        case 12:
-            return DType::u32;
-        case 16:
-            return DType::bf16;
-        default:
-            call.unsupported("a cast to type number ", number, " is not supported");
-    }
-}
-
 void cast(Call& call) {
     call.ignore("saturate");  // of types that are refused
     call.ignore("round_mode");
-    call.set(0, call.build.cast(call.in(0), type_of(call, call.integer("to", 0))));
+    const std::int64_t to = call.integer("to", 0);
+    const std::optional<DType> dtype = dtype_of(to);
+    if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
+    call.set(0, call.build.cast(call.in(0), *dtype));
 }
 
 void cast_like(Call& call) {
