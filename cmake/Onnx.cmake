@@ -64,7 +64,7 @@ function(dlprim_add_onnx_reader folder)
             COMMAND ${Protobuf_PROTOC_EXECUTABLE} --proto_path=${generated} --cpp_out=${generated} onnx.proto
             DEPENDS ${generated}/onnx.proto COMMENT "Making classes of ONNX's schema" VERBATIM)
         add_library(dlprim_onnx_objects OBJECT ${folder}/read_model.cpp ${folder}/read_tensor.cpp
-            ${generated}/onnx.pb.cc ${generated}/onnx.pb.h)
+            ${folder}/read_value.cpp ${generated}/onnx.pb.cc ${generated}/onnx.pb.h)
         set_source_files_properties(${generated}/onnx.pb.cc PROPERTIES COMPILE_OPTIONS "-w;-fvisibility=hidden")
         target_include_directories(dlprim_onnx_objects SYSTEM PRIVATE ${generated})
         target_link_libraries(dlprim_onnx_objects PRIVATE protobuf::libprotobuf-lite)

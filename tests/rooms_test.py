@@ -19,7 +19,7 @@ PUBLIC = {
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
     "op_options": "exec", "ops": "exec", "schedule": "train", "solver_options": "train",
     "describe": "api", "net": "api", "onnx": "api", "solver": "api", "tensor_file": "formats", "trainer": "api",
-    "dlprim": "api",
+    "dlprim": "api", "onnx_value": "formats",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

@@ -10,6 +10,8 @@
 #include "formats/onnx/import.hpp"
 #include "runtime/access.hpp"
 
+#include <algorithm>
+
 namespace dlprim {
 
 namespace {
@@ -43,10 +45,26 @@ std::shared_ptr<NetImpl> make_net(const Context& context, std::shared_ptr<const 
     return impl;
 }
 
+std::vector<ONNXInput> declared(const std::vector<onnx::ValueInfo>& values) {
+    std::vector<ONNXInput> result;
+    for (const onnx::ValueInfo& info : values) {
+        ONNXInput one{info.name, info.dtype ? std::string(name_of(*info.dtype)) : info.type, {}};
+        if (info.shape)
+            for (const onnx::Dimension& dim : *info.shape)
+                one.dims.push_back(dim.size.value_or(-1));
+        result.push_back(std::move(one));
+    }
+    return result;
+}
+
 }  // namespace
 
 void ONNXModel::load(const std::string& path) {
     impl_ = std::make_shared<const onnx::Model>(onnx::read_model(path));
+}
+
+void ONNXModel::parse(std::string_view bytes, const std::string& name) {
+    impl_ = std::make_shared<const onnx::Model>(onnx::parse_model(bytes, name));
 }
 
 const onnx::Model& ONNXModel::impl() const {
@@ -55,21 +73,48 @@ const onnx::Model& ONNXModel::impl() const {
 }
 
 std::vector<ONNXInput> ONNXModel::inputs() const {
-    std::vector<ONNXInput> result;
-    for (const onnx::ValueInfo& info : onnx::fed_inputs(impl())) {
-        ONNXInput input{info.name, info.dtype ? std::string(name_of(*info.dtype)) : info.type, {}};
-        if (info.shape)
-            for (const onnx::Dimension& dim : *info.shape)
-                input.dims.push_back(dim.size.value_or(-1));
-        result.push_back(std::move(input));
-    }
-    return result;
+    return declared(onnx::fed_inputs(impl()));
+}
+
+std::vector<ONNXInput> ONNXModel::outputs() const {
+    return declared(impl().graph.outputs);
 }
 
 std::vector<std::string> ONNXModel::output_names() const {
     std::vector<std::string> names;
     for (const onnx::ValueInfo& info : impl().graph.outputs) names.push_back(info.name);
     return names;
+}
+
+std::vector<std::string> ONNXModel::node_types() const {
+    std::vector<std::string> types;
+    for (const onnx::Node& node : impl().graph.nodes)
+        types.push_back(node.domain.empty() ? node.type : cat(node.domain, ".", node.type));
+    return types;
+}
+
+std::int64_t ONNXModel::opset() const {
+    const auto found = impl().opsets.find("");
+    return found == impl().opsets.end() ? 0 : found->second;
+}
+
+ONNXModel ONNXModel::fixed(const std::map<std::string, HostTensor>& values) const {
+    auto model = std::make_shared<onnx::Model>(impl());
+    for (const auto& [name, value] : values) {
+        const std::vector<onnx::ValueInfo> inputs = onnx::fed_inputs(*model);
+        const auto input = std::find_if(inputs.begin(), inputs.end(),
+                                        [&](const auto& one) { return one.name == name; });
+        if (input == inputs.end())
+            fail(ErrorKind::not_found, "'", model->source, "': the model has no input '", name,
+                 "' to be fixed at a value");
+        require(input->dtype == value.dtype, "'", model->source, "': input '", name,
+                "' is of type ", input->type, ", it cannot be fixed at a value of type ",
+                name_of(value.dtype));
+        model->graph.initializers[name] = {name, std::make_shared<HostTensor>(value), {}};
+    }
+    ONNXModel result;
+    result.impl_ = std::move(model);
+    return result;
 }
 
 void ONNXModel::convert(const std::string& net_path, const std::string& weights_path,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-// In place of read_model.cpp where the build has no protobuf or no schema of ONNX.
+// In place of the other files read_*.cpp where the build has no protobuf or no schema of ONNX.
+#include <dlprim/onnx_value.hpp>
+
 #include "base/text.hpp"
 #include "formats/onnx/model.hpp"
 
@@ -29,3 +31,11 @@ Model parse_model(std::string_view, const std::string& source) {
 }
 
 }  // namespace dlprim::onnx
+
+namespace dlprim {
+
+ONNXValue read_onnx_value(const std::string& path, std::string_view) {
+    onnx::refuse(path);
+}
+
+}  // namespace dlprim

@@ -97,10 +97,18 @@ class ModelReader {
         return result;
     }
 
+    /// What messages call a type that is no tensor.
+    static std::string kind_of(const proto::TypeProto& type) {
+        if (type.has_sequence_type()) return "a sequence";
+        if (type.has_optional_type()) return "an optional";
+        if (type.has_map_type()) return "a map";
+        return type.has_sparse_tensor_type() ? "a sparse tensor" : "a value without a type";
+    }
+
     static ValueInfo value_info(const proto::ValueInfoProto& from) {
         ValueInfo result;
         result.name = from.name();
-        result.type = "a sequence, a map or an optional";
+        result.type = kind_of(from.type());
         if (!from.has_type() || !from.type().has_tensor_type()) return result;
         const auto& tensor = from.type().tensor_type();
         result.dtype = dtype_of(tensor.elem_type());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TensorProto to values, those in external files included. Only read_model.cpp and read_tensor.cpp
-// see protobuf's classes.
+// TensorProto to values, those in external files included. Only the files read_*.cpp see protobuf's
+// classes.
 #pragma once
 
 #include "formats/onnx/model.hpp"
