@@ -7,7 +7,8 @@ import ast
 import pathlib
 import re
 import sys
-from typing import Iterator, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 MOST_LINES = 100
 MOST_PARAMETERS = 8

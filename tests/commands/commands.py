@@ -18,7 +18,7 @@ import unittest
 
 try:
     import h5py
-    import numpy as np
+    import numpy as np  # noqa: F401  # the tests import it, too
 except ImportError as lacking:  # scripts/install_deps.sh test installs them
     print(f"skipped: {lacking}")
     sys.exit(77)

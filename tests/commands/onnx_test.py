@@ -8,7 +8,6 @@ import numpy as np
 from commands import DEVICE, CommandTest, call, main
 
 
-
 def varint(value):
     out = b""
     while value >= 0x80:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """dlprim_run beside numpy: outputs, running statistics and gradients of small networks, by value."""
 import numpy as np
-from commands import DEVICE, DEVICES, CommandTest, call, main, network, operator
+from commands import DEVICE, DEVICES, CommandTest, main, network, operator
 
 random = np.random.default_rng(1)
 

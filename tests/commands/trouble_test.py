@@ -11,7 +11,7 @@ import subprocess
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, ROOT, SECONDS, TOOLS, CommandTest, call, idx, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, SECONDS, TOOLS, CommandTest, idx, main, network, operator
 
 NET = network({"x": [2, 6]}, ["y"], operator("InnerProduct", "fc", "x", outputs=3), operator("Softmax", "y", "fc"))
 

@@ -64,7 +64,9 @@ def activate(name, x, o):
                 beta = o[given]
     if name == "threshold":
         alpha = o.get("threshold", alpha)
-    get = lambda value, default: default if value is None else value
+    def get(value, default):
+        return default if value is None else value
+
     return {
         "identity": lambda: x * 1, "relu": lambda: F.relu(x), "relu6": lambda: F.relu6(x),
         "sigmoid": lambda: torch.sigmoid(x), "tanh": lambda: torch.tanh(x), "gelu": lambda: F.gelu(x),
@@ -152,7 +154,9 @@ def elementwise(o, x, p):
 
 
 def matmul(o, x, p):
-    turn = lambda t, flag: t.transpose(-1, -2) if flag and t.dim() > 1 else t
+    def turn(t, flag):
+        return t.transpose(-1, -2) if flag and t.dim() > 1 else t
+
     y = torch.matmul(turn(x[0], o.get("transpose_a")), turn(x[1], o.get("transpose_b"))) * o.get("alpha", 1.0)
     return y + x[2] if len(x) > 2 else y
 
@@ -268,7 +272,12 @@ POINTWISE = {
     "products": lambda x: x[0].prod(1, True),
     "two_axes_sets": lambda x: [x[0].sum(0, True), (x[0] * x[0]).sum(1, True), x[0] + 1],
 }
-NO_PARAMS = lambda o, x: []
+
+
+def NO_PARAMS(o, x):
+    return []
+
+
 OPS = {  # type: (function of options, inputs, parameters; shapes of the parameters)
     "Convolution2D": (convolution, conv_shapes),
     "TransposedConvolution2D": (transposed, transposed_shapes),
