@@ -147,10 +147,13 @@ void run_all(const Context& context, const OnnxCase& one, CaseResult& result) {
     }
 }
 
-/// The message without the model's path, which the case's name says.
-std::string without_path(std::string text, const OnnxCase& one) {
-    const std::string path = "'" + (one.folder / "model.onnx").string() + "': ";
-    if (text.starts_with(path)) text.erase(0, path.size());
+/// The message with paths below the case's folder, and without that of the model.
+std::string without_folder(std::string text, const OnnxCase& one) {
+    const std::string folder = one.folder.string() + "/";
+    for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;)
+        text.erase(at, folder.size());
+    const std::string model = "'model.onnx': ";
+    if (text.starts_with(model)) text.erase(0, model.size());
     return text;
 }
 
@@ -186,10 +189,10 @@ CaseResult run_case(const Context& context, const OnnxCase& one) {
     } catch (const Error& error) {
         const bool unsupported = error.kind() == ErrorKind::unsupported;
         result.state = unsupported ? CaseState::unsupported : CaseState::failed;
-        result.reason = without_path(error.what(), one);
+        result.reason = without_folder(error.what(), one);
     } catch (const std::exception& error) {
         result.state = CaseState::failed;
-        result.reason = error.what();
+        result.reason = without_folder(error.what(), one);
     }
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -98,8 +98,11 @@ void Call::set(int i, Ref value) {
 }
 
 void Call::check_all_read() const {
-    for (const auto& item : node_.attributes)
+    for (const auto& item : node_.attributes) {
+        // Up to opset 5 it said which inputs may be overwritten.
+        if (item.first == "consumed_inputs" && version_ < 6) continue;
         supports(read_.count(item.first) > 0, "attribute '", item.first, "' is not supported");
+    }
 }
 
 }  // namespace dlprim::onnx

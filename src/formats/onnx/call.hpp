@@ -114,6 +114,7 @@ std::span<const Rule> convolution_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> normalization_rules();
 std::span<const Rule> pooling_rules();
+std::span<const Rule> position_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> resize_rules();
 std::span<const Rule> shape_rules();
@@ -125,6 +126,6 @@ const Rule* find_rule(std::string_view type, std::int64_t version);
 std::vector<std::string> supported_types();
 
 /// The newest version of ONNX's own operator set that rules were written for, and the oldest.
-constexpr std::int64_t newest_opset = 28, oldest_opset = 7;
+constexpr std::int64_t newest_opset = 28, oldest_opset = 1;
 
 }  // namespace dlprim::onnx

@@ -128,6 +128,18 @@ void clip(Call& call) {
     call.set(0, value);
 }
 
+/// Up to opset 6 a slope of one dimension is one number a channel.
+void old_prelu(Call& call) {
+    const Shape& x = call.shape(0);
+    Ref slope = call.in(1);
+    if (slope->spec.shape.rank() == 1 && slope->spec.shape[0] > 1 && x.rank() > 2) {
+        Ints sizes(static_cast<std::size_t>(x.rank() - 1), 1);
+        sizes[0] = slope->spec.shape[0];
+        slope = call.build.reshape(slope, Shape(sizes));
+    }
+    call.set(0, call.build.pointwise("y0 = x0 >= 0 ? x0 : x0 * x1", {call.in(0), slope}));
+}
+
 const Rule rules[] = {
     {"Relu", 1, relu},
     plain("Sigmoid", 1, "sigmoid"),
@@ -145,6 +157,7 @@ const Rule rules[] = {
     {"ThresholdedRelu", 10, thresholded_relu},
     {"Shrink", 9, shrink},
     {"Swish", 24, swish},
+    {"PRelu", 1, old_prelu},
     {"PRelu", 7, prelu},
     {"Clip", 1, clip_by_attributes},
     {"Clip", 11, clip},

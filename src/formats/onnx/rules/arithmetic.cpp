@@ -110,6 +110,41 @@ void power(Call& call) {
     call.set(0, call.build.pointwise(code, {x}, {*exponent}));
 }
 
+/// Up to opset 6 the second input's dimensions stand for those of the first from `axis` on, or for
+/// the last ones, and only where `broadcast` says so.
+Ref aligned(Call& call) {
+    const Shape &a = call.shape(0), &b = call.shape(1);
+    const bool broadcasts = call.integer("broadcast", 0) != 0;
+    const std::int64_t given = call.integer("axis", a.rank() - b.rank());
+    call.check(broadcasts || a == b, "inputs of shapes ", a.str(), " and ", b.str(),
+               " without broadcast");
+    if (b.rank() == 0 || b.rank() >= a.rank()) return call.in(1);
+    const int axis = call.axis(given, a.rank());
+    call.check(axis + b.rank() <= a.rank(), "axis ", axis, " for inputs of shapes ", a.str(),
+               " and ", b.str());
+    Ints sizes = b.to_vector();
+    sizes.insert(sizes.end(), static_cast<std::size_t>(a.rank() - axis - b.rank()), 1);
+    return call.build.reshape(call.in(1), Shape(sizes));
+}
+
+/// A rule for the opsets up to 6.
+Rule old_binary(std::string_view type, const char* expression, const char* dtype = nullptr) {
+    const std::string code = std::string("y0 = ") + expression;
+    return {type, 1, [code, dtype](Call& call) {
+                const Ref second = aligned(call);
+                call.set(0, call.build.pointwise(
+                                code, {call.in(0), second}, {},
+                                dtype ? std::string_view(dtype) : name_of(call.dtype(0))));
+            }};
+}
+
+void old_divide(Call& call) {
+    call.supports(is_float(call.dtype(0)), "a quotient of ", name_of(call.dtype(0)),
+                  " is not supported before opset 7");
+    const Ref second = aligned(call);
+    call.set(0, call.build.pointwise("y0 = x0 / x1", {call.in(0), second}));
+}
+
 /// Of any number of inputs: "x0 + x1 + ...", in groups that a program holds.
 Ref all_inputs(Call& call, const char* code) {
     Ref result = call.in(0);
@@ -152,16 +187,27 @@ void is_infinite(Call& call) {
 }
 
 const Rule rules[] = {
+    old_binary("Add", "x0 + x1"),
+    old_binary("Sub", "x0 - x1"),
+    old_binary("Mul", "x0 * x1"),
+    {"Div", 1, old_divide},
+    old_binary("Pow", "pow(x0, x1)"),
+    old_binary("Equal", "x0 == x1", "bool"),
+    old_binary("Greater", "x0 > x1", "bool"),
+    old_binary("Less", "x0 < x1", "bool"),
+    old_binary("And", "x0 && x1", "bool"),
+    old_binary("Or", "x0 || x1", "bool"),
+    old_binary("Xor", "x0 != x1", "bool"),
     {"Add", 7, add},
     {"Sub", 7, subtract},
     {"Mul", 7, multiply},
     {"Div", 7, divide},
     {"Mod", 10, modulo},
     {"Pow", 7, power},
-    {"Sum", 6, sum},
-    {"Mean", 6, mean},
-    {"Max", 6, largest},
-    {"Min", 6, smallest},
+    {"Sum", 1, sum},
+    {"Mean", 1, mean},
+    {"Max", 1, largest},
+    {"Min", 1, smallest},
     {"Where", 9, choose},
     {"IsInf", 10, is_infinite},
     binary("Equal", 7, "x0 == x1", "bool"),
@@ -174,16 +220,16 @@ const Rule rules[] = {
     binary("Xor", 7, "x0 != x1", "bool"),
     unary("Not", 1, "!x0", "bool"),
     unary("IsNaN", 9, "isnan(x0)", "bool"),
-    unary("Abs", 6, "abs(x0)"),
-    unary("Neg", 6, "-x0"),
+    unary("Abs", 1, "abs(x0)"),
+    unary("Neg", 1, "-x0"),
     unary("Sign", 9, "sign(x0)"),
-    unary("Exp", 6, "exp(x0)"),
-    unary("Log", 6, "log(x0)"),
-    unary("Sqrt", 6, "sqrt(x0)"),
-    unary("Reciprocal", 6, "1 / x0"),
+    unary("Exp", 1, "exp(x0)"),
+    unary("Log", 1, "log(x0)"),
+    unary("Sqrt", 1, "sqrt(x0)"),
+    unary("Reciprocal", 1, "1 / x0"),
     unary("Erf", 9, "erf(x0)"),
-    unary("Floor", 6, "floor(x0)"),
-    unary("Ceil", 6, "ceil(x0)"),
+    unary("Floor", 1, "floor(x0)"),
+    unary("Ceil", 1, "ceil(x0)"),
     unary("Round", 11, "round(x0)"),
     unary("Sin", 7, "sin(x0)"),
     unary("Cos", 7, "cos(x0)"),

@@ -26,6 +26,7 @@ Ref bias_of(Call& call, std::int64_t columns) {
 }
 
 void gemm(Call& call) {
+    if (call.version() < 7) call.ignore("broadcast");  // as it always is later
     const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
     const bool transpose_a = call.integer("transA", 0) != 0,
                transpose_b = call.integer("transB", 0) != 0;
@@ -60,7 +61,7 @@ void matmul(Call& call) {
     call.set(0, build.reshape(y, x.with(x.rank() - 1, w[1]), 0));
 }
 
-const Rule rules[] = {{"Gemm", 7, gemm}, {"MatMul", 1, matmul}};
+const Rule rules[] = {{"Gemm", 1, gemm}, {"MatMul", 1, matmul}};
 
 }  // namespace
 

@@ -8,11 +8,45 @@ namespace dlprim::onnx {
 
 namespace {
 
+/// Sums over all dimensions but the second, as a program has them: "[0,2,3]".
+std::string all_but_channels(const Shape& x) {
+    std::vector<std::string> axes;
+    for (int i = 0; i < x.rank(); ++i)
+        if (i != 1) axes.push_back(cat(i));
+    return cat("[", join(axes, ","), "]");
+}
+
+/// Mean and variance over the axes in brackets, which stay with size 1.
+std::pair<Ref, Ref> moments(Builder& build, Ref x, const std::string& axes) {
+    const Ref mean = build.pointwise(cat("y0 = mean", axes, "(x0)"), {x});
+    return {mean, build.pointwise(cat("y0 = mean", axes, "((x0 - x1) * (x0 - x1))"), {x, mean})};
+}
+
+/// By the batch's own mean and variance, which running ones take in.
+void training_batch_norm(Call& call, double eps, double momentum) {
+    const Shape& x = call.shape(0);
+    call.check(x.rank() >= 2, "an input of shape ", x.str(), " has no channels");
+    Builder& build = call.build;
+    const auto [mean, variance] = moments(build, call.in(0), all_but_channels(x));
+    const auto channels = [&](Ref value) { return build.reshape(value, mean->spec.shape); };
+    call.set(
+        0, build.pointwise("y0 = (x0 - x1) * rsqrt(x2 + p0) * x3 + x4",
+                           {call.in(0), mean, variance, channels(call.in(1)), channels(call.in(2))},
+                           {eps}));
+    for (int i = 0; i < 2; ++i)
+        call.set(i + 1, build.pointwise("y0 = x0 * p0 + x1 * p1",
+                                        {call.in(i + 3), build.reshape(i == 0 ? mean : variance,
+                                                                       call.shape(i + 3))},
+                                        {momentum, 1 - momentum}));
+}
+
 void batch_norm(Call& call) {
     const double eps = call.number("epsilon", 1e-5f), momentum = call.number("momentum", 0.9f);
-    call.supports(call.integer("training_mode", 0) == 0 && !call.wants(1),
-                  "training_mode is not supported");
+    if (call.version() < 7)
+        call.supports(call.integer("is_test", 0) != 0, "is_test = 0 is not supported");
     call.supports(call.integer("spatial", 1) == 1, "spatial = 0 is not supported");
+    if (call.integer("training_mode", 0) != 0) return training_batch_norm(call, eps, momentum);
+    call.supports(!call.wants(1), "outputs of training are not supported before opset 14");
     const Shape& x = call.shape(0);
     const bool flat = x.rank() == 1;
     Ref value = flat ? call.build.reshape(call.in(0), {x[0], 1}) : call.in(0);
@@ -42,6 +76,12 @@ void layer_norm(Call& call) {
         params.push_back(call.build.reshape(call.in(i), shape));
     }
     call.set(0, call.build.add1("LayerNorm", {call.in(0)}, options, params));
+    if (!call.wants(1) && !call.wants(2)) return;
+    std::vector<std::string> axes;
+    for (int i = axis; i < x.rank(); ++i) axes.push_back(cat(i));
+    const auto [mean, variance] = moments(call.build, call.in(0), cat("[", join(axes, ","), "]"));
+    call.set(1, mean);
+    call.set(2, call.build.pointwise("y0 = rsqrt(x0 + p0)", {variance}, {eps}));
 }
 
 void rms_norm(Call& call) {
@@ -169,28 +209,38 @@ void flat_softmax(Call& call, bool log) {
 /// Dropout changes nothing outside training, and neither does a model that asks for none.
 void dropout(Call& call, double ratio) {
     call.ignore("seed");
-    call.supports(!call.wants(1), "the mask is not supported");
+    if (call.version() < 7) call.ignore("is_test");
+    if (call.wants(1)) {  // nothing is dropped
+        constexpr std::int64_t largest_mask = 1 << 24;
+        const Shape& x = call.shape(0);
+        call.supports(x.numel() <= largest_mask, "a mask of shape ", x.str(), " is too large");
+        auto mask = std::make_shared<HostTensor>();
+        mask->shape = x;
+        mask->dtype = DType::boolean;
+        mask->data.assign(static_cast<std::size_t>(x.numel()), std::byte{1});
+        call.set(1, call.build.cast(call.build.constant("", std::move(mask)),
+                                    call.version() < 10 ? call.dtype(0) : DType::boolean));
+    }
     call.set(0, ratio > 0 && ratio < 1 && is_float(call.dtype(0))
                     ? call.build.add1("Dropout", {call.in(0)}, {{"p", ratio}})
                     : call.in(0));
 }
 
 void dropout_by_input(Call& call) {
-    if (call.has(2))
-        call.supports(call.known_integers(2, "training_mode") == Ints{0},
-                      "training_mode is not supported");
     const std::vector<double> ratio =
         call.has(1) ? call.known_numbers(1, "the ratio's elements") : std::vector<double>{0.5};
     call.check(ratio.size() == 1, "the ratio is no single number");
+    if (call.has(2) && call.known_integers(2, "training_mode") != Ints{0})
+        call.supports(ratio[0] == 0, "training_mode is not supported, other than with ratio 0");
     dropout(call, ratio[0]);
 }
 
 const Rule rules[] = {
-    {"BatchNormalization", 7, batch_norm},
+    {"BatchNormalization", 1, batch_norm},
     {"LayerNormalization", 17, layer_norm},
     {"RMSNormalization", 23, rms_norm},
     {"GroupNormalization", 18, group_normalization},
-    {"InstanceNormalization", 6, instance_normalization},
+    {"InstanceNormalization", 1, instance_normalization},
     {"LRN", 1, local_response_norm},
     {"MeanVarianceNormalization", 9, mean_variance_norm},
     {"LpNormalization", 1, lp_norm},
@@ -198,7 +248,7 @@ const Rule rules[] = {
     {"Softmax", 13, [](Call& call) { softmax(call, false); }},
     {"LogSoftmax", 1, [](Call& call) { flat_softmax(call, true); }},
     {"LogSoftmax", 13, [](Call& call) { softmax(call, true); }},
-    {"Dropout", 7, [](Call& call) { dropout(call, call.number("ratio", 0.5)); }},
+    {"Dropout", 1, [](Call& call) { dropout(call, call.number("ratio", 0.5)); }},
     {"Dropout", 12, dropout_by_input},
 };
 

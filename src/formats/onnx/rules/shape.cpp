@@ -14,8 +14,7 @@ void identity(Call& call) {
     call.set(0, call.in(0));
 }
 
-void reshape(Call& call) {
-    Ints dims = call.known_integers(1, "the sizes");
+void reshape_to(Call& call, Ints dims) {
     const Shape& input = call.shape(0);
     const bool zero_is_zero = call.integer("allowzero", 0) != 0;
     int deduced = -1;
@@ -41,6 +40,10 @@ void reshape(Call& call) {
     require(shape.numel() == input.numel(), "the input of shape ", input.str(),
             " cannot take shape ", shape.str());
     call.set(0, call.build.reshape(call.in(0), shape, deduced));
+}
+
+void reshape(Call& call) {
+    reshape_to(call, call.known_integers(1, "the sizes"));
 }
 
 void flatten(Call& call) {
@@ -194,6 +197,7 @@ void space_to_depth(Call& call) {
 
 const Rule rules[] = {
     {"Identity", 1, identity},
+    {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); }},
     {"Reshape", 5, reshape},
     {"Flatten", 1, flatten},
     {"Squeeze", 1, [](Call& call) { squeeze(call, false); }},
@@ -205,7 +209,7 @@ const Rule rules[] = {
     {"CastLike", 15, cast_like},
     {"Expand", 8, expand},
     {"Tile", 6, tile},
-    {"Concat", 4, concat},
+    {"Concat", 1, concat},
     {"DepthToSpace", 1, depth_to_space},
     {"SpaceToDepth", 1, space_to_depth},
 };

@@ -137,11 +137,31 @@ void split_into(Call& call, Ints sizes) {
 }
 
 void split_by_attribute(Call& call) {
+    if (call.version() == 1 && call.has(1))
+        return split_into(call, call.known_integers(1, "the parts' sizes"));
     split_into(call, call.integers("split"));
 }
 
 void split_by_input(Call& call) {
     split_into(call, call.has(1) ? call.known_integers(1, "the parts' sizes") : Ints{});
+}
+
+/// The places whose condition holds, of an axis or of all elements in a row.
+void compress(Call& call) {
+    Ref value = call.in(0);
+    int axis = 0;
+    if (call.given("axis"))
+        axis = call.axis(call.integer("axis", 0), value->spec.shape.rank());
+    else
+        value = call.build.reshape(value, {value->spec.shape.numel()});
+    const Ints condition = call.known_integers(1, "the conditions");
+    call.check(static_cast<std::int64_t>(condition.size()) <= value->spec.shape[axis], "there are ",
+               condition.size(), " conditions for dimension ", axis, " of shape ",
+               value->spec.shape.str());
+    Ints at;
+    for (std::size_t i = 0; i < condition.size(); ++i)
+        if (condition[i] != 0) at.push_back(static_cast<std::int64_t>(i));
+    call.set(0, take(call, value, axis, at));
 }
 
 /// `shape` with dimension `axis` replaced by those of `indices`.
@@ -213,9 +233,9 @@ Ints all_axes(const Call& call) {
     return axes;
 }
 
-void pad_by_attributes(Call& call) {
+void pad_by_attributes(Call& call, const char* pads) {
     const double value = call.number("value", 0);
-    pad_by(call, call.integers("pads"), all_axes(call), value);
+    pad_by(call, call.integers(pads), all_axes(call), value);
 }
 
 void pad_by_inputs(Call& call) {
@@ -234,10 +254,12 @@ void pad_by_inputs(Call& call) {
 const Rule rules[] = {
     {"Slice", 1, slice_by_attributes},
     {"Slice", 10, slice_by_inputs},
-    {"Split", 2, split_by_attribute},
+    {"Split", 1, split_by_attribute},
     {"Split", 13, split_by_input},
+    {"Compress", 9, compress},
     {"Gather", 1, gather},
-    {"Pad", 2, pad_by_attributes},
+    {"Pad", 1, [](Call& call) { pad_by_attributes(call, "paddings"); }},
+    {"Pad", 2, [](Call& call) { pad_by_attributes(call, "pads"); }},
     {"Pad", 11, pad_by_inputs},
 };
 

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+// Operators that compare positions: where the largest element is, one-hot rows, triangles, and sums
+// up to each place.
+#include "formats/onnx/call.hpp"
+#include "formats/onnx/types.hpp"
+
+#include <algorithm>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// Positions are computed in float where the elements are floats.
+constexpr std::int64_t most_positions = 1 << 24;
+
+/// The place along `axis` of the first or last extreme, with that axis kept at size 1. A NaN is an
+/// extreme, as in numpy.
+Ref extreme_position(Call& call, Ref value, int axis, const char* extreme, bool last) {
+    call.supports(value->spec.shape[axis] < most_positions, "axis ", axis, " of shape ",
+                  value->spec.shape.str(), " is too long");
+    Builder& build = call.build;
+    const Ref top = build.pointwise(cat("y0 = ", extreme, "[", axis, "](x0)"), {value});
+    const std::string found = "x0 == x1 || x0 != x0 ? index(" + cat(axis) + ") : ";
+    const std::string code = last ? cat("y0 = max[", axis, "](", found, "-1)")
+                                  : cat("y0 = min[", axis, "](", found, "size(", axis, "))");
+    return build.pointwise(code, {value, top}, {}, "int64");
+}
+
+void arg_extreme(Call& call, const char* extreme) {
+    const Shape& x = call.shape(0);
+    const int axis = call.axis(call.integer("axis", 0), x.rank());
+    const bool keep = call.integer("keepdims", 1) != 0;
+    const Ref position = extreme_position(call, call.in(0), axis, extreme,
+                                          call.integer("select_last_index", 0) != 0);
+    Ints sizes = x.with(axis, 1).to_vector();
+    if (!keep) sizes.erase(sizes.begin() + axis);
+    call.set(0, call.build.reshape(position, Shape(sizes)));
+}
+
+/// `positions` has size 1 along the axis, where the result has `shape`: 1 at the position.
+Ref one_hot(Call& call, Ref positions, int axis, const Shape& shape, DType dtype) {
+    return call.build.add1("Pointwise", {positions},
+                           {{"code", cat("y0 = x0 == index(", axis, ")")},
+                            {"shape", Ints(shape.to_vector())},
+                            {"dtypes", Strings{std::string(name_of(dtype))}}});
+}
+
+void hardmax(Call& call, bool flat) {
+    const Shape& x = call.shape(0);
+    int axis = call.axis(call.integer("axis", flat ? 1 : -1), x.rank());
+    Ref value = call.in(0);
+    if (flat) {  // before opset 13 the dimensions from the axis on are one
+        value = call.build.reshape(value, {x.product(0, axis), x.product(axis, x.rank())});
+        axis = 1;
+    }
+    const Ref position = extreme_position(call, value, axis, "max", false);
+    value = one_hot(call, position, axis, value->spec.shape, call.dtype(0));
+    call.set(0, call.build.reshape(value, x));
+}
+
+void one_hot_encoding(Call& call) {
+    const Shape& indices = call.shape(0);
+    const std::vector<double> depths = call.known_numbers(1, "the depth's elements");
+    call.check(depths.size() == 1, "the depth is no single number");
+    const auto depth = static_cast<std::int64_t>(depths[0]);
+    call.check(depth >= 1 && depth < most_positions, "a depth of ", depths[0]);
+    call.check(call.shape(2).numel() == 2, "values has shape ", call.shape(2).str(),
+               ", it holds the values of no match and of a match");
+    const int axis = call.axis(call.integer("axis", -1), indices.rank() + 1);
+    Ints sizes = indices.to_vector();
+    sizes.insert(sizes.begin() + axis, 1);
+    Builder& build = call.build;
+    const Ref at = build.reshape(call.in(0), Shape(sizes));
+    const auto value = [&](std::int64_t i) {
+        return build.add1("Slice", {build.reshape(call.in(2), {2})},
+                          {{"dim", std::int64_t{0}}, {"begin", i}, {"end", i + 1}});
+    };
+    call.set(0, build.add1("Pointwise", {at, value(0), value(1)},
+                           {{"code", cat("t = x0 < 0 ? x0 + ", depth, " : x0; y0 = t == index(",
+                                         axis, ") ? x2 : x1")},
+                            {"shape", Ints(Shape(sizes).with(axis, depth).to_vector())},
+                            {"dtypes", Strings{std::string(name_of(call.dtype(2)))}}}));
+}
+
+void triangle(Call& call) {
+    const Shape& x = call.shape(0);
+    call.check(x.rank() >= 2, "an input of shape ", x.str(), " holds no matrices");
+    const bool upper = call.integer("upper", 1) != 0;
+    std::vector<Ref> inputs{call.in(0)};
+    std::string diagonal = "0";
+    if (call.has(1)) {
+        call.check(call.shape(1).numel() == 1, "k is no single number");
+        inputs.push_back(call.build.reshape(call.in(1), {}));
+        diagonal = "x1";
+    }
+    const std::string code = cat("y0 = index(", x.rank() - 1, ") - index(", x.rank() - 2,
+                                 upper ? ") >= " : ") <= ", diagonal, " ? x0 : 0");
+    call.set(0, call.build.pointwise(code, inputs, {}, name_of(call.dtype(0))));
+}
+
+void eye_like(Call& call) {
+    const Shape& x = call.shape(0);
+    call.check(x.rank() == 2, "an input of shape ", x.str(), " is no matrix");
+    call.supports(x.numel() <= most_positions, "a constant of shape ", x.str(), " is too large");
+    const std::int64_t k = call.integer("k", 0);
+    DType dtype = call.dtype(0);
+    if (call.given("dtype")) {
+        const std::int64_t given = call.integer("dtype", 0);
+        const std::optional<DType> known = dtype_of(given);
+        if (!known) call.unsupported("type ", type_name(given), " is not supported");
+        dtype = *known;
+    }
+    Ints values(static_cast<std::size_t>(x.numel()), 0);
+    for (std::int64_t row = 0; row < x[0]; ++row) {
+        if (k < -row || k >= x[1] - row) continue;
+        values[static_cast<std::size_t>(row * x[1] + row + k)] = 1;
+    }
+    std::vector<double> numbers(values.begin(), values.end());
+    call.set(0, call.build.constant("", host_numbers(x, numbers, dtype)));
+}
+
+/// The value moved by `by` places along the axis, with zeros in the places that become free.
+Ref moved(Builder& build, Ref value, int axis, std::int64_t by, bool towards_front) {
+    const Shape& shape = value->spec.shape;
+    const std::int64_t left = shape[axis] - by;
+    const Ref kept = build.add1("Slice", {value},
+                                {{"dim", static_cast<std::int64_t>(axis)},
+                                 {"begin", towards_front ? by : 0},
+                                 {"end", towards_front ? shape[axis] : left}});
+    Ints pads(2 * static_cast<std::size_t>(shape.rank() - axis), 0);  // from the last dimension on
+    pads[pads.size() - (towards_front ? 1 : 2)] = by;
+    return build.add1("Pad", {kept}, {{"pads", pads}, {"mode", std::string("constant")}});
+}
+
+/// Sums of 1, 2, 4, ... neighbours: as many additions of whole tensors as a size has digits in
+/// base 2.
+void cumulative_sum(Call& call) {
+    const Shape& x = call.shape(0);
+    const Ints axes = call.known_integers(1, "the axis");
+    call.check(axes.size() == 1, "the axis is no single number");
+    const int axis = call.axis(axes[0], x.rank());
+    const bool exclusive = call.integer("exclusive", 0) != 0,
+               reverse = call.integer("reverse", 0) != 0;
+    Builder& build = call.build;
+    Ref value = call.in(0);
+    const std::int64_t size = x[axis];
+    if (exclusive)
+        value = size > 1 ? moved(build, value, axis, 1, reverse)
+                         : build.pointwise("y0 = x0 * 0", {value}, {}, name_of(call.dtype(0)));
+    for (std::int64_t step = 1; step < size; step *= 2)
+        value = build.pointwise("y0 = x0 + x1", {value, moved(build, value, axis, step, reverse)},
+                                {}, name_of(call.dtype(0)));
+    call.set(0, value);
+}
+
+const Rule rules[] = {
+    {"ArgMax", 1, [](Call& call) { arg_extreme(call, "max"); }},
+    {"ArgMin", 1, [](Call& call) { arg_extreme(call, "min"); }},
+    {"Hardmax", 1, [](Call& call) { hardmax(call, true); }},
+    {"Hardmax", 13, [](Call& call) { hardmax(call, false); }},
+    {"OneHot", 9, one_hot_encoding},
+    {"Trilu", 14, triangle},
+    {"EyeLike", 9, eye_like},
+    {"CumSum", 11, cumulative_sum},
+};
+
+}  // namespace
+
+std::span<const Rule> position_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx
