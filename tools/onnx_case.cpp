@@ -23,6 +23,14 @@ namespace fs = std::filesystem;
     throw Error(kind, text);
 }
 
+/// Built by appending, because GCC 12 warns falsely of overlap in "text" + string.
+std::string quoted(const fs::path& path) {
+    std::string text("'");
+    text += path.string();
+    text += '\'';
+    return text;
+}
+
 std::vector<fs::path> data_sets(const fs::path& folder) {
     std::vector<fs::path> sets;
     for (const auto& entry : fs::directory_iterator(folder))
@@ -30,7 +38,7 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
             sets.push_back(entry.path());
     std::sort(sets.begin(), sets.end());
     if (sets.empty())
-        refuse(ErrorKind::not_found, "'" + folder.string() + "' has no folder test_data_set_0");
+        refuse(ErrorKind::not_found, quoted(folder) + " has no folder test_data_set_0");
     return sets;
 }
 
@@ -51,9 +59,9 @@ std::size_t count_files(const fs::path& set, const std::string& what) {
 void check_count(const fs::path& set, const std::string& what, std::size_t wanted) {
     const std::size_t count = count_files(set, what);
     if (count != wanted)
-        refuse(ErrorKind::not_found, "'" + set.string() + "' holds " + std::to_string(count) +
-                                         " files " + what + "_*.pb, the model has " +
-                                         std::to_string(wanted) + " " + what + "s");
+        refuse(ErrorKind::not_found, quoted(set) + " holds " + std::to_string(count) + " files " +
+                                         what + "_*.pb, the model has " + std::to_string(wanted) +
+                                         " " + what + "s");
 }
 
 using Values = std::map<std::string, ONNXValue>;
@@ -172,10 +180,10 @@ std::vector<OnnxCase> find_cases(const fs::path& root) {
         }
     if (code)
         refuse(ErrorKind::not_found,
-               "'" + root.string() + "' cannot be searched for cases: " + code.message());
+               quoted(root) + " cannot be searched for cases: " + code.message());
     if (cases.empty())
         refuse(ErrorKind::not_found,
-               "'" + root.string() + "' holds no case: a case is a folder with a model.onnx");
+               quoted(root) + " holds no case: a case is a folder with a model.onnx");
     std::sort(cases.begin(), cases.end(),
               [](const OnnxCase& a, const OnnxCase& b) { return a.name < b.name; });
     return cases;
