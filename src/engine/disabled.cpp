@@ -34,6 +34,12 @@ bool disable(ContextImpl& context, const std::string& key, const std::string& wh
     return failures.reasons.emplace(key, why).second;
 }
 
+bool has_failed(ContextImpl& context, const std::string& key) {
+    ContextImpl::Failures& failures = context.failures();
+    const std::lock_guard lock(failures.mutex);
+    return failures.reasons.count(key) > 0;
+}
+
 Verdict usable(ContextImpl& context, const Engine& engine, const Problem& problem) {
     Verdict verdict = engine.is_applicable(context.traits(), problem);
     if (!verdict) return verdict;

@@ -17,6 +17,9 @@ std::string disable_key(const Engine& engine, Problem problem);
 /// engine can help.
 bool disable(ContextImpl& context, const std::string& key, const std::string& why);
 
+/// Whether a failure is recorded under that key.
+bool has_failed(ContextImpl& context, const std::string& key);
+
 /// Engine::is_applicable, but no, with the reason, if the engine is disabled.
 Verdict usable(ContextImpl& context, const Engine& engine, const Problem& problem);
 

@@ -207,7 +207,7 @@ void Executor::set_up() {
     try {
         prepare_run();
     } catch (const Error& error) {
-        if (running_ != nullptr && running_->engine != nullptr)
+        if (running_ != nullptr && !running_->disable_key.empty())
             launch_failed(*running_, Part::forward, error);
         throw;
     }
@@ -303,7 +303,7 @@ void Executor::run(Part part) {
     try {
         run_steps(part);
     } catch (const Error& error) {
-        if (running_ != nullptr && running_->engine != nullptr && (whole || !states_changed_))
+        if (running_ != nullptr && !running_->disable_key.empty() && (whole || !states_changed_))
             launch_failed(*running_, part, error);
         throw;
     }
@@ -331,8 +331,10 @@ void Executor::run_steps(Part part) {
 }
 
 void Executor::launch_failed(const Step& step, Part part, const Error& error) {
-    const Error named(error.kind(), cat("[", step.type, " '", step.name, "'] engine ",
-                                        step.engine->name(), ": ", error.what()));
+    const std::string engine =
+        step.engine != nullptr ? cat("engine ", step.engine->name(), ": ") : "";
+    const Error named(error.kind(),
+                      cat("[", step.type, " '", step.name, "'] ", engine, error.what()));
     if (part <= Part::backward) restore_states();
     if (!disable(Access::impl(context_), step.disable_key, error.what())) throw named;
     throw EngineFailure(named, part, part == Part::backward);
@@ -425,7 +427,7 @@ void Executor::run_profiled(Part part, std::vector<Timing>& timings, const Progr
         queue.set_profiling(true);
         enqueue_labelled(part, progress);
     } catch (const Error& error) {
-        if (running_ != nullptr && running_->engine != nullptr)
+        if (running_ != nullptr && !running_->disable_key.empty())
             launch_failed(*running_, part, error);
         throw;
     }

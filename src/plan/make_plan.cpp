@@ -9,6 +9,7 @@
 #include "plan/compile_stage.hpp"
 #include "plan/engine_failed.hpp"
 #include "plan/memory.hpp"
+#include "plan/packings.hpp"
 #include "plan/schedule.hpp"
 #include "plan/steps.hpp"
 #include "plan/tune.hpp"
@@ -53,22 +54,56 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
     const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
                         std::all_of(schedule.items.begin(), schedule.items.end(),
                                     [](const Item& item) { return item.part == Part::forward; });
-    std::vector<PendingPrograms> programs;  // by item
+    std::vector<BuiltStep> setup, run;
     for (std::size_t i = 0; i < schedule.items.size(); ++i) {
         const NotedBuilds noted;
-        std::vector<Step>& steps = i < schedule.setup ? plan.setup : plan.steps;
-        steps.push_back(builder.build(schedule.items[i]));
-        programs.push_back(noted.programs());
+        Step step = builder.build(schedule.items[i]);
+        (i < schedule.setup ? setup : run).push_back({std::move(step), noted.programs()});
     }
+    if (small_packing_bytes(device) > 0) join_packings(device, run);
+    std::vector<PendingPrograms> programs;  // by step, of setup first
+    for (const auto& [built, steps] : {std::pair(&setup, &plan.setup), {&run, &plan.steps}})
+        for (BuiltStep& each : *built) {
+            steps->push_back(std::move(each.step));
+            programs.push_back(std::move(each.programs));
+        }
     if (chains) plan.chains = find_chains(plan.steps);
     // If the caller postpones all builds, it inspects the plan and runs little of it.
     if (options.build && !BuildsLater::wanted()) {
         CompileStage stage(device, options);
         for (std::size_t i = 0; i < plan.setup.size(); ++i) stage.add(plan.setup[i], programs[i]);
         for (std::size_t i = 0; i < plan.steps.size(); ++i)
-            if (!in_chain(plan.chains, i)) stage.add(plan.steps[i], programs[schedule.setup + i]);
+            if (!in_chain(plan.chains, i))
+                stage.add(plan.steps[i], programs[plan.setup.size() + i]);
         stage.run();
     }
+}
+
+/// Plans memory. Where packings are joined, the small ones are gathered first. Their results live
+/// longer then, so fewer are gathered, or none, if the peak would grow by more than a 64th.
+MemoryPlan plan_memory_and_packings(ContextImpl& device, const Graph& graph,
+                                    const std::vector<char>& constant, Schedule& schedule,
+                                    const PlanOptions& options) {
+    std::uint64_t most_bytes = small_packing_bytes(device);
+    if (most_bytes == 0) return plan_memory(device.traits(), graph, constant, schedule, options);
+    const Schedule scheduled = schedule;
+    MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
+    const std::uint64_t limit =
+        options.memory_limit > 0 ? options.memory_limit : device.traits().global_bytes;
+    PlanOptions bounded = options;
+    bounded.memory_limit = std::min(limit, memory.setup_peak_bytes + memory.setup_peak_bytes / 64);
+    for (int attempt = 0; attempt < 6; ++attempt, most_bytes /= 2) {
+        Schedule gathered = scheduled;
+        if (!gather_packings(graph, gathered, most_bytes)) break;
+        try {
+            memory = plan_memory(device.traits(), graph, constant, gathered, bounded);
+            schedule = std::move(gathered);
+            break;
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::out_of_memory) throw;
+        }
+    }
+    return memory;
 }
 
 /// One attempt to plan. Throws EngineFailed.
@@ -93,7 +128,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     const std::vector<Choice> choices =
         choose_engines(device, graph, constant, options, plan->notes);
     Schedule schedule = make_schedule(device.traits(), graph, constant, choices, options);
-    MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
+    MemoryPlan memory = plan_memory_and_packings(device, graph, constant, schedule, options);
     take_memory(*plan, std::move(memory), graph, schedule);
     add_steps(*plan, device, graph, choices, schedule, options);
     plan->graph = std::move(graph);

@@ -29,13 +29,18 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
+/// Step::disable_key of joined packings (plan/packings.hpp). If their launch failed, packings stay
+/// apart on that context.
+inline constexpr const char* joined_packings_key = "plan.joined_packings\n";
+
 /// One launch of a plan.
 struct Step {
     std::string name;  ///< for profiles: the node's name, or "reorder <value>"
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
-    const Engine* engine = nullptr;  ///< nullptr for copies
-    std::string disable_key;         ///< key to disable the engine if a launch fails
+    const Engine* engine = nullptr;  ///< nullptr for copies and joined packings
+    /// Key to disable the engine, or what joined the packings, if a launch fails. Empty for copies.
+    std::string disable_key;
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< places of operands, resolved by the executor once
