@@ -148,16 +148,48 @@ TEST_CASE("an image grows by a scale that is no exact float") {
     CHECK(run(model, {{"x", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}}}) == Values{0, 1, 2, 4, 5, 7, 8});
 }
 
-TEST_CASE("integers that a double does not hold are not folded") {
+TEST_CASE("integers that a double does not hold are not folded, and are divided exactly") {
     if (is_absent()) return;
     Model model;
     const std::int64_t root = 3037000499;
-    model.nodes = {node("Mul", {"root", "root"}, {"square"}),
-                   node("Mod", {"square", "ten"}, {"y"})};
+    model.nodes = {node("Mul", {"root", "root"}, {"square"}), node("Mod", {"square", "ten"}, {"y"}),
+                   node("Div", {"square", "ten"}, {"z"})};
     model.initializers = {integers("root", {root}), integers("ten", {10})};
     model.inputs = {value("x", {1})};
-    model.outputs = {value("y", {1}, type_int64)};
-    CHECK(has(error_of(model.str(), dlprim::ErrorKind::unsupported), "follows from constants"));
+    model.outputs = {value("y", {1}, type_int64), value("z", {1}, type_int64)};
+    dlprim::Net net = open(model);
+    net.forward();
+    std::int64_t rest = 0, quotient = 0;
+    net.output("y").copy_to_host(&rest, sizeof(rest));
+    net.output("z").copy_to_host(&quotient, sizeof(quotient));
+    CHECK(rest == 1);
+    CHECK(quotient == 922337203092624900);
+}
+
+TEST_CASE("quotients and remainders of wide integers have all signs") {
+    if (is_absent()) return;
+    const Sizes a{7, -7, 7, -7, 0, 123456789012345678, -123456789012345678, 6, -6},
+        b{3, 3, -3, -3, 5, 1000003, 1000003, 3, -3};
+    const auto count = static_cast<std::int64_t>(a.size());
+    Model model;
+    model.nodes = {node("Div", {"a", "b"}, {"div"}), node("Mod", {"a", "b"}, {"mod"}),
+                   node("Mod", {"a", "b"}, {"fmod"}, {{attribute("fmod", 1)}})};
+    model.inputs = {value("a", {count}, type_int64), value("b", {count}, type_int64)};
+    for (const char* name : {"div", "mod", "fmod"})
+        model.outputs.push_back(value(name, {count}, type_int64));
+    dlprim::Net net = open(model);
+    net.set_input("a", a.data(), a.size() * sizeof(a[0]));
+    net.set_input("b", b.data(), b.size() * sizeof(b[0]));
+    net.forward();
+    Sizes div(a.size()), mod(a.size()), fmod(a.size());
+    net.output("div").copy_to_host(div.data(), div.size() * sizeof(div[0]));
+    net.output("mod").copy_to_host(mod.data(), mod.size() * sizeof(mod[0]));
+    net.output("fmod").copy_to_host(fmod.data(), fmod.size() * sizeof(fmod[0]));
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        CHECK(div[i] == a[i] / b[i]);
+        CHECK(fmod[i] == a[i] % b[i]);
+        CHECK(mod[i] == (a[i] % b[i] + b[i]) % b[i]);
+    }
 }
 
 TEST_CASE("load_model() fills an empty Net, and takes the place of another network") {

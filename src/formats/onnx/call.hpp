@@ -111,6 +111,7 @@ std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> constant_rules();
 std::span<const Rule> convolution_rules();
+std::span<const Rule> gather_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> normalization_rules();
 std::span<const Rule> pooling_rules();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Arithmetic, comparison and choice, element by element with broadcasting.
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/integer_division.hpp"
 
 namespace dlprim::onnx {
 
@@ -76,20 +76,29 @@ bool is_narrow(DType dtype) {
 void divide(Call& call) {
     if (is_float(call.dtype(0)))
         return call.set(0, with_scalars(call, "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"));
-    call.supports((call.in(0)->known && call.in(1)->known) || is_narrow(call.dtype(0)),
-                  "a quotient of ", name_of(call.dtype(0)),
-                  " is computed only where it follows from constants");
+    const bool known = call.in(0)->known && call.in(1)->known;
+    if (!known && !is_narrow(call.dtype(0)))
+        return call.set(0, integer_quotient(call.build, call.in(0), call.in(1)));
     call.set(0, call.build.pointwise("y0 = trunc(x0 / x1)", {call.in(0), call.in(1)}, {},
                                      name_of(call.dtype(0))));
 }
 
 void modulo(Call& call) {
     const bool like_c = call.integer("fmod", 0) != 0;
-    call.check(like_c || !is_float(call.dtype(0)), "floats need fmod = 1");
-    call.supports((call.in(0)->known && call.in(1)->known) || is_float(call.dtype(0)) ||
-                      is_narrow(call.dtype(0)),
-                  "a remainder of ", name_of(call.dtype(0)),
-                  " is computed only where it follows from constants");
+    call.check(like_c || !is_float(call.dtype(0)) || call.version() >= 28,
+               "floats need fmod = 1 before opset 28");
+    const bool known = call.in(0)->known && call.in(1)->known;
+    if (is_float(call.dtype(0))) {
+        // What is divided by infinity remains, or is infinity where the signs must agree.
+        const char* const code =
+            like_c ? "y0 = isinf(x1) && !isinf(x0) ? x0 : x0 - trunc(x0 / x1) * x1"
+                   : "y0 = isinf(x1) && !isinf(x0) ? (x0 != 0 && (x0 < 0) != (x1 < 0) ? x1 : x0) : "
+                     "x0 - floor(x0 / x1) * x1";
+        return call.set(
+            0, call.build.pointwise(code, {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
+    }
+    if (!known && !is_narrow(call.dtype(0)))
+        return call.set(0, integer_remainder(call.build, call.in(0), call.in(1), like_c));
     call.set(0, call.build.pointwise(
                     like_c ? "y0 = x0 - trunc(x0 / x1) * x1" : "y0 = x0 - floor(x0 / x1) * x1",
                     {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Images in another size, where the way is one of Interpolation's.
+// Images in another size: an Interpolation where that has the way, otherwise products with a matrix
+// of weights along each axis.
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/resize_weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dlprim::onnx {
 
 namespace {
 
-/// How ONNX says it; what it means for Interpolation.
-struct Way {
-    std::string mode, coordinates, nearest;
-};
+/// A matrix of weights has no more elements.
+constexpr std::int64_t largest_weights = 1 << 24;
 
 /// A size that grows by a scale: as ONNX Runtime computes it, in float.
 double scaled(std::int64_t size, double scale) {
@@ -19,59 +20,160 @@ double scaled(std::int64_t size, double scale) {
 }
 
 /// The same scale, or the next one to it that Interpolation, in double, rounds to `out` too.
-double fitting_scale(std::int64_t size, std::int64_t out, double scale) {
-    if (std::floor(static_cast<double>(size) * scale) == static_cast<double>(out)) return scale;
-    return std::nextafter(static_cast<double>(out) / static_cast<double>(size), 2.0 * scale);
+double fitting_scale(const ResizeAxis& axis) {
+    const auto in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
+    if (std::floor(in * axis.scale) == out) return axis.scale;
+    return std::nextafter(out / in, 2.0 * axis.scale);
 }
 
-void interpolate(Call& call, const Way& way, const std::vector<double>& scales, const Ints& sizes) {
-    const Shape& x = call.shape(0);
-    call.supports(x.rank() == 4, "only images [N, C, H, W] are supported, the input has shape ",
-                  x.str());
-    call.check((scales.empty() ? sizes.size() : scales.size()) == 4,
-               "scales or sizes want 4 entries");
-    Ints out{x[0], x[1], 0, 0};
-    for (std::size_t i = 0; i < 4; ++i) {
-        const double size = scales.empty() ? static_cast<double>(sizes[i])
-                                           : std::floor(scaled(x[static_cast<int>(i)], scales[i]));
-        call.check(size >= 1 && size < 1e9, "a size of ", size);
-        out[i] = static_cast<std::int64_t>(size);
-    }
-    call.supports(out[0] == x[0] && out[1] == x[1], "only height and width can change");
-    const bool linear = way.mode == "linear" || way.mode == "bilinear";
+/// Which of Interpolation's methods does the same, or "".
+std::string interpolation_method(const ResizeWay& way, const Shape& x,
+                                 const std::vector<ResizeAxis>& axes) {
+    if (x.rank() != 4 || way.antialias || way.exclude_outside) return {};
     const bool half = way.coordinates == "half_pixel" || way.coordinates == "pytorch_half_pixel";
-    const bool corners = way.coordinates == "align_corners",
-               asymmetric = way.coordinates == "asymmetric";
-    std::string method;
-    if (linear && (half || corners))
-        method = "bilinear";
-    else if (way.mode == "nearest" && asymmetric && way.nearest == "floor")
-        method = "nearest";
-    call.supports(!method.empty(), "mode ", way.mode, " with coordinates ", way.coordinates,
-                  way.mode == "nearest" ? " and rounding " + way.nearest : std::string(),
-                  " is not supported");
-    for (const int i : {2, 3}) {
-        const auto at = static_cast<std::size_t>(i);
-        call.supports(way.coordinates != "pytorch_half_pixel" || out[at] > 1 || x[i] == 1,
-                      "coordinates pytorch_half_pixel with a size of 1 are not supported");
-        call.supports(
-            !corners || scales.empty() || scaled(x[i], scales[at]) == static_cast<double>(out[at]),
-            "coordinates align_corners with a scale of ", scales[at],
-            ", which makes no whole size of ", x[i], ", are not supported");
+    const bool corners = way.coordinates == "align_corners";
+    for (const ResizeAxis& one : axes) {
+        if (one.axis < 2 && one.in != one.out) return {};
+        if (one.axis < 2) continue;
+        if (way.coordinates == "pytorch_half_pixel" && one.out == 1 && one.in > 1) return {};
+        const double size = static_cast<double>(one.in) * one.scale;
+        if (corners && std::abs(size - static_cast<double>(one.out)) > 1e-6) return {};
     }
+    if (way.mode == "linear" && (half || corners)) return "bilinear";
+    const bool floors = way.coordinates == "asymmetric" && way.nearest == "floor";
+    return way.mode == "nearest" && floors ? "nearest" : "";
+}
+
+Ref interpolated(Call& call, const ResizeWay& way, const std::string& method,
+                 const std::vector<ResizeAxis>& axes) {
     Attrs options{{"method", method}};
+    const bool corners = way.coordinates == "align_corners";
     if (corners) options.set("align_corners", true);
-    if (scales.empty() || corners) {
-        options.set("out_h", out[2]).set("out_w", out[3]);
-    } else {
-        options.set("scale_y", fitting_scale(x[2], out[2], scales[2]))
-            .set("scale_x", fitting_scale(x[3], out[3], scales[3]));
+    for (const int i : {2, 3}) {
+        const auto found = std::find_if(axes.begin(), axes.end(),
+                                        [&](const ResizeAxis& one) { return one.axis == i; });
+        const std::int64_t size = call.shape(0)[i];
+        const ResizeAxis axis = found == axes.end() ? ResizeAxis{i, size, size, 1, 0, 1} : *found;
+        if (corners)
+            options.set(i == 2 ? "out_h" : "out_w", axis.out);
+        else
+            options.set(i == 2 ? "scale_y" : "scale_x", fitting_scale(axis));
     }
-    call.set(0, call.build.add1("Interpolation", {call.in(0)}, options));
+    return call.build.add1("Interpolation", {call.in(0)}, options);
+}
+
+/// One axis as a product with a matrix of weights.
+Ref resized(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& axis) {
+    call.supports(axis.in <= largest_weights / axis.out, "resizing from ", axis.in, " to ",
+                  axis.out, " in this way takes a matrix that is too large");
+    const ResizeWeights made = resize_weights(way, axis);
+    Builder& build = call.build;
+    const Shape& shape = value->spec.shape;
+    const DType dtype = value->spec.dtype;
+    const std::int64_t outer = shape.product(0, axis.axis),
+                       inner = shape.product(axis.axis + 1, shape.rank());
+    Ref y = nullptr;
+    if (dtype == DType::f32) {
+        const Ref weights =
+            build.constant("", host_numbers({axis.out, axis.in}, made.weights, dtype));
+        if (inner == 1)
+            y = build.add1("MatMul", {build.reshape(value, {outer, axis.in}), weights},
+                           {{"transpose_b", true}});
+        else
+            y = build.add1("MatMul", {weights, build.reshape(value, {outer, axis.in, inner})});
+    } else {
+        const Ref weights = build.constant(
+            "", host_numbers({axis.out, axis.in, 1}, made.weights,
+                             is_float(dtype) || way.mode == "nearest" ? dtype : DType::f32));
+        y = build.pointwise("y0 = sum[2](x0 * x1)",
+                            {build.reshape(value, {outer, 1, axis.in, inner}), weights}, {},
+                            name_of(dtype));
+    }
+    if (!made.added.empty())
+        y = build.pointwise("y0 = x0 + x1",
+                            {build.reshape(y, {outer, axis.out, inner}),
+                             build.constant("", host_numbers({axis.out, 1}, made.added, dtype))},
+                            {}, name_of(dtype));
+    return build.reshape(y, shape.with(axis.axis, axis.out));
+}
+
+void interpolate(Call& call, ResizeWay way, const std::vector<ResizeAxis>& axes) {
+    if (way.mode == "bilinear") way.mode = "linear";
+    call.supports(is_known_way(way), "mode ", way.mode, " with coordinates ", way.coordinates,
+                  " and rounding ", way.nearest, " is not supported");
+    for (const ResizeAxis& one : axes)
+        call.check(one.out >= 1 && one.out < (std::int64_t{1} << 30) && one.scale > 0, "a size of ",
+                   one.out, " by a scale of ", one.scale);
+    const std::string method = interpolation_method(way, call.shape(0), axes);
+    if (!method.empty() && call.dtype(0) == DType::f32)
+        return call.set(0, interpolated(call, way, method, axes));
+    Ref value = call.in(0);
+    for (const ResizeAxis& one : axes) {
+        const bool whole = one.begin == 0 && one.end == 1;
+        if (one.in != one.out || one.scale != 1 || !whole) value = resized(call, value, way, one);
+    }
+    call.set(0, value);
+}
+
+/// The axes that are resized, without sizes.
+std::vector<ResizeAxis> resized_axes(Call& call) {
+    const Shape& x = call.shape(0);
+    Ints given = call.integers("axes");
+    if (!call.given("axes"))
+        for (int i = 0; i < x.rank(); ++i) given.push_back(i);
+    std::vector<ResizeAxis> axes;
+    for (const std::int64_t one : given) {
+        const int axis = call.axis(one, x.rank());
+        for (const ResizeAxis& other : axes)
+            call.check(other.axis != axis, "axis ", axis, " stands twice");
+        call.check(x[axis] > 0, "an input of shape ", x.str(), " has nothing to resize");
+        axes.push_back({axis, x[axis], x[axis], 1, 0, 1});
+    }
+    return axes;
+}
+
+std::int64_t size_of_scale(const Call& call, const ResizeAxis& axis) {
+    const double size = std::floor(scaled(axis.in, axis.scale));
+    call.check(size >= 1 && size < 1e9, "a size of ", size);
+    return static_cast<std::int64_t>(size);
+}
+
+void set_scales(const Call& call, const std::vector<double>& scales,
+                std::vector<ResizeAxis>& axes) {
+    call.check(scales.size() == axes.size(), "there are ", scales.size(), " scales for ",
+               axes.size(), " axes");
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        axes[i].scale = scales[i];
+        axes[i].out = size_of_scale(call, axes[i]);
+    }
+}
+
+void set_sizes(const Call& call, const Ints& sizes, const std::string& policy,
+               std::vector<ResizeAxis>& axes) {
+    call.check(sizes.size() == axes.size(), "there are ", sizes.size(), " sizes for ", axes.size(),
+               " axes");
+    double least = 0, most = 0;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        axes[i].out = sizes[i];
+        axes[i].scale = static_cast<double>(sizes[i]) / static_cast<double>(axes[i].in);
+        least = i == 0 ? axes[i].scale : std::min(least, axes[i].scale);
+        most = std::max(most, axes[i].scale);
+    }
+    if (policy == "stretch") return;
+    call.check(policy == "not_larger" || policy == "not_smaller", "keep_aspect_ratio_policy '",
+               policy, "' is unknown");
+    for (ResizeAxis& one : axes) {
+        one.scale = policy == "not_larger" ? least : most;
+        const double size = std::floor(static_cast<double>(one.in) * one.scale + 0.5);
+        call.check(size >= 1 && size < 1e9, "a size of ", size);
+        one.out = static_cast<std::int64_t>(size);
+    }
 }
 
 void upsample_by(Call& call, const std::vector<double>& scales) {
-    interpolate(call, {call.text("mode", "nearest"), "asymmetric", "floor"}, scales, {});
+    std::vector<ResizeAxis> axes = resized_axes(call);
+    set_scales(call, scales, axes);
+    interpolate(call, {call.text("mode", "nearest"), "asymmetric", "floor"}, axes);
 }
 
 void upsample(Call& call) {
@@ -82,18 +184,29 @@ void upsample(Call& call) {
 }
 
 void resize(Call& call) {
-    Way way{call.text("mode", "nearest"), call.text("coordinate_transformation_mode", "half_pixel"),
-            call.text("nearest_mode", "round_prefer_floor")};
-    call.supports(call.integer("antialias", 0) == 0, "antialias is not supported");
-    call.supports(!call.given("axes"), "axes are not supported");
-    call.supports(call.text("keep_aspect_ratio_policy", "stretch") == "stretch",
-                  "keep_aspect_ratio_policy is not supported");
-    call.supports(call.integer("exclude_outside", 0) == 0, "exclude_outside is not supported");
-    call.ignore("cubic_coeff_a");
-    call.ignore("extrapolation_value");
-    const bool by_scales = call.has(2) && call.shape(2).numel() > 0;
-    if (by_scales) return interpolate(call, way, call.known_numbers(2, "scales"), {});
-    interpolate(call, way, {}, call.known_integers(3, "sizes"));
+    ResizeWay way{call.text("mode", "nearest"),
+                  call.text("coordinate_transformation_mode", "half_pixel"),
+                  call.text("nearest_mode", "round_prefer_floor"),
+                  call.number("cubic_coeff_a", -0.75),
+                  call.number("extrapolation_value", 0),
+                  call.integer("antialias", 0) != 0,
+                  call.integer("exclude_outside", 0) != 0};
+    std::vector<ResizeAxis> axes = resized_axes(call);
+    const std::string policy = call.text("keep_aspect_ratio_policy", "stretch");
+    if (call.has(2) && call.shape(2).numel() > 0)
+        set_scales(call, call.known_numbers(2, "scales"), axes);
+    else
+        set_sizes(call, call.known_integers(3, "sizes"), policy, axes);
+    if (way.coordinates == "tf_crop_and_resize") {
+        const std::vector<double> region = call.known_numbers(1, "the region's bounds");
+        call.check(region.size() == 2 * axes.size(), "roi has ", region.size(), " entries for ",
+                   axes.size(), " axes");
+        for (std::size_t i = 0; i < axes.size(); ++i) {
+            axes[i].begin = region[i];
+            axes[i].end = region[i + axes.size()];
+        }
+    }
+    interpolate(call, way, axes);
 }
 
 const Rule rules[] = {

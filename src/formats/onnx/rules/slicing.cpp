@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Parts of tensors: slices, splits, gathered rows, and padding around them.
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/gather.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -173,27 +173,11 @@ Shape gathered_shape(const Shape& shape, int axis, const Shape& indices) {
     return Shape(sizes);
 }
 
-/// Rows by indices that the device computes: an Embedding, whose table they are.
-Ref gather_rows(Call& call, Ref table, Ref indices) {
-    const Shape& shape = table->spec.shape;
-    call.supports(is_float(table->spec.dtype), "rows of ", name_of(table->spec.dtype),
-                  " by indices that are computed are not supported");
-    const std::int64_t features = shape.product(1, shape.rank());
-    const Ref matrix = call.build.reshape(table, {shape[0], features});
-    const Ref rows =
-        call.build.add1("Embedding", {indices},
-                        {{"num_embeddings", shape[0]}, {"embedding_dim", features}}, {matrix});
-    return call.build.reshape(rows, gathered_shape(shape, 0, indices->spec.shape));
-}
-
 void gather(Call& call) {
     const Ref data = call.in(0), indices = call.in(1);
     const Shape& shape = data->spec.shape;
     const int axis = call.axis(call.integer("axis", 0), shape.rank());
-    if (!indices->known) {
-        call.supports(axis == 0, "indices that are computed go with axis 0 only");
-        return call.set(0, gather_rows(call, data, indices));
-    }
+    if (!indices->known) return call.set(0, gather_computed(call, data, indices, axis));
     Ints at = call.known_integers(1, "indices");
     for (std::int64_t& place : at) {
         call.check(place >= -shape[axis] && place < shape[axis], "index ", place,
