@@ -13,6 +13,9 @@
 // --sample: three small cases per operator, for simulators of devices.
 // --part: every Nth of these, starting with the Ith (0 to N - 1), to divide them among processes.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
+// DLPRIM_TEST_SHARED: runtimes of one processor try the first case of each operator, and of the
+// other
+//   cases each tries its share. Which engines are forced is shared, too (support/turns.hpp).
 #include "base/hash.hpp"
 #include "support/cases.hpp"
 #include "support/check_case.hpp"
@@ -97,10 +100,19 @@ void keep_sample(std::vector<Case>& all, std::size_t first) {
     all.insert(all.end(), kept.begin(), kept.end());
 }
 
-/// All cases to run: those of the table, then random ones of each type.
-std::vector<Case> collect(const Arguments& arguments, bool host,
+/// Keeps the case at `first`, and of those behind it the ones in this device's share.
+void keep_share(std::vector<Case>& all, std::size_t first, const Share& share) {
+    std::vector<Case> kept;
+    for (std::size_t i = first; i < all.size(); ++i)
+        if (i == first || share.has(static_cast<unsigned>(i - first))) kept.push_back(all[i]);
+    all.resize(first);
+    all.insert(all.end(), kept.begin(), kept.end());
+}
+
+/// All cases to run on a device: those of the table, then random ones of each type.
+std::vector<Case> collect(const Arguments& arguments, const Context& device,
                           std::vector<std::string>& failures) {
-    const int random = arguments.random >= 0 ? arguments.random : host ? 200 : 1;
+    const int random = arguments.random >= 0 ? arguments.random : device.traits().host ? 200 : 1;
     std::vector<Case> all;
     const std::vector<Case> table = load_cases(DLPRIM_CASES);
     for (const std::string& type : OperatorRegistry::instance().types()) {
@@ -124,7 +136,10 @@ std::vector<Case> collect(const Arguments& arguments, bool host,
                                    error.what());
             }
         }
-        if (arguments.sample) keep_sample(all, before);
+        if (arguments.sample)
+            keep_sample(all, before);
+        else if (arguments.name.empty())
+            keep_share(all, before, share_of(device));
         if (arguments.name.empty()) continue;
         all.erase(std::remove_if(all.begin() + static_cast<std::ptrdiff_t>(before), all.end(),
                                  [&](const Case& one) { return one.name != arguments.name; }),
@@ -157,7 +172,7 @@ void report_unused(const Context& device, Tally& tally) {
         else if (tally.for_others.count(engine))
             ++tally.skips["engine " + name + " is for devices of another kind"];
         else
-            tally.failures.push_back("engine " + name + " applied in no case");
+            tally.failures.push_back("engine " + name + " applied in no case of this device's");
     }
 }
 
@@ -193,7 +208,7 @@ int main(int count, char** words) {
     std::vector<std::string> failures;
     for (const Context& device : test_devices()) {
         std::vector<std::string> missing;
-        const std::vector<Case> cases = collect(arguments, device.traits().host, missing);
+        const std::vector<Case> cases = collect(arguments, device, missing);
         for (const std::string& failure : missing) std::cout << "FAILED " << failure << '\n';
         failures.insert(failures.end(), missing.begin(), missing.end());
         Tally tally;

@@ -126,6 +126,7 @@ def test_memory_outlives_the_context_object(device: str) -> None:
 
 def test_the_log_goes_to_the_receiver(device: str, tmp_path: object, monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[tuple[str, str]] = []
+    monkeypatch.setenv("DLPRIM_CACHE", "1")
     monkeypatch.setenv("DLPRIM_CACHE_DIR", "/dev/null/nowhere")  # which the kernels' cache complains about
     dlprim.set_log(lambda level, line: lines.append((level, line)))
     try:
@@ -144,6 +145,7 @@ def test_the_log_goes_to_the_receiver(device: str, tmp_path: object, monkeypatch
 def test_what_a_log_receiver_raises_stops_nothing(opencl: dlprim.Context, monkeypatch: pytest.MonkeyPatch) -> None:
     caught: list[object] = []
     monkeypatch.setattr("sys.unraisablehook", lambda report: caught.append(report.exc_value))
+    monkeypatch.setenv("DLPRIM_CACHE", "1")
     monkeypatch.setenv("DLPRIM_CACHE_DIR", "/dev/null/nowhere")
 
     def fail(level: str, line: str) -> None:

@@ -109,7 +109,7 @@ def test_source_distribution_holds_what_a_build_needs_and_nothing_built(tmp_path
     pytest.importorskip("build")
     pytest.importorskip("scikit_build_core")
     tree = tmp_path / "tree"
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build*", ".git", ".cache", "__pycache__"))
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build*", ".git", ".cache", ".carry", "__pycache__"))
     for folder in ("build-dev", ".cache/python", ".carry", "python/dlprim/__pycache__"):
         (tree / folder).mkdir(parents=True)
         (tree / folder / "left_over.txt").write_text("left over")

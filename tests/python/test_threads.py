@@ -49,7 +49,7 @@ def test_tensors_go_from_thread_to_thread(context: dlprim.Context) -> None:
 
 def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
     """A copy and finish() let the interpreter's lock go."""
-    x = Tensor.full(opencl, (700, 700), 0.001)
+    x = Tensor.full(opencl, (300, 300), 0.001)
     (x @ x).numpy()  # compiled
     counts = [0]
     done = threading.Event()
@@ -59,12 +59,13 @@ def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
             counts[0] += 1
 
     old = sys.getswitchinterval()
-    sys.setswitchinterval(10)  # a thread that keeps the lock keeps it
+    # Longer than the products take, so that a thread that keeps the lock keeps it.
+    sys.setswitchinterval(1)
     thread = threading.Thread(target=count)
     try:
         thread.start()
         y = x
-        for _ in range(30):
+        for _ in range(10):
             y = y @ x
         before = counts[0]
         opencl.finish()
@@ -76,6 +77,7 @@ def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
 
 
 def test_logging_threads_do_not_lock_each_other_out(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DLPRIM_CACHE", "1")
     monkeypatch.setenv("DLPRIM_CACHE_DIR", "/dev/null/nowhere")  # every context complains about it
     lines: list[str] = []
     dlprim.set_log(lambda level, line: lines.append(line))

@@ -70,4 +70,10 @@ Share share_of(const Context& device) {
             static_cast<unsigned>(runtimes->size())};
 }
 
+Share sample_of(const Context& device) {
+    const Share share = share_of(device);
+    return std::getenv("DLPRIM_TEST_SHARED") == nullptr ? share
+                                                        : Share{share.index, share.count * 2};
+}
+
 }  // namespace dlprim::testing

@@ -31,4 +31,8 @@ struct Share {
 /// its compiler. A device tries all where only one of the two is installed, or where it is neither.
 Share share_of(const Context& device);
 
+/// The same for lists of which the ordinary tests try only half: with DLPRIM_TEST_SHARED, a quarter
+/// on each of two runtimes. The long tests, which run without it, try all.
+Share sample_of(const Context& device);
+
 }  // namespace dlprim::testing

@@ -15,9 +15,10 @@ namespace dlprim::testing {
 /// thousands of kernels. So on OpenCL devices each kind of trial (such as one engine in one
 /// direction of one operator) runs at its first chance, the second, the fourth, the eighth and so
 /// on. A kind with a single case is run, and one with many is run with cases from all over the
-/// list. Every device uses the first chance; two runtimes of one processor share the later ones
-/// (share_of in support/devices.hpp). On the host, and everywhere with DLPRIM_TEST_FORCE=all in the
-/// environment, every chance is used.
+/// list. With DLPRIM_TEST_SHARED in the environment, only the first chance, the fourth, the
+/// sixteenth and so on are used. Every device uses the first; two runtimes of one processor share
+/// the later ones (share_of in support/devices.hpp). On the host, and everywhere with
+/// DLPRIM_TEST_FORCE=all in the environment, every chance is used.
 ///
 /// With DLPRIM_TEST_ENGINE in the environment, which is a part of an engine's name, trials of other
 /// engines are left out. `kind` contains the engine's name.

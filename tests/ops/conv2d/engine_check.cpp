@@ -97,7 +97,7 @@ Tensor laid_out(const Context& context, const Engine& engine, const Problem& pro
 }
 
 // The default tuning. With `all`, also every combination of tile and stages that the engine has,
-// each with every other value alone. Runtimes of one processor share these.
+// each with every other value alone, or the runtime's sample of these.
 std::vector<Tuning> tunings(const Engine& engine, const Context& context, const Problem& problem,
                             bool all) {
     const Traits& traits = context.traits();
@@ -105,7 +105,7 @@ std::vector<Tuning> tunings(const Engine& engine, const Context& context, const 
     if (!all) return {standard};
     const TuneSpace space = engine.tune_space(traits, problem);
     std::vector<Tuning> made;
-    const testing::Share share = testing::share_of(context);
+    const testing::Share share = testing::sample_of(context);
     unsigned offered = 0;
     for (const Tuning& tuning : tunings_of(engine, traits, problem)) {
         const auto others =

@@ -158,7 +158,7 @@ void check(const Context& context, const Example& e, bool all_tunings = false,
             std::vector<Tuning> parts = space.tiles;
             for (const auto& [name, values] : space.values)
                 for (const std::int64_t value : values) parts.push_back({{name, value}});
-            const testing::Share share = testing::share_of(context);
+            const testing::Share share = testing::sample_of(context);
             unsigned number = 0;
             for (const Tuning& part : parts) {
                 if (!share.has(number++)) continue;
