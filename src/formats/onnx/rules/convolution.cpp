@@ -35,6 +35,7 @@ void convolution(Call& call) {
                weight.str(), " and ", groups, groups == 1 ? " group" : " groups", " want ",
                weight[1] * groups);
     const Windows windows(call, x, sizes_behind(weight, 2));
+    check_flat(call, windows, x);
     const Ref y = call.build.add1("Convolution2D", {as_image(call, call.in(0))},
                                   options(call, windows, x[1], weight[0], groups),
                                   params(call, windows.dims));
@@ -69,6 +70,7 @@ void transposed_convolution(Call& call) {
                " do not fit");
     call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
     Windows windows(call, x, sizes_behind(weight, 2), true);
+    check_flat(call, windows, x);
     Ints output_pad =
         call.integers("output_padding", Ints(static_cast<std::size_t>(windows.dims), 0));
     call.check(output_pad.size() == static_cast<std::size_t>(windows.dims), "output_padding has ",

@@ -8,8 +8,7 @@ namespace dlprim::onnx {
 
 Windows::Windows(Call& call, const Shape& input, Ints given, bool transposed)
     : dims(input.rank() - 2), kernel(call.integers("kernel_shape", std::move(given))) {
-    call.supports(dims == 1 || dims == 2, "images of ", dims,
-                  " dimensions are not supported, the input has shape ", input.str());
+    call.check(dims >= 1, "an input of shape ", input.str(), " holds no images");
     const auto count = static_cast<std::size_t>(dims);
     stride = call.integers("strides", Ints(count, 1));
     dilation = call.integers("dilations", Ints(count, 1));
@@ -45,6 +44,11 @@ Windows::Windows(Call& call, const Shape& input, Ints given, bool transposed)
     } else {
         pad = std::move(pads);
     }
+}
+
+void check_flat(const Call& call, const Windows& windows, const Shape& input) {
+    call.supports(windows.dims <= 2, "images of ", windows.dims,
+                  " dimensions are not supported, the input has shape ", input.str());
 }
 
 Ref as_image(Call& call, Ref value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Windows of convolutions and pooling: kernel, strides, dilations and padding of images of one or
-// two dimensions. Images of one dimension are taken as [N, C, 1, W].
+// Windows of convolutions and pooling: kernel, strides, dilations and padding of images of any
+// number of dimensions. Images of one dimension are taken as [N, C, 1, W].
 #pragma once
 
 #include "formats/onnx/call.hpp"
@@ -9,8 +9,8 @@ namespace dlprim::onnx {
 
 struct Windows {
     int dims = 2;                                 ///< of the model's images
-    Ints kernel, stride, dilation;                ///< [height, width]
-    Ints pad;                                     ///< [top, left, bottom, right]
+    Ints kernel, stride, dilation;                ///< [height, width], or [depth, height, width]
+    Ints pad;                                     ///< in front of each dimension, then behind each
     bool same_upper = false, same_lower = false;  ///< auto_pad asks for the input's size by stride
 
     /// Reads kernel_shape (`kernel` where the node has none), strides, dilations, pads and
@@ -18,7 +18,10 @@ struct Windows {
     Windows(Call& call, const Shape& input, Ints kernel, bool transposed = false);
 };
 
-/// [N, C, W] as [N, C, 1, W]; an image of two dimensions as it is.
+/// Throws Error(unsupported) for images of more than two dimensions.
+void check_flat(const Call& call, const Windows& windows, const Shape& input);
+
+/// [N, C, W] as [N, C, 1, W]; an image of more dimensions as it is.
 Ref as_image(Call& call, Ref value);
 /// Back, where the model's images have one dimension.
 Ref from_image(Call& call, Ref value, int dims);
