@@ -18,8 +18,8 @@ PUBLIC = {
     "settings": "base", "shape": "base", "version": "base",
     "context": "runtime", "opencl": "runtime", "tensor": "runtime", "tuning": "engine",
     "op_options": "exec", "ops": "exec", "schedule": "train", "solver_options": "train",
-    "describe": "api", "net": "api", "onnx": "api", "solver": "api", "tensor_file": "formats", "trainer": "api",
-    "dlprim": "api", "onnx_value": "formats",
+    "describe": "api", "net": "api", "onnx": "api", "onnx_session": "api", "onnx_value": "formats", "solver": "api",
+    "tensor_file": "formats", "trainer": "api", "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)

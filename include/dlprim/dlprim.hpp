@@ -10,6 +10,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/onnx.hpp>
+#include <dlprim/onnx_session.hpp>
 #include <dlprim/onnx_value.hpp>
 #include <dlprim/op_options.hpp>
 #include <dlprim/opencl.hpp>

@@ -67,9 +67,8 @@ class ONNXModel {
     ONNXModel fixed(const std::map<std::string, HostTensor>& values) const;
 
     /// Writes the network as JSON and its weights as HDF5, each file whole or not at all. The paths
-    /// must differ. NetOptions::batch and
-    /// input_shapes give sizes that the model leaves open. Throws Error for what
-    /// Net::from_onnx_file() refuses, and Error(io).
+    /// must differ. NetOptions::batch and input_shapes give sizes that the model leaves open.
+    /// Throws Error for what Net::from_onnx_file() refuses, and Error(io).
     void convert(const std::string& net_path, const std::string& weights_path,
                  const NetOptions& options = {}) const;
 

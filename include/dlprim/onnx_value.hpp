@@ -41,6 +41,7 @@ class ONNXValue {
     Kind kind() const noexcept { return kind_; }
     // Throw Error(invalid_argument), which says what the value is, where it is of another kind.
     const HostTensor& tensor() const;
+    const std::shared_ptr<const HostTensor>& shared_tensor() const;
     const ONNXStrings& strings() const;
     const Sequence& sequence() const;
     /// For messages: "float [2, 3]", "string [4]", "a sequence of 2", "none".

@@ -115,6 +115,7 @@ void NetImpl::bind_tensors(Built& built, const Built* before) {
         const TensorSpec& spec = made.graph.spec(external.value);
         Tensor& tensor = (built.*list)[name];
         if (before != nullptr && (before->*list).count(name)) tensor = (before->*list).at(name);
+        if (list == &Built::inputs && given_inputs_.count(name)) tensor = given_inputs_.at(name);
         if (!tensor.defined()) {
             tensor = Tensor(context_, spec.shape, spec.dtype);
             // A run without inputs is a mistake of the caller, but must not use random bits as

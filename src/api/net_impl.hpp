@@ -40,6 +40,11 @@ class NetImpl : private ParamSupply {
         redescribe_ = std::move(make);
     }
 
+    /// Inputs whose memory is given, by name: every plan reads them there.
+    void read_inputs_from(std::map<std::string, Tensor> tensors) {
+        given_inputs_ = std::move(tensors);
+    }
+
     /// A plan, and the tensors that are bound to it.
     struct Built {
         std::unique_ptr<Executor> executor;
@@ -155,6 +160,7 @@ class NetImpl : private ParamSupply {
     NetDescription description_;
     std::function<NetDescription(const NetOptions&)> redescribe_;  ///< empty: it stays as it is
     NetOptions options_;
+    std::map<std::string, Tensor> given_inputs_;
     std::optional<SolverOptions> solver_;
     Graph base_;  ///< the description's graph, before any pass
     std::map<std::string, Param> params_;

@@ -2,7 +2,9 @@
 // ONNXModel, and Nets made from it.
 #include <dlprim/onnx.hpp>
 
+#include "api/model_values.hpp"
 #include "api/net_impl.hpp"
+#include "api/onnx_program.hpp"
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
@@ -16,23 +18,6 @@ namespace dlprim {
 
 namespace {
 
-/// The values that a model holds, shared with it.
-class ModelValues : public ParamSource {
-  public:
-    explicit ModelValues(std::map<std::string, onnx::HostValue> values)
-        : values_(std::move(values)) {}
-    void read(const Value& parameter, std::vector<std::byte>& data) override {
-        const HostTensor& value = *values_.at(parameter.name);
-        const TensorSpec& spec = parameter.spec;
-        const auto count = static_cast<std::size_t>(spec.shape.numel());
-        data.resize(count * size_of(spec.dtype));
-        convert(value.data.data(), value.dtype, data.data(), spec.dtype, count);
-    }
-
-  private:
-    std::map<std::string, onnx::HostValue> values_;
-};
-
 std::shared_ptr<NetImpl> make_net(const Context& context, std::shared_ptr<const onnx::Model> model,
                                   const NetOptions& options) {
     onnx::ImportedNet net = onnx::import_model(*model, options.input_shapes, options.batch);
@@ -45,10 +30,17 @@ std::shared_ptr<NetImpl> make_net(const Context& context, std::shared_ptr<const 
     return impl;
 }
 
+/// ONNXInput::dtype.
+std::string type_of(const onnx::ValueInfo& info) {
+    if (info.optional) return "an optional";
+    if (info.kind == onnx::ValueInfo::Kind::sequence) return "a sequence";
+    return info.dtype ? std::string(name_of(*info.dtype)) : info.type;
+}
+
 std::vector<ONNXInput> declared(const std::vector<onnx::ValueInfo>& values) {
     std::vector<ONNXInput> result;
     for (const onnx::ValueInfo& info : values) {
-        ONNXInput one{info.name, info.dtype ? std::string(name_of(*info.dtype)) : info.type, {}};
+        ONNXInput one{info.name, type_of(info), {}};
         if (info.shape)
             for (const onnx::Dimension& dim : *info.shape)
                 one.dims.push_back(dim.size.value_or(-1));
@@ -72,12 +64,16 @@ const onnx::Model& ONNXModel::impl() const {
     return *impl_;
 }
 
-std::vector<ONNXInput> ONNXModel::inputs() const {
-    return declared(onnx::fed_inputs(impl()));
+std::vector<ONNXInput> declared_inputs(const onnx::Model& model) {
+    return declared(onnx::fed_inputs(model));
 }
 
 std::vector<ONNXInput> ONNXModel::outputs() const {
     return declared(impl().graph.outputs);
+}
+
+std::vector<ONNXInput> ONNXModel::inputs() const {
+    return declared_inputs(impl());
 }
 
 std::vector<std::string> ONNXModel::output_names() const {

@@ -64,11 +64,11 @@ TEST_CASE("sizes that overflow, and divisions by zero, are errors") {
 
 TEST_CASE("small files ask for little work and memory") {
     if (is_absent()) return;
-    const Sizes zeros(5000, 0);
+    const Sizes zeros(60000, 0);
     CHECK(has(error_of(one_node(node("Gather", {"w", "i"}, {"y"}), {4},
                                 {floats("w", {1, 5000}, Values(5000)), integers("i", zeros)}),
                        ErrorKind::unsupported),
-              "is larger than"));
+              "would take more than"));
     CHECK(has(error_of(one_node(node("Slice", {"x", "zero", "end", "zero", "step"}, {"y"}), {huge},
                                 {integers("zero", {0}), integers("end", {INT64_MAX}),
                                  integers("step", {2})}),

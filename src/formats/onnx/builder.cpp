@@ -12,6 +12,10 @@ namespace dlprim::onnx {
 
 namespace {
 
+/// Copies of what the model stores, in other shapes, orders and types, do not count against
+/// limit_known_bytes() as long as they are not more than so many times as large.
+constexpr std::uint64_t copies_of_stored = 8;
+
 void check_params(const std::vector<ParamSpec>& wanted, const std::vector<Ref>& given) {
     require(wanted.size() == given.size(), "wants ", wanted.size(), " parameters, got ",
             given.size());
@@ -25,16 +29,24 @@ void check_params(const std::vector<ParamSpec>& wanted, const std::vector<Ref>& 
 }  // namespace
 
 BuiltValue& Builder::make(const TensorSpec& spec, const std::string& name) {
-    values_.push_back({spec, nullptr, false, -1});
+    BuiltValue value;
+    value.spec = spec;
+    value.index = values();
+    values_.push_back(std::move(value));
     if (!name.empty()) names_[&values_.back()] = name;
     return values_.back();
 }
 
+Ref Builder::fed(const TensorSpec& spec, const std::string& name) {
+    BuiltValue& value = make(spec, name);
+    value.fed = fed_++;
+    if (spec.shape.empty()) value.known = allocate(spec.shape, spec.dtype);
+    return &value;
+}
+
 Ref Builder::input(const std::string& name, const TensorSpec& spec) {
-    inputs_.push_back({name, spec.shape, spec.dtype});
-    tensor_names_.insert(name);
-    const Ref value = &make(spec, name);
-    tensors_[value] = name;
+    const Ref value = fed(spec, name);
+    if (!value->known) inputs_.push_back(value);
     return value;
 }
 
@@ -42,6 +54,7 @@ Ref Builder::constant(const std::string& name, HostValue value, bool stored) {
     BuiltValue& made = make({value->shape, value->dtype}, name);
     made.known = std::move(value);
     made.stored = stored;
+    if (stored) most_known_bytes_ += copies_of_stored * made.known->data.size();
     return &made;
 }
 
@@ -49,21 +62,77 @@ Ref Builder::integers(const std::string& name, const std::vector<std::int64_t>& 
     return constant(name, host_integers(Shape{static_cast<std::int64_t>(values.size())}, values));
 }
 
+Ref Builder::strings(const std::string& name, const Shape& shape,
+                     const std::vector<std::string>& values) {
+    std::vector<std::int64_t> numbers;
+    for (const std::string& text : values) {
+        const auto next = static_cast<std::int64_t>(texts_.size());
+        const auto [place, is_new] = text_numbers_.try_emplace(text, next);
+        if (is_new) texts_.push_back(text);
+        numbers.push_back(place->second);
+    }
+    return as_strings(constant(name, host_integers(shape, numbers)));
+}
+
+Ref Builder::as_strings(Ref value) {
+    values_[static_cast<std::size_t>(value->index)].strings = true;
+    return value;
+}
+
+std::vector<std::string> Builder::texts(Ref value) const {
+    std::vector<std::string> result;
+    for (const std::int64_t number : to_integers(*value->known))
+        result.push_back(texts_.at(static_cast<std::size_t>(number)));
+    return result;
+}
+
+void Builder::claim(const Shape& shape, DType dtype) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
+    if (bytes > most_known_bytes_ || known_bytes_ > most_known_bytes_ - bytes)
+        fail(ErrorKind::unsupported, "a constant of ", dlprim::name_of(dtype), " ", shape.str(),
+             " takes ", bytes,
+             " bytes, with which all that the model makes of constants would take more than ",
+             most_known_bytes_, " bytes");
+    known_bytes_ += bytes;
+}
+
+std::shared_ptr<HostTensor> Builder::allocate(const Shape& shape, DType dtype) {
+    claim(shape, dtype);
+    auto made = std::make_shared<HostTensor>();
+    made->shape = shape;
+    made->dtype = dtype;
+    made->data.resize(static_cast<std::size_t>(shape.numel()) * size_of(dtype));
+    return made;
+}
+
+std::vector<Ref> Builder::known_results(const std::vector<TensorSpec>& outputs,
+                                        std::vector<HostValue> values) {
+    std::vector<Ref> results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        BuiltValue& value = make(outputs[i]);
+        if (values.empty()) {
+            value.known = allocate(outputs[i].shape, outputs[i].dtype);
+        } else {
+            claim(outputs[i].shape, outputs[i].dtype);
+            value.known = std::move(values[i]);
+        }
+        results.push_back(&value);
+    }
+    return results;
+}
+
 std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
                               const Attrs& options, const std::vector<Ref>& params) {
     const Operator& op = OperatorRegistry::instance().get(type);
-    BuiltOperator made{
-        std::string(type), unique(at_, operator_names_), options, inputs, params, {}};
+    BuiltOperator made{std::string(type), operator_names_.free(at_), options, inputs, params, {}};
     const std::string where = cat("[", type, " '", made.name, "'] ");
     const Attrs complete = op.schema().complete(options, where);
     std::vector<TensorSpec> specs, outputs;
     std::vector<HostValue> known;
+    const Shape* empty = nullptr;
     for (const auto* list : {&inputs, &params}) {
         for (Ref value : *list) {
-            require(!value->spec.shape.empty(), where, "a tensor of shape ",
-                    value->spec.shape.str(),
-                    " has no elements; such tensors are read only where they are constant and "
-                    "give sizes");
+            if (value->spec.shape.empty()) empty = &value->spec.shape;
             specs.push_back(value->spec);
             if (value->known) known.push_back(value->known);
         }
@@ -74,23 +143,25 @@ std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inp
     } catch (const Error& error) {
         throw Error(error.kind(), where + error.what());
     }
-    std::vector<HostValue> folded;
-    if (known.size() == specs.size() && !specs.empty()) folded = fold(op, complete, known, outputs);
-    const bool emitted = folded.empty();
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-        BuiltValue& value = make(outputs[i]);
-        if (emitted)
-            value.producer = static_cast<int>(made_.size());
-        else
-            value.known = folded[i];
+    if (std::all_of(outputs.begin(), outputs.end(),
+                    [](const TensorSpec& output) { return output.shape.empty(); }))
+        return known_results(outputs, {});
+    if (known.size() == specs.size() && !specs.empty()) {
+        std::vector<HostValue> folded = fold(op, complete, known, outputs);
+        if (!folded.empty()) return known_results(outputs, std::move(folded));
+    }
+    require(empty == nullptr, where, "a tensor of shape ", empty ? empty->str() : "",
+            " has no elements; such tensors are read only where they are constant and give sizes");
+    for (const TensorSpec& output : outputs) {
+        BuiltValue& value = make(output);
+        value.producer = static_cast<int>(made_.size());
         made.outputs.push_back(&value);
     }
-    const std::vector<Ref> result = made.outputs;
-    if (emitted) {
-        operator_names_.insert(made.name);
-        made_.push_back(std::move(made));
-    }
-    return result;
+    operator_names_.insert(made.name);
+    pending_.push_back(made_.size());
+    made_.push_back(std::move(made));
+    taken_.push_back(false);
+    return made_.back().outputs;
 }
 
 Ref Builder::add1(std::string_view type, const std::vector<Ref>& inputs, const Attrs& options,
@@ -109,8 +180,8 @@ Ref Builder::pointwise(std::string_view code, const std::vector<Ref>& inputs,
 Ref Builder::reshape(Ref value, const Shape& shape, int deduced) {
     if (value->spec.shape == shape) return value;
     if (value->known) {
-        auto copy = std::make_shared<HostTensor>(*value->known);
-        copy->shape = shape;
+        auto copy = allocate(shape, value->spec.dtype);
+        copy->data = value->known->data;
         return constant(name_of(value), std::move(copy), value->stored);
     }
     Ints dims = shape.to_vector();
@@ -125,11 +196,8 @@ Ref Builder::reshape(Ref value, const Shape& shape, int deduced) {
 Ref Builder::cast(Ref value, DType dtype) {
     if (value->spec.dtype == dtype) return value;
     if (value->known) {
-        auto made = std::make_shared<HostTensor>();
-        made->shape = value->known->shape;
-        made->dtype = dtype;
+        auto made = allocate(value->spec.shape, dtype);
         const auto count = static_cast<std::size_t>(made->shape.numel());
-        made->data.resize(count * size_of(dtype));
         convert(value->known->data.data(), value->known->dtype, made->data.data(), dtype, count);
         return constant(name_of(value), std::move(made), value->stored);
     }
@@ -141,11 +209,8 @@ Ref Builder::transpose(Ref value, const std::vector<std::int64_t>& order) {
     if (!value->known || order.size() != 2)
         return add1("Transpose", {value}, {{"dims", Ints(order)}});
     const HostTensor& from = *value->known;
-    auto made = std::make_shared<HostTensor>();
     const std::int64_t rows = from.shape[0], columns = from.shape[1];
-    made->shape = Shape{columns, rows};
-    made->dtype = from.dtype;
-    made->data.resize(from.data.size());
+    auto made = allocate({columns, rows}, from.dtype);
     const std::size_t size = size_of(from.dtype);
     for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j)
@@ -161,13 +226,6 @@ void Builder::name(Ref value, const std::string& name) {
 std::string Builder::name_of(Ref value) const {
     const auto found = names_.find(value);
     return found == names_.end() ? std::string() : found->second;
-}
-
-std::string Builder::unique(const std::string& wanted, const std::set<std::string>& taken) {
-    if (!taken.count(wanted)) return wanted;
-    int& next = next_.try_emplace({&taken, wanted}, 2).first->second;
-    while (taken.count(cat(wanted, "#", next))) ++next;
-    return cat(wanted, "#", next);
 }
 
 }  // namespace dlprim::onnx

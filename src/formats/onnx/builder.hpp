@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: MIT
-// Builder: makes a NetDescription operator by operator, with shapes and types known at every step,
-// and folds on the host what depends on constants alone. It knows nothing of ONNX.
+// Builder: adds operator by operator to a network that is built, with shapes and types known at
+// every step, and folds on the host what depends on constants alone. It knows nothing of ONNX.
 //
 // A value is referred to by a Ref, which is valid as long as its Builder. A value that is known (a
 // constant) costs nothing until an operator reads it: it then becomes that operator's parameter, a
 // Constant or a Parameter.
+//
+// What is built becomes networks part by part (Part, net_writer.hpp). A static model is one part.
+// Where the contents of a computed value are needed to go on, know() has a StageRunner run the part
+// that computes it.
 #pragma once
 
+#include "formats/onnx/names.hpp"
 #include "graph/description.hpp"
 
 #include <dlprim/tensor_file.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -25,17 +32,14 @@ namespace dlprim::onnx {
 
 using HostValue = std::shared_ptr<const HostTensor>;
 
-/// A network and the values of its parameters, by name; values are shared with the model's.
-struct ImportedNet {
-    NetDescription description;
-    std::map<std::string, HostValue> values;
-};
-
 struct BuiltValue {
     TensorSpec spec;
-    HostValue known;      ///< null: only the device knows
-    bool stored = false;  ///< known, and an initialiser of the model: a solver may change it
-    int producer = -1;    ///< the operator that makes it
+    HostValue known;       ///< null: computed while the network runs
+    bool stored = false;   ///< known, and an initialiser of the model: a solver may change it
+    bool strings = false;  ///< its numbers stand for strings (Builder::text)
+    int producer = -1;     ///< the operator that makes it
+    int fed = -1;          ///< it is not computed but fed: the input number so many
+    int index = 0;         ///< values are numbered as they are made
 };
 using Ref = const BuiltValue*;
 
@@ -46,20 +50,61 @@ struct BuiltOperator {
     std::vector<Ref> inputs, params, outputs;
 };
 
+/// Operators that become one network. Its inputs are fed or come from earlier parts.
+struct Part {
+    std::vector<BuiltOperator> operators;
+    std::vector<Ref> inputs, outputs;
+};
+
+/// Computes results from known values on the host, where their shapes depend on those values.
+using HostFunction = std::function<std::vector<HostValue>(const std::vector<HostValue>&)>;
+
+/// Who runs parts while the importer goes on.
+class StageRunner {
+  public:
+    virtual ~StageRunner() = default;
+    /// Runs the part and returns the contents of `wanted`, which it computes, or which is fed or
+    /// comes from an earlier part.
+    virtual HostValue read(const Part& part, Ref wanted) = 0;
+    /// Runs the part, reads the values `wanted`, some of which may be known, and calls the
+    /// function. Its results are fed to later parts. Returns their specs.
+    virtual std::vector<TensorSpec> call(const Part& part, const std::vector<Ref>& wanted,
+                                         const HostFunction& function) = 0;
+};
+
 class Builder {
   public:
+    /// With a runner, know() finds the contents of computed values. `live` adds the values that
+    /// are needed later, to the parts that are run.
+    void run_stages_by(StageRunner& runner, std::function<void(std::set<Ref>&)> live);
+    /// How many bytes of known values may be made; see allocate().
+    void limit_known_bytes(std::uint64_t most) { most_known_bytes_ = most; }
+
     Ref input(const std::string& name, const TensorSpec& spec);
     /// A value that is known. `stored`: an initialiser, which may be trained.
     Ref constant(const std::string& name, HostValue value, bool stored = false);
     Ref integers(const std::string& name, const std::vector<std::int64_t>& values);
+    /// A known tensor of strings: int64 numbers that stand for them.
+    Ref strings(const std::string& name, const Shape& shape,
+                const std::vector<std::string>& values);
+    /// The same value, whose numbers stand for strings.
+    Ref as_strings(Ref value);
+    /// The strings of a known value.
+    std::vector<std::string> texts(Ref value) const;
+
+    /// Memory for a known value that is made here, zeros. Throws Error(unsupported) where all of
+    /// them would be larger than limit_known_bytes(): a small file must not ask for all memory.
+    std::shared_ptr<HostTensor> allocate(const Shape& shape, DType dtype);
+    /// Counts memory for such a value that is made elsewhere.
+    void claim(const Shape& shape, DType dtype);
 
     /// The next operators get this name, or names that begin with it.
     void begin(const std::string& name) { at_ = name; }
 
     /// Adds an operator and returns its outputs. `params`: its parameters in the order of weights
-    /// files; they may be known or computed. Where all is known and small, nothing is added: the
-    /// operator's oracle computes the outputs here. Throws Error(invalid_argument), which names the
-    /// operator, as build_graph() does.
+    /// files; they may be known or computed. Where all is known and small, or the result has no
+    /// elements, nothing is added: the operator's oracle computes the outputs here. Throws
+    /// Error(invalid_argument), which names the operator, as build_graph() does.
     std::vector<Ref> add(std::string_view type, const std::vector<Ref>& inputs,
                          const Attrs& options = {}, const std::vector<Ref>& params = {});
     /// add() for an operator of one output.
@@ -74,34 +119,49 @@ class Builder {
     Ref cast(Ref value, DType dtype);
     Ref transpose(Ref value, const std::vector<std::int64_t>& order);
 
+    /// Whether the value is known, or became known: a runner ran the part that computes it.
+    bool know(Ref value);
+    /// What a function of the host makes of these values. Where they are known, so are the results;
+    /// else they are computed in every run, and have the shapes of this one. Empty where they are
+    /// not known and there is no runner.
+    std::vector<Ref> call_host(const std::vector<Ref>& inputs, const HostFunction& function);
+
     /// Names the value as the model does; the first name counts.
     void name(Ref value, const std::string& name);
     /// "" where it has none.
     std::string name_of(Ref value) const;
+    /// How many values there are: those made later have at least this index.
+    int values() const { return static_cast<int>(values_.size()); }
+    Ref value(int index) const { return &values_[static_cast<std::size_t>(index)]; }
+    const std::vector<Ref>& inputs() const { return inputs_; }
 
-    /// The network whose outputs are these values under these names. Operators that none of them
-    /// needs are left out.
-    ImportedNet finish(const std::vector<std::pair<std::string, Ref>>& outputs);
+    /// The operators that these values need and no part before had. Those are also outputs of the
+    /// part that `live` values and operators outside of it need later. Values that are known or fed
+    /// are no outputs.
+    Part take_part(const std::vector<Ref>& wanted, const std::set<Ref>& live = {});
 
   private:
     BuiltValue& make(const TensorSpec& spec, const std::string& name = {});
-    Ref output(const std::string& name, Ref value, std::set<Ref>& taken);
-    std::string unique(const std::string& wanted, const std::set<std::string>& taken);
-    std::vector<bool> needed(const std::vector<std::pair<std::string, Ref>>& outputs) const;
-    void write(const BuiltOperator& made, ImportedNet& net);
-    /// The tensor's name in the description; of a known value an operator is added that makes it.
-    std::string tensor_name(Ref value, ImportedNet& net);
-    std::string parameter_name(Ref value, ImportedNet& net);
+    Ref fed(const TensorSpec& spec, const std::string& name);
+    std::vector<Ref> known_results(const std::vector<TensorSpec>& outputs,
+                                   std::vector<HostValue> values);
+    /// By operator: whether these values need it and no part has it yet.
+    std::vector<bool> pending_for(const std::vector<Ref>& wanted) const;
 
     std::string at_;
     std::deque<BuiltValue> values_;
     std::vector<BuiltOperator> made_;
-    std::vector<NetDescription::Input> inputs_;
-    std::set<std::string> operator_names_, tensor_names_, parameter_names_;
-    /// Where unique() goes on for a set and a name: thousands of nodes may have the same name.
-    std::map<std::pair<const std::set<std::string>*, std::string>, int> next_;
-    /// What the model calls values; what the description calls tensors and parameters.
-    std::map<Ref, std::string> names_, tensors_, parameters_;
+    std::vector<bool> taken_;           ///< by operator: whether a part has it, or nobody needs it
+    std::vector<std::size_t> pending_;  ///< operators that are not taken
+    std::vector<Ref> inputs_;
+    int fed_ = 0;
+    Names operator_names_;
+    std::map<Ref, std::string> names_;  ///< what the model calls values
+    std::vector<std::string> texts_;
+    std::map<std::string, std::int64_t> text_numbers_;
+    std::uint64_t known_bytes_ = 0, most_known_bytes_ = std::uint64_t{1} << 30;
+    StageRunner* runner_ = nullptr;
+    std::function<void(std::set<Ref>&)> live_;
 };
 
 /// What the operator makes of known values, by its oracle: one tensor an output; empty where the

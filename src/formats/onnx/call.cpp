@@ -7,27 +7,53 @@
 
 namespace dlprim::onnx {
 
+AnyValue Call::value(int i) const {
+    return i < inputs() ? inputs_[static_cast<std::size_t>(i)] : AnyValue();
+}
+
 Ref Call::in(int i) const {
     check(has(i), "input ", i, " is missing");
-    return inputs_[static_cast<std::size_t>(i)];
+    const AnyValue& value = inputs_[static_cast<std::size_t>(i)];
+    check(value.tensor() != nullptr, "input ", i, " is ", value.str(), "; it must be a tensor");
+    return value.tensor();
+}
+
+const AnyValue::Sequence& Call::sequence(int i) const {
+    check(has(i), "input ", i, " is missing");
+    const AnyValue& value = inputs_[static_cast<std::size_t>(i)];
+    check(value.sequence() != nullptr, "input ", i, " is ", value.str(), "; it must be a sequence");
+    return *value.sequence();
+}
+
+HostValue Call::known(Ref value, std::string_view what) const {
+    supports(build.know(value), what,
+             " are known only while the network runs; they must follow from constants and from the "
+             "inputs' shapes, or the model is run by an ONNXSession");
+    return value->known;
 }
 
 std::vector<std::int64_t> Call::known_integers(int i, std::string_view what) const {
     const Ref value = in(i);
-    supports(value->known != nullptr, what,
-             " are known only while the network runs; they must follow from constants and from the "
-             "inputs' shapes");
     check(!is_float(value->spec.dtype), what, " are ", name_of(value->spec.dtype),
           "; they must be integers");
-    return to_integers(*value->known);
+    return to_integers(*known(value, what));
 }
 
 std::vector<double> Call::known_numbers(int i, std::string_view what) const {
+    return to_numbers(*known(i, what));
+}
+
+std::int64_t Call::known_integer(int i, std::string_view what) const {
+    const Ints values = known_integers(i, what);
+    check(values.size() == 1, what, " has shape ", shape(i).str(), "; it must be one element");
+    return values[0];
+}
+
+std::vector<std::string> Call::known_strings(int i, std::string_view what) const {
     const Ref value = in(i);
-    supports(value->known != nullptr, what,
-             " are known only while the network runs; they must follow from constants and from the "
-             "inputs' shapes");
-    return to_numbers(*value->known);
+    check(value->strings, what, " are ", name_of(value->spec.dtype), "; they must be strings");
+    known(value, what);
+    return build.texts(value);
 }
 
 std::optional<double> Call::known_number(int i) const {
@@ -79,6 +105,22 @@ std::vector<std::int64_t> Call::integers(std::string_view name,
     return value ? *value : std::move(otherwise);
 }
 
+std::vector<double> Call::numbers(std::string_view name, std::vector<double> otherwise) {
+    const auto* const value = find<std::vector<double>>(name, "a list of numbers");
+    return value ? *value : std::move(otherwise);
+}
+
+std::vector<std::string> Call::texts(std::string_view name) {
+    const auto* const value = find<std::vector<std::string>>(name, "a list of texts");
+    return value ? *value : std::vector<std::string>{};
+}
+
+const Graph& Call::graph(std::string_view name) {
+    const auto* const value = find<std::shared_ptr<const Graph>>(name, "a graph");
+    check(value != nullptr, "attribute '", name, "' is missing");
+    return **value;
+}
+
 int Call::axis(std::int64_t axis, int rank) const {
     check(axis >= -rank && axis < rank, "axis ", axis, " is none of ", rank, " dimensions");
     return static_cast<int>(axis < 0 ? axis + rank : axis);
@@ -91,10 +133,11 @@ std::vector<std::int64_t> Call::axes(std::vector<std::int64_t> given, int rank) 
     return given;
 }
 
-void Call::set(int i, Ref value) {
+void Call::set(int i, AnyValue value) {
     if (static_cast<int>(results_.size()) <= i) results_.resize(static_cast<std::size_t>(i) + 1);
-    results_[static_cast<std::size_t>(i)] = value;
-    if (wants(i)) build.name(value, node_.outputs[static_cast<std::size_t>(i)]);
+    if (value.tensor() && wants(i))
+        build.name(value.tensor(), node_.outputs[static_cast<std::size_t>(i)]);
+    results_[static_cast<std::size_t>(i)] = std::move(value);
 }
 
 void Call::check_all_read() const {

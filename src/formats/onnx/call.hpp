@@ -6,12 +6,14 @@
 // something that would change the result.
 #pragma once
 
+#include "formats/onnx/any_value.hpp"
 #include "formats/onnx/builder.hpp"
 #include "formats/onnx/model.hpp"
 
 #include "base/text.hpp"
 
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,13 +22,32 @@
 
 namespace dlprim::onnx {
 
+/// Runs the graphs that a node owns (If, Loop, Scan, SequenceMap).
+class GraphRunner {
+  public:
+    virtual ~GraphRunner() = default;
+    /// Imports the graph's nodes with these values for its inputs, and returns its outputs. Names
+    /// that it does not define are those of the graph around it.
+    virtual std::vector<AnyValue> run_graph(const Graph& graph,
+                                            const std::vector<AnyValue>& inputs) = 0;
+    virtual std::int64_t max_iterations() const = 0;
+};
+
 class Call {
   public:
-    /// `inputs`: null for one that is left out.
-    Call(Builder& builder, const Node& node, std::int64_t version, std::vector<Ref> inputs)
-        : build(builder), node_(node), version_(version), inputs_(std::move(inputs)) {}
+    /// `inputs`: nothing for one that is left out.
+    Call(Builder& builder, GraphRunner& runner, const Node& node, std::int64_t version,
+         std::vector<AnyValue> inputs)
+        : build(builder),
+          graphs(runner),
+          node_(node),
+          version_(version),
+          inputs_(std::move(inputs)) {}
 
     Builder& build;
+    GraphRunner& graphs;
+    /// What a rule still needs after it has run a graph; values not kept here may then be gone.
+    std::vector<AnyValue> kept;
 
     /// The version of the node's operator set.
     std::int64_t version() const { return version_; }
@@ -35,15 +56,26 @@ class Call {
     // Inputs. Those that the node does not have throw Error(format).
     int inputs() const { return static_cast<int>(inputs_.size()); }
     bool has(int i) const {
-        return i < inputs() && inputs_[static_cast<std::size_t>(i)] != nullptr;
+        return i < inputs() && !inputs_[static_cast<std::size_t>(i)].is_none();
     }
+    /// A tensor. Throws Error(format) for a sequence.
     Ref in(int i) const;
+    /// The input as it is; nothing where it is left out.
+    AnyValue value(int i) const;
+    /// Throws Error(format) for a tensor.
+    const AnyValue::Sequence& sequence(int i) const;
     const Shape& shape(int i) const { return in(i)->spec.shape; }
     DType dtype(int i) const { return in(i)->spec.dtype; }
-    /// The values of an input that gives sizes, axes or the like. Throws Error(unsupported) where
-    /// they are known only while the network runs; `what` names them.
+    /// The values of an input that gives sizes, axes or the like. Where they are computed, the
+    /// network so far is run for them; throws Error(unsupported) in a static import. `what` names
+    /// them.
     std::vector<std::int64_t> known_integers(int i, std::string_view what) const;
     std::vector<double> known_numbers(int i, std::string_view what) const;
+    HostValue known(int i, std::string_view what) const { return known(in(i), what); }
+    HostValue known(Ref value, std::string_view what) const;
+    /// The only element of an input that is a known integer or boolean.
+    std::int64_t known_integer(int i, std::string_view what) const;
+    std::vector<std::string> known_strings(int i, std::string_view what) const;
     /// The number that the input is, where it is one known, finite float of one element.
     std::optional<double> known_number(int i) const;
 
@@ -54,6 +86,10 @@ class Call {
     std::string text(std::string_view name, std::string_view otherwise);
     std::vector<std::int64_t> integers(std::string_view name,
                                        std::vector<std::int64_t> otherwise = {});
+    std::vector<double> numbers(std::string_view name, std::vector<double> otherwise = {});
+    std::vector<std::string> texts(std::string_view name);
+    /// A graph that the node owns. Throws Error(format) where it has none of this name.
+    const Graph& graph(std::string_view name);
     const Attribute* attribute(std::string_view name);
     /// The attribute changes nothing here.
     void ignore(std::string_view name) { read_.insert(std::string(name)); }
@@ -68,8 +104,9 @@ class Call {
     bool wants(int i) const {
         return i < outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty();
     }
-    void set(int i, Ref value);
-    const std::vector<Ref>& results() const { return results_; }
+    void set(int i, AnyValue value);
+    /// By output; none where no rule has set it.
+    const std::vector<std::optional<AnyValue>>& results() const { return results_; }
 
     /// Throws Error(unsupported); the importer says of which node.
     template <typename... Parts>
@@ -94,22 +131,30 @@ class Call {
 
     const Node& node_;
     std::int64_t version_;
-    std::vector<Ref> inputs_, results_;
+    std::vector<AnyValue> inputs_;
+    std::vector<std::optional<AnyValue>> results_;
     std::set<std::string, std::less<>> read_;
 };
 
 /// How nodes of one type become operators of this library, from version `since` of the operator set
 /// on, until another row of the type has a higher one that is not above the model's.
 struct Rule {
+    /// What a rule does with tensors of strings, which are known integers to it (Builder::strings):
+    /// it takes none; it moves elements, so that of strings it makes strings; or it says by itself
+    /// what its results are.
+    enum class Strings { none, moved, own };
+
     std::string_view type;
     std::int64_t since;
     std::function<void(Call&)> import;
+    Strings strings = Strings::none;
 };
 
 // One file per family, in src/formats/onnx/rules.
 std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
 std::span<const Rule> constant_rules();
+std::span<const Rule> control_flow_rules();
 std::span<const Rule> convolution_rules();
 std::span<const Rule> gather_rules();
 std::span<const Rule> matmul_rules();
@@ -118,6 +163,8 @@ std::span<const Rule> pooling_rules();
 std::span<const Rule> position_rules();
 std::span<const Rule> reduction_rules();
 std::span<const Rule> resize_rules();
+std::span<const Rule> selection_rules();
+std::span<const Rule> sequence_rules();
 std::span<const Rule> shape_rules();
 std::span<const Rule> slicing_rules();
 

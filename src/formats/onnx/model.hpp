@@ -20,11 +20,18 @@
 
 namespace dlprim::onnx {
 
+/// A tensor of strings, row-major.
+struct HostStrings {
+    Shape shape;
+    std::vector<std::string> values;
+};
+
 /// Stored values. They are shared, because a large initialiser is needed more than once.
 struct Tensor {
     std::string name;
-    std::shared_ptr<const HostTensor> value;  ///< null where `refusal` says why there is none
-    std::string refusal;  ///< "is of type string, which ..."; an error only where it is used
+    std::shared_ptr<const HostTensor> value;     ///< null where it is of strings, or refused
+    std::shared_ptr<const HostStrings> strings;  ///< null where it is of another type, or refused
+    std::string refusal;  ///< "is of type complex64, which ..."; an error only where it is used
 };
 
 struct Graph;
@@ -52,11 +59,21 @@ struct Dimension {
 };
 
 struct ValueInfo {
+    enum class Kind { tensor, strings, sequence, other };
+
     std::string name;
-    std::optional<DType> dtype;  ///< none: of a type that this library does not have
-    std::string type;            ///< as messages call it: "float", "string", "a sequence"
-    std::optional<std::vector<Dimension>> shape;
+    Kind kind = Kind::other;     ///< of what it is, or of an optional's element
+    bool optional = false;       ///< it may be nothing
+    std::optional<DType> dtype;  ///< none: no tensor, or of a type that this library does not have
+    std::string type;            ///< as messages call it: "float", "string", "a sequence of float"
+    std::optional<std::vector<Dimension>> shape;  ///< of a tensor
+
+    /// For messages: "float [N, 3]", or the type alone where no shape is declared.
+    std::string str() const;
 };
+
+/// "[N, 3, ?]".
+std::string shape_text(const std::vector<Dimension>& shape);
 
 struct Graph {
     std::string name;

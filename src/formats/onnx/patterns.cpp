@@ -15,9 +15,11 @@ class Patterns {
     Patterns(std::vector<BuiltOperator>& operators, const std::set<Ref>& outputs)
         : operators_(operators) {
         for (Ref value : outputs) ++uses_[value];
-        for (const BuiltOperator& op : operators_)
-            for (const auto* list : {&op.inputs, &op.params})
+        for (std::size_t i = 0; i < operators_.size(); ++i) {
+            for (const auto* list : {&operators_[i].inputs, &operators_[i].params})
                 for (Ref value : *list) ++uses_[value];
+            for (Ref value : operators_[i].outputs) makers_[value] = i;
+        }
     }
 
     void run() {
@@ -38,8 +40,8 @@ class Patterns {
 
     /// The operator that makes the value; null where none does.
     BuiltOperator* maker(Ref value) {
-        return value->producer < 0 ? nullptr
-                                   : &operators_[static_cast<std::size_t>(value->producer)];
+        const auto found = makers_.find(value);
+        return found == makers_.end() ? nullptr : &operators_[found->second];
     }
     /// The same where nobody else reads the value.
     BuiltOperator* sole_maker(Ref value) { return uses_[value] == 1 ? maker(value) : nullptr; }
@@ -150,6 +152,7 @@ class Patterns {
 
     std::vector<BuiltOperator>& operators_;
     std::map<Ref, int> uses_;
+    std::map<Ref, std::size_t> makers_;
 };
 
 }  // namespace

@@ -97,23 +97,41 @@ class ModelReader {
         return result;
     }
 
-    /// What messages call a type that is no tensor.
-    static std::string kind_of(const proto::TypeProto& type) {
-        if (type.has_sequence_type()) return "a sequence";
-        if (type.has_optional_type()) return "an optional";
-        if (type.has_map_type()) return "a map";
-        return type.has_sparse_tensor_type() ? "a sparse tensor" : "a value without a type";
-    }
-
     static ValueInfo value_info(const proto::ValueInfoProto& from) {
         ValueInfo result;
         result.name = from.name();
-        result.type = kind_of(from.type());
-        if (!from.has_type() || !from.type().has_tensor_type()) return result;
-        const auto& tensor = from.type().tensor_type();
+        result.type = "a value without a type";
+        if (from.has_type()) read_type(from.type(), result);
+        return result;
+    }
+
+    static void read_type(const proto::TypeProto& from, ValueInfo& result) {
+        if (from.has_optional_type()) {
+            read_type(from.optional_type().elem_type(), result);
+            result.optional = true;
+            result.type = cat("an optional ", result.type);
+        } else if (from.has_sequence_type()) {
+            ValueInfo element;
+            read_type(from.sequence_type().elem_type(), element);
+            result.kind = ValueInfo::Kind::sequence;
+            result.type = cat("a sequence of ", element.type);
+        } else if (from.has_tensor_type()) {
+            read_tensor_type(from.tensor_type(), result);
+        } else {
+            result.type = from.has_map_type()             ? "a map"
+                          : from.has_sparse_tensor_type() ? "a sparse tensor"
+                                                          : "a value without a type";
+        }
+    }
+
+    template <typename TensorType>
+    static void read_tensor_type(const TensorType& tensor, ValueInfo& result) {
+        constexpr int string_type = 8;
         result.dtype = dtype_of(tensor.elem_type());
         result.type = type_name(tensor.elem_type());
-        if (!tensor.has_shape()) return result;
+        if (result.dtype) result.kind = ValueInfo::Kind::tensor;
+        if (tensor.elem_type() == string_type) result.kind = ValueInfo::Kind::strings;
+        if (!tensor.has_shape()) return;
         std::vector<Dimension> shape;
         for (const auto& dim : tensor.shape().dim()) {
             Dimension dimension;
@@ -124,7 +142,6 @@ class ModelReader {
             shape.push_back(std::move(dimension));
         }
         result.shape = std::move(shape);
-        return result;
     }
 
     Graph graph(proto::GraphProto& from) const {

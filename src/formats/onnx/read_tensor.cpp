@@ -121,18 +121,32 @@ std::vector<std::byte> TensorReader::external_bytes(const proto::TensorProto& te
 Tensor TensorReader::read(proto::TensorProto& tensor) const {
     Tensor result;
     result.name = tensor.name();
+    constexpr int string_type = 8;
+    const bool is_strings = tensor.data_type() == string_type;
     const std::optional<DType> dtype = dtype_of(tensor.data_type());
-    if (!dtype) {
+    if (!dtype && !is_strings) {
         result.refusal = cat("is of type ", type_name(tensor.data_type()),
                              ", which this library does not have yet");
         return result;
     }
-    auto host = std::make_shared<HostTensor>();
+    Shape shape;
     try {
-        host->shape = Shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
+        shape = Shape(std::vector<std::int64_t>(tensor.dims().begin(), tensor.dims().end()));
     } catch (const Error& error) {
         fail(ErrorKind::format, "'", source_, "': tensor '", tensor.name(), "': ", error.what());
     }
+    if (is_strings) {
+        auto strings = std::make_shared<HostStrings>();
+        strings->shape = shape;
+        strings->values.assign(tensor.string_data().begin(), tensor.string_data().end());
+        if (static_cast<std::int64_t>(strings->values.size()) != shape.numel())
+            fail(ErrorKind::format, "'", source_, "': tensor '", result.name, "' of shape ",
+                 shape.str(), " has ", strings->values.size(), " strings");
+        result.strings = std::move(strings);
+        return result;
+    }
+    auto host = std::make_shared<HostTensor>();
+    host->shape = shape;
     host->dtype = *dtype;
     const std::size_t bytes = static_cast<std::size_t>(host->shape.numel()) * size_of(*dtype);
     if (tensor.data_location() == proto::TensorProto::EXTERNAL)

@@ -30,8 +30,12 @@ ONNXValue::ONNXValue(Sequence sequence)
     : kind_(Kind::sequence), sequence_(std::make_shared<const Sequence>(std::move(sequence))) {}
 
 const HostTensor& ONNXValue::tensor() const {
+    return *shared_tensor();
+}
+
+const std::shared_ptr<const HostTensor>& ONNXValue::shared_tensor() const {
     require(kind_ == Kind::tensor, "a tensor is needed, the value is ", str());
-    return *tensor_;
+    return tensor_;
 }
 
 const ONNXStrings& ONNXValue::strings() const {

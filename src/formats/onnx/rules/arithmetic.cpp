@@ -185,6 +185,11 @@ void choose(Call& call) {
                                      name_of(call.dtype(1))));
 }
 
+void equal(Call& call) {
+    call.check(call.in(0)->strings == call.in(1)->strings, "strings are compared with strings");
+    call.set(0, call.build.pointwise("y0 = x0 == x1", {call.in(0), call.in(1)}, {}, "bool"));
+}
+
 void is_infinite(Call& call) {
     const bool negative = call.integer("detect_negative", 1) != 0,
                positive = call.integer("detect_positive", 1) != 0;
@@ -217,9 +222,9 @@ const Rule rules[] = {
     {"Mean", 1, mean},
     {"Max", 1, largest},
     {"Min", 1, smallest},
-    {"Where", 9, choose},
+    {"Where", 9, choose, Rule::Strings::moved},
     {"IsInf", 10, is_infinite},
-    binary("Equal", 7, "x0 == x1", "bool"),
+    {"Equal", 7, equal, Rule::Strings::own},
     binary("Greater", 7, "x0 > x1", "bool"),
     binary("Less", 7, "x0 < x1", "bool"),
     binary("GreaterOrEqual", 12, "x0 >= x1", "bool"),

@@ -8,23 +8,36 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// What is made here is smaller: a file must not ask for all memory in a few bytes.
-constexpr std::int64_t largest_made = 1 << 24;
+constexpr std::int64_t longest_range = std::int64_t{1} << 32;
 
 Ref known(Call& call, HostValue value) {
     return call.build.constant("", std::move(value));
 }
 
-HostValue stored(Call& call, const Tensor& tensor) {
-    call.supports(tensor.value != nullptr, "the value ", tensor.refusal);
-    return tensor.value;
+/// The tensor of attribute 'value'.
+const Tensor& value_of(Call& call, const Attribute& attribute) {
+    const auto* const tensor = std::get_if<Tensor>(&attribute.data);
+    call.check(tensor != nullptr, "attribute 'value' is no tensor");
+    call.supports(tensor->value || tensor->strings, "the value ", tensor->refusal);
+    return *tensor;
+}
+
+Ref strings(Call& call, const Shape& shape, const std::vector<std::string>& values) {
+    return call.build.strings("", shape, values);
 }
 
 void constant(Call& call) {
     if (const Attribute* const value = call.attribute("value")) {
-        const auto* const tensor = std::get_if<Tensor>(&value->data);
-        call.check(tensor != nullptr, "attribute 'value' is no tensor");
-        return call.set(0, known(call, stored(call, *tensor)));
+        const Tensor& tensor = value_of(call, *value);
+        return call.set(0, tensor.value
+                               ? known(call, tensor.value)
+                               : strings(call, tensor.strings->shape, tensor.strings->values));
+    }
+    if (call.given("value_string"))
+        return call.set(0, strings(call, {}, {call.text("value_string", "")}));
+    if (call.given("value_strings")) {
+        const std::vector<std::string> values = call.texts("value_strings");
+        return call.set(0, strings(call, {std::ssize(values)}, values));
     }
     if (call.given("value_float"))
         return call.set(0,
@@ -47,13 +60,11 @@ void constant(Call& call) {
 
 /// A known tensor whose elements are all `element`.
 HostValue filled(Call& call, const Shape& shape, const HostTensor& element) {
-    call.supports(shape.numel() <= largest_made, "a constant of shape ", shape.str(),
-                  " is larger than ", largest_made, " elements");
-    auto made = std::make_shared<HostTensor>();
-    made->shape = shape;
-    made->dtype = element.dtype;
-    for (std::int64_t i = 0; i < shape.numel(); ++i)
-        made->data.insert(made->data.end(), element.data.begin(), element.data.end());
+    auto made = call.build.allocate(shape, element.dtype);
+    const std::size_t size = element.data.size();
+    for (std::size_t at = 0; at < made->data.size(); at += size)
+        std::copy_n(element.data.begin(), size,
+                    made->data.begin() + static_cast<std::ptrdiff_t>(at));
     return made;
 }
 
@@ -61,10 +72,8 @@ void constant_of_shape(Call& call) {
     const Shape shape(call.known_integers(0, "the sizes"));
     HostValue element = host_numbers({}, {0}, DType::f32);
     if (const Attribute* const value = call.attribute("value")) {
-        const auto* const tensor = std::get_if<Tensor>(&value->data);
-        call.check(tensor != nullptr, "attribute 'value' is no tensor");
-        element = stored(call, *tensor);
-        call.check(element->shape.numel() == 1, "attribute 'value' is no single number");
+        element = value_of(call, *value).value;
+        call.check(element && element->shape.numel() == 1, "attribute 'value' is no single number");
     }
     call.set(0, known(call, filled(call, shape, *element)));
 }
@@ -82,8 +91,9 @@ void range(Call& call) {
     const auto [start, limit, delta] = bounds;
     call.check(delta != 0, "delta is 0");
     const double count = std::max(0.0, std::ceil((limit - start) / delta));
-    call.supports(count <= static_cast<double>(largest_made), "a range of ", count,
+    call.supports(count <= static_cast<double>(longest_range), "a range of ", count,
                   " elements is too long");
+    call.build.claim({static_cast<std::int64_t>(count)}, dtype);
     std::vector<double> values(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = start + static_cast<double>(i) * delta;
@@ -107,28 +117,12 @@ void size(Call& call) {
     call.set(0, known(call, host_integers({}, {call.shape(0).numel()})));
 }
 
-void non_zero(Call& call) {
-    const std::vector<double> values = call.known_numbers(0, "the elements");
-    const Shape& input = call.shape(0);
-    const Ints strides = input.strides();
-    std::vector<Ints> positions(static_cast<std::size_t>(input.rank()));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] == 0) continue;
-        for (std::size_t d = 0; d < positions.size(); ++d)
-            positions[d].push_back(static_cast<std::int64_t>(i) / strides[d] %
-                                   input[static_cast<int>(d)]);
-    }
-    Ints all;
-    for (const Ints& one : positions) all.insert(all.end(), one.begin(), one.end());
-    const std::int64_t rank = std::max(1, input.rank());
-    call.set(0,
-             known(call, host_integers({rank, static_cast<std::int64_t>(all.size()) / rank}, all)));
-}
-
 const Rule rules[] = {
-    {"Constant", 1, constant}, {"ConstantOfShape", 9, constant_of_shape},
-    {"Range", 11, range},      {"Shape", 1, shape},
-    {"Size", 1, size},         {"NonZero", 9, non_zero},
+    {"Constant", 1, constant},
+    {"ConstantOfShape", 9, constant_of_shape},
+    {"Range", 11, range},
+    {"Shape", 1, shape, Rule::Strings::own},
+    {"Size", 1, size, Rule::Strings::own},
 };
 
 }  // namespace

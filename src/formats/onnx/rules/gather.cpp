@@ -14,12 +14,38 @@ std::string from_front(std::string_view index, std::int64_t size) {
     return cat("(", index, " < 0 ? ", index, " + ", size, " : ", index, ")");
 }
 
-/// Rows of a table of any type that floats hold exactly, by positions that are not negative.
+/// Rows of a table [rows, features], on the host.
+std::vector<HostValue> host_rows(const std::vector<HostValue>& inputs) {
+    const HostTensor& table = *inputs[0];
+    const Ints positions = to_integers(*inputs[1]);
+    const std::size_t size = static_cast<std::size_t>(table.shape[1]) * size_of(table.dtype);
+    auto rows = std::make_shared<HostTensor>();
+    Ints shape = inputs[1]->shape.to_vector();
+    shape.push_back(table.shape[1]);
+    rows->shape = Shape(shape);
+    rows->dtype = table.dtype;
+    for (const std::int64_t at : positions) {
+        if (at < 0 || at >= table.shape[0])
+            fail(ErrorKind::invalid_argument, "index ", at, " is outside of ", table.shape[0],
+                 " rows");
+        const auto begin =
+            table.data.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(at) * size);
+        rows->data.insert(rows->data.end(), begin, begin + static_cast<std::ptrdiff_t>(size));
+    }
+    return {rows};
+}
+
+/// Rows of a table by positions that are not negative: of a type that floats hold exactly on the
+/// device, of others on the host.
 Ref rows_at(Call& call, Ref table, Ref positions) {
     const DType dtype = table->spec.dtype;
     const bool narrow = is_float(dtype) ? dtype != DType::f64 : size_of(dtype) <= 2;
-    call.supports(narrow, "elements of ", name_of(dtype),
-                  " by indices that are computed are not supported");
+    if (!narrow) {
+        const std::vector<Ref> rows = call.build.call_host({table, positions}, host_rows);
+        call.supports(!rows.empty(), "elements of ", name_of(dtype),
+                      " by indices that are computed are not supported in a static network");
+        return rows[0];
+    }
     const bool direct = is_float(dtype);
     const Ref rows = call.build.add1(
         "Embedding", {positions},
@@ -98,8 +124,8 @@ void gather_nd(Call& call) {
 }
 
 const Rule rules[] = {
-    {"GatherElements", 11, gather_elements},
-    {"GatherND", 11, gather_nd},
+    {"GatherElements", 11, gather_elements, Rule::Strings::moved},
+    {"GatherND", 11, gather_nd, Rule::Strings::moved},
 };
 
 }  // namespace

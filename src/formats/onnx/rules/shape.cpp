@@ -11,7 +11,7 @@ namespace dlprim::onnx {
 namespace {
 
 void identity(Call& call) {
-    call.set(0, call.in(0));
+    call.set(0, call.value(0));
 }
 
 void reshape_to(Call& call, Ints dims) {
@@ -196,20 +196,21 @@ void space_to_depth(Call& call) {
 }
 
 const Rule rules[] = {
-    {"Identity", 1, identity},
-    {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); }},
-    {"Reshape", 5, reshape},
-    {"Flatten", 1, flatten},
-    {"Squeeze", 1, [](Call& call) { squeeze(call, false); }},
-    {"Squeeze", 13, [](Call& call) { squeeze(call, true); }},
-    {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }},
-    {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }},
-    {"Transpose", 1, transpose},
+    {"Identity", 1, identity, Rule::Strings::moved},
+    {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); },
+     Rule::Strings::moved},
+    {"Reshape", 5, reshape, Rule::Strings::moved},
+    {"Flatten", 1, flatten, Rule::Strings::moved},
+    {"Squeeze", 1, [](Call& call) { squeeze(call, false); }, Rule::Strings::moved},
+    {"Squeeze", 13, [](Call& call) { squeeze(call, true); }, Rule::Strings::moved},
+    {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }, Rule::Strings::moved},
+    {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
+    {"Transpose", 1, transpose, Rule::Strings::moved},
     {"Cast", 6, cast},
     {"CastLike", 15, cast_like},
-    {"Expand", 8, expand},
-    {"Tile", 6, tile},
-    {"Concat", 1, concat},
+    {"Expand", 8, expand, Rule::Strings::moved},
+    {"Tile", 6, tile, Rule::Strings::moved},
+    {"Concat", 1, concat, Rule::Strings::moved},
     {"DepthToSpace", 1, depth_to_space},
     {"SpaceToDepth", 1, space_to_depth},
 };

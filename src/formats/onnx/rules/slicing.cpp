@@ -11,24 +11,16 @@ namespace {
 
 /// What is gathered from places that stand apart is as many slices; more are not worth it.
 constexpr std::size_t most_slices = 64;
-/// A constant that repeats rows of a smaller one has no more elements: a file must not ask for all
-/// memory in a few bytes.
-constexpr std::int64_t largest_repeated = 1 << 24;
 
 /// The places `at` of dimension `axis`, taken on the host.
 Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
     const HostTensor& from = *value->known;
-    auto made = std::make_shared<HostTensor>();
-    made->shape = from.shape.with(axis, static_cast<std::int64_t>(at.size()));
-    call.supports(made->shape.numel() <= std::max(from.shape.numel(), largest_repeated),
-                  "a constant of shape ", made->shape.str(), " is larger than ", largest_repeated,
-                  " elements");
-    made->dtype = from.dtype;
+    auto made = call.build.allocate(from.shape.with(axis, static_cast<std::int64_t>(at.size())),
+                                    from.dtype);
     const std::int64_t outer = from.shape.product(0, axis);
     const std::size_t inner =
         static_cast<std::size_t>(from.shape.product(axis + 1, from.shape.rank())) *
         size_of(from.dtype);
-    made->data.resize(static_cast<std::size_t>(made->shape.numel()) * size_of(from.dtype));
     std::byte* to = made->data.data();
     for (std::int64_t o = 0; o < outer; ++o) {
         for (const std::int64_t place : at) {
@@ -40,9 +32,15 @@ Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
     return call.build.constant("", std::move(made));
 }
 
+/// No place of dimension `axis`.
+Ref without_elements(Call& call, Ref value, int axis) {
+    const Shape shape = value->spec.shape.with(axis, 0);
+    return call.build.constant("", call.build.allocate(shape, value->spec.dtype));
+}
+
 Ref slice(Call& call, Ref value, int axis, std::int64_t begin, std::int64_t end) {
     if (begin == 0 && end == value->spec.shape[axis]) return value;
-    call.supports(begin < end, "a slice without elements is not supported");
+    if (begin >= end) return without_elements(call, value, axis);
     return call.build.add1(
         "Slice", {value},
         {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
@@ -60,7 +58,7 @@ Ref take(Call& call, Ref value, int axis, const Ints& at) {
                       " places that stand apart are not supported");
         i = next;
     }
-    call.supports(!parts.empty(), "a result without elements is not supported");
+    if (parts.empty()) return without_elements(call, value, axis);
     if (parts.size() == 1) return parts[0];
     return call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
@@ -236,12 +234,12 @@ void pad_by_inputs(Call& call) {
 }
 
 const Rule rules[] = {
-    {"Slice", 1, slice_by_attributes},
-    {"Slice", 10, slice_by_inputs},
-    {"Split", 1, split_by_attribute},
-    {"Split", 13, split_by_input},
-    {"Compress", 9, compress},
-    {"Gather", 1, gather},
+    {"Slice", 1, slice_by_attributes, Rule::Strings::moved},
+    {"Slice", 10, slice_by_inputs, Rule::Strings::moved},
+    {"Split", 1, split_by_attribute, Rule::Strings::moved},
+    {"Split", 13, split_by_input, Rule::Strings::moved},
+    {"Compress", 9, compress, Rule::Strings::moved},
+    {"Gather", 1, gather, Rule::Strings::moved},
     {"Pad", 1, [](Call& call) { pad_by_attributes(call, "paddings"); }},
     {"Pad", 2, [](Call& call) { pad_by_attributes(call, "pads"); }},
     {"Pad", 11, pad_by_inputs},

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// ONNXRun: one run of an ONNXProgram. It walks down the program's tree as far as that goes, and
+// imports the model for what is missing.
+#pragma once
+
+#include "api/onnx_program.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+class ONNXRun : public onnx::StageRunner {
+  public:
+    using Node = ONNXProgram::Node;
+    using Place = ONNXProgram::Place;
+    using Step = ONNXProgram::Step;
+    using Result = ONNXProgram::Result;
+
+    ONNXRun(ONNXProgram& program, const ONNXSession::Values& inputs);
+
+    /// Leads to a leaf, which it runs.
+    ONNXSession::Values run();
+    /// Where the run is, or has stopped by an exception.
+    Node& node() { return *node_; }
+
+    onnx::HostValue read(const onnx::Part& part, onnx::Ref wanted) override;
+    std::vector<TensorSpec> call(const onnx::Part& part, const std::vector<onnx::Ref>& wanted,
+                                 const onnx::HostFunction& function) override;
+
+  private:
+    /// What a step gave: the value that was read, or what the function made of several.
+    struct Record {
+        const Step* step = nullptr;
+        std::vector<onnx::HostValue> values;
+    };
+
+    onnx::Fed feed(const ONNXValue& value);
+    void enter(Node& node);
+    bool advance();
+    Record execute(const Step& step);
+    onnx::HostValue contents(const Place& place) const;
+    ONNXValue result(const Result& from) const;
+
+    void import();
+    Record run_part(const onnx::Part& part, const std::vector<onnx::Ref>& wanted,
+                    const onnx::HostFunction& function);
+    std::unique_ptr<Step> make_step(const onnx::Part& part);
+    void find_outputs(const onnx::Part& part, const Step& step);
+    Tensor device_of(onnx::Ref value);
+    Place place_of(onnx::Ref value);
+    Result result_of(const onnx::AnyValue& value);
+
+    ONNXProgram& program_;
+    std::map<std::string, onnx::Fed> fed_;
+    std::string key_;
+    Node* node_;
+    std::vector<ONNXProgram::Slot*> slots_;
+    std::vector<onnx::HostValue> contents_;  ///< of the slots
+    std::vector<Record> records_;
+    std::size_t replayed_ = 0;  ///< records that the importer has seen
+    onnx::Builder* builder_ = nullptr;
+    std::map<onnx::Ref, Tensor> computed_;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// Importer: walks a model's nodes, each by its rule (call.hpp), over values that may be known.
+//
+// The inputs are made first (import_inputs.cpp), then run() walks the graph's nodes and those of
+// the functions and graphs that they stand for (importer.cpp).
+#pragma once
+
+#include "formats/onnx/call.hpp"
+#include "formats/onnx/fed.hpp"
+#include "formats/onnx/import.hpp"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::onnx {
+
+class Importer : public GraphRunner {
+  public:
+    /// The model and the limits must outlive the importer.
+    Importer(const Model& model, const ImportLimits& limits);
+
+    /// Runs what is needed to know values; see Builder.
+    void run_stages_by(StageRunner& runner);
+    /// Makes the inputs that a caller feeds (fed_inputs()), of declared shapes, with open sizes
+    /// from `shapes` and `batch`; see import_model().
+    void make_declared_inputs(const std::map<std::string, Shape>& shapes, std::int64_t batch);
+    /// Makes inputs of what is fed, which is checked against what is declared. An initialiser of
+    /// the same name gives way.
+    void make_fed_inputs(const std::map<std::string, Fed>& inputs);
+    /// The graph's outputs, by name. Throws Error, as import_model() does.
+    std::vector<std::pair<std::string, AnyValue>> run();
+
+    Builder& builder() { return build_; }
+
+    std::vector<AnyValue> run_graph(const Graph& graph,
+                                    const std::vector<AnyValue>& inputs) override;
+    std::int64_t max_iterations() const override { return limits_.iterations; }
+
+  private:
+    using Attributes = std::map<std::string, Attribute, std::less<>>;
+    /// By name, the last node that reads a value; the number of nodes for an output.
+    using LastUses = std::map<std::string, std::size_t>;
+
+    /// What nodes of the same graph or function know: values by name.
+    struct Scope {
+        std::map<std::string, AnyValue, std::less<>> values;
+        const Scope* parent = nullptr;           ///< of the graph around this one
+        const Attributes* attributes = nullptr;  ///< of the function's node, inside a function
+        const std::map<std::string, std::int64_t, std::less<>>* opsets = nullptr;
+        int depth = 0;  ///< of functions
+        bool is_main = false;
+        std::size_t at = 0;  ///< the node that is imported now
+        const LastUses* last_uses = nullptr;
+    };
+
+    void check_opset(const std::map<std::string, std::int64_t, std::less<>>& opsets,
+                     const std::string& what) const;
+    void add_initializers(const Graph& graph, Scope& scope);
+    void check_input_names() const;
+    std::string where_input(const ValueInfo& info) const;
+    Shape declared_shape(const ValueInfo& info, const std::map<std::string, Shape>& shapes,
+                         std::int64_t batch);
+    void bind_symbol(const ValueInfo& info, const Dimension& dim, std::int64_t size);
+    void check_fed(const ValueInfo& info, const Fed& fed);
+    AnyValue make_input(const std::string& name, const Fed& fed);
+
+    const AnyValue* look_up(const Scope& scope, const std::string& name) const;
+    AnyValue find(const Scope& scope, const std::string& name, const char* what) const;
+    void add_nodes(const std::vector<Node>& nodes, const std::vector<std::string>& outputs,
+                   Scope& scope);
+    void add_node(const Node& node, Scope& scope);
+    std::vector<std::optional<AnyValue>> import_node(const Node& node,
+                                                     const std::vector<AnyValue>& inputs,
+                                                     Scope& scope);
+    std::vector<std::optional<AnyValue>> run_function(const Function& function, const Node& node,
+                                                      const std::vector<AnyValue>& inputs,
+                                                      const Scope& outer);
+    const Function* find_function(const Node& node) const;
+    void check_declared(const ValueInfo& info, const AnyValue& value) const;
+    const LastUses& last_uses(const std::vector<Node>& nodes,
+                              const std::vector<std::string>& outputs);
+    void add_live(std::set<Ref>& live) const;
+
+    const Model& model_;
+    const ImportLimits& limits_;
+    Builder build_;
+    Scope main_;
+    bool checks_shapes_ = true;  ///< whether declared shapes of results must agree
+    std::int64_t nodes_ = 0;     ///< of functions, branches and loops
+    std::vector<Scope*> active_;
+    std::vector<const Call*> calls_;
+    int first_of_node_ = 0;  ///< the first value that the innermost node may have made
+    std::map<const Node*, LastUses> last_uses_;
+    /// By domain and name; null: the model has several.
+    std::map<std::pair<std::string, std::string>, const Function*> functions_;
+    /// Initialisers of graphs that nodes own, which loops need more than once.
+    std::map<const Graph*, std::map<std::string, AnyValue, std::less<>>> initializers_;
+    std::map<std::string, std::int64_t> symbols_;
+    std::map<std::string, std::string> refused_;  ///< values that cannot be had, and why
+};
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// write_net(): a part of what a Builder has made becomes a network description, and what it knows
+// becomes constants and parameters.
+#pragma once
+
+#include "formats/onnx/builder.hpp"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dlprim::onnx {
+
+/// A network and the values of its parameters, by name; values are shared with the model's.
+struct ImportedNet {
+    NetDescription description;
+    std::map<std::string, HostValue> values;
+};
+
+using NamedRefs = std::vector<std::pair<std::string, Ref>>;
+
+/// The network of these operators, whose inputs and outputs are these values under these names, all
+/// of them different. Exporters' patterns become the operators that they are (patterns.hpp), and
+/// operators that no output needs are left out.
+ImportedNet write_net(const Builder& builder, std::vector<BuiltOperator> operators,
+                      const NamedRefs& inputs, const NamedRefs& outputs);
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// ONNXSession: models whose shapes depend on values, and what runs of the same shapes share.
+#include "onnx/session_support.hpp"
+
+using namespace onnx_test;
+
+TEST_CASE("a shape may be an input, and every shape has its nets") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Relu", {"x"}, {"positive"}),
+                   node("Reshape", {"positive", "sizes"}, {"y"})};
+    model.inputs = {value("x", {4}), value("sizes", {2}, type_int64)};
+    model.outputs = {value("y", {-1, -1})};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", tensor({4}, {-1, 2, -3, 4})}, {"sizes", sizes({2, 2})}}) ==
+          "float [2, 2]: 0 2 0 4");
+    CHECK(session.nets() == 1);
+    CHECK(session.run({{"x", tensor({4}, {1, 2, 3, 4})}, {"sizes", sizes({2, 2})}}) ==
+          "float [2, 2]: 1 2 3 4");
+    CHECK(session.nets() == 1);  // found in the cache
+    CHECK(session.run({{"x", tensor({4}, {1, 2, 3, 4})}, {"sizes", sizes({4, -1})}}) ==
+          "float [4, 1]: 1 2 3 4");
+    CHECK(session.nets() == 2);
+}
+
+TEST_CASE("a shape may be computed on the device") {
+    if (is_absent()) return;
+    // y = expand(x, [largest element of x])
+    Model model;
+    model.nodes = {node("ReduceMax", {"x"}, {"most"}, {{attribute("keepdims", 1)}}),
+                   node("Cast", {"most"}, {"count"}, {{attribute("to", 7)}}),
+                   node("Expand", {"one", "count"}, {"ones"}),
+                   node("Mul", {"ones", "most"}, {"y"})};
+    model.inputs = {value("x", {3})};
+    model.initializers = {floats("one", {1}, {1})};
+    model.outputs = {value("y", {-1})};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", tensor({3}, {1, 3, 2})}}) == "float [3]: 3 3 3");
+    CHECK(session.run({{"x", tensor({3}, {1, 0, 2})}}) == "float [2]: 2 2");
+    const std::int64_t made = session.nets();
+    CHECK(session.run({{"x", tensor({3}, {3, 0, 0})}}) == "float [3]: 3 3 3");
+    CHECK(session.run({{"x", tensor({3}, {0, 0, 0})}}) == "float [0]:");
+    CHECK(session.nets() == made);  // the last needs none: it has no elements
+}
+
+TEST_CASE("open sizes are those of the inputs") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Add", {"x", "x"}, {"y"})};
+    model.inputs = {value("x", {-1, 2})};
+    model.outputs = {value("y", {-1, 2})};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", tensor({1, 2}, {1, 2})}}) == "float [1, 2]: 2 4");
+    CHECK(session.run({{"x", tensor({2, 2}, {1, 2, 3, 4})}}) == "float [2, 2]: 2 4 6 8");
+    CHECK(session.run({{"x", tensor({0, 2}, {})}}) == "float [0, 2]:");
+}
+
+TEST_CASE("outputs may be inputs and constants, and an initialiser may be given") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Identity", {"x"}, {"y"})};
+    model.initializers = {floats("stored", {2}, {5, 6})};
+    model.inputs = {value("x", {}), value("stored", {2})};
+    model.outputs = {value("y", {}), value("x", {}), value("stored", {2})};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", tensor({}, {7})}}) == "float []: 7");
+    CHECK(session.output("x") == "float []: 7");
+    CHECK(session.output("stored") == "float [2]: 5 6");
+    session.run({{"x", tensor({}, {7})}, {"stored", tensor({2}, {1, 2})}});
+    CHECK(session.output("stored") == "float [2]: 1 2");
+    CHECK(session.nets() == 0);
+}
+
+TEST_CASE("a session keeps as many ways as it may") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Reshape", {"x", "sizes"}, {"r"}), node("Relu", {"r"}, {"y"})};
+    model.inputs = {value("x", {4}), value("sizes", {1}, type_int64)};
+    model.outputs = {value("y", {-1})};
+    dlprim::ONNXSessionOptions options;
+    options.max_programs = 2;
+    Session session = open_session(model, options);
+    const auto run = [&](const Sizes& shape) {
+        session.run({{"x", tensor({4}, {1, 2, 3, 4})}, {"sizes", sizes(shape)}});
+        return session.nets();
+    };
+    model.inputs[1] = value("sizes", {-1}, type_int64);
+    session = open_session(model, options);
+    CHECK(run({4}) == 1);
+    CHECK(run({2, 2}) == 2);
+    CHECK(run({4}) == 2);
+    CHECK(run({1, 4}) == 3);  // drops [2, 2], which was used least recently
+    CHECK(run({4}) == 3);
+    CHECK(run({2, 2}) == 4);
+}
+
+TEST_CASE("inputs that do not fit are named, with what is declared") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Add", {"x", "z"}, {"y"})};
+    model.inputs = {value("x", {-1, 2}), value("z", {-1, 2})};
+    model.outputs = {value("y", {-1, 2})};
+    Session session = open_session(model);
+    const auto x = tensor({1, 2}, {1, 2});
+    CHECK(has(session.error({{"x", x}}), "input 'z' is not given; it is declared as float [N, 2]"));
+    CHECK(has(session.error({{"x", x}, {"z", x}, {"w", x}}), "has no input 'w'"));
+    CHECK(has(session.error({{"x", x}, {"z", tensor({1, 3}, {1, 2, 3})}}),
+              "input 'z' is declared as float [N, 2], got float [1, 3]"));
+    CHECK(has(session.error({{"x", x}, {"z", sizes({1, 2})}}),
+              "input 'z' is declared as float [N, 2], got int64 [2]"));
+    CHECK(has(session.error({{"x", x}, {"z", tensor({2, 2}, {1, 2, 3, 4})}}),
+              "has N = 2, another input has 1"));
+    CHECK(has(session.error({{"x", x}, {"z", dlprim::ONNXValue()}}), "got nothing"));
+    CHECK(session.run({{"x", x}, {"z", x}}) == "float [1, 2]: 2 4");  // it can still be used
+}
+
+TEST_CASE("more constants than memory is one sentence") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("ConstantOfShape", {"sizes"}, {"y"})};
+    model.inputs = {value("sizes", {-1}, type_int64)};
+    model.outputs = {value("y", {-1})};
+    Session session = open_session(model);
+    CHECK(session.run({{"sizes", sizes({2})}}) == "float [2]: 0 0");
+    CHECK(has(session.error({{"sizes", sizes({1 << 20, 1 << 20})}}), "would take more than"));
+}
