@@ -17,11 +17,22 @@ constexpr const char* row_source = "engine/call_batch.clh";
 /// Which of the calls' two tensors a parameter belongs to.
 enum SideOf : int { reads, writes };
 
-/// Where a kernel's text is divided: "... void NAME(" parameters ")" "{" body.
+/// Where a kernel's text is divided: "... void NAME(" parameters ") {" body "}" rest.
 struct Head {
     std::size_t open = 0;  ///< after the parenthesis
     std::size_t body = 0;  ///< after the brace
+    std::size_t rest = 0;  ///< after the closing brace
 };
+
+/// The position after the brace that closes the one in front of `at`.
+std::size_t past_body(const std::string& text, std::size_t at) {
+    for (int depth = 1; at < text.size() && depth > 0; ++at) {
+        if (text.compare(at, 2, "//") == 0) at = std::min(text.find('\n', at), text.size() - 1);
+        if (text[at] == '{') ++depth;
+        if (text[at] == '}') --depth;
+    }
+    return at;
+}
 
 std::optional<Head> head_of(const std::string& text, const std::string& kernel) {
     const auto past_space = [&](std::size_t at) {
@@ -43,6 +54,7 @@ std::optional<Head> head_of(const std::string& text, const std::string& kernel) 
         end = past_space(end + 1);
         if (end >= text.size() || text[end] != '{') continue;
         head.body = end + 1;
+        head.rest = past_body(text, head.body);
         return head;
     }
     return std::nullopt;
@@ -119,7 +131,8 @@ ProgramSource batch_source(const KernelCall& call, const std::vector<KernelParam
     return {source.name,
             cat("#define BATCH_ROW ", row_words(parameters), '\n', kernel_source(row_source),
                 source.source.substr(0, head.open), batch_head(parameters),
-                source.source.substr(head.body)),
+                source.source.substr(head.body, head.rest - head.body),
+                "\n#undef get_group_id\n#undef get_global_id\n", source.source.substr(head.rest)),
             source.options};
 }
 
@@ -131,13 +144,13 @@ std::optional<std::string> batch_key(const KernelCall& call) {
     if (!head || !has_one_dimension(call.range()) ||
         !has_two_sides(call, kernel_signature(text, call.kernel())))
         return std::nullopt;
-    // The batch's own work-group ids hold behind its head only.
-    const std::string_view before(text.data(), head->open), after(text.data() + head->body);
+    // A function in front of the kernel would not get the ids of the call.
+    const std::string_view whole = text, before = whole.substr(0, head->open);
+    const std::string_view body = whole.substr(head->body, head->rest - head->body);
     const std::vector<std::string_view> sizes{"get_global_size", "get_num_groups",
-                                              "get_global_offset", "kernel", "__kernel"};
-    if (mentions(before, {"get_group_id", "get_global_id", "get_global_size", "get_num_groups",
-                          "get_global_offset"}) ||
-        mentions(after, sizes))
+                                              "get_global_offset"};
+    if (mentions(before, {"get_group_id", "get_global_id"}) || mentions(before, sizes) ||
+        mentions(body, sizes))
         return std::nullopt;
     return cat(call.kernel(), '\n', call.range().local[0], '\n', call.source().options, '\n', text);
 }

@@ -5,7 +5,7 @@
 // their sizes and in the places of their operands. These are in a table in device memory, one row
 // per call. The batch's kernel is the text of the calls' kernel with another head: it looks for
 // the row of its work-group and reads from there what was an argument before. What follows is the
-// kernel as it was, so results have the same bits. docs/engines/packings.md has a picture.
+// kernel as it was, so results have the same bits. docs/engines/joined_launches.md has a picture.
 #pragma once
 
 #include "engine/launch.hpp"
@@ -29,7 +29,7 @@ struct BatchedCall {
 /// Calls with equal texts may form a batch if they read one buffer and write to another one.
 /// Returns nothing if the call cannot be in a batch: its range has one dimension, its
 /// work-groups have a given size, it reads one tensor through a pointer to const and writes to one
-/// other, and its kernel comes last in its text and asks for no size of the whole range.
+/// other, and its kernel asks for no size of the whole range.
 std::optional<std::string> batch_key(const KernelCall& call);
 
 /// The operands of each call follow each other. What the calls read must be in one buffer, and what

@@ -8,8 +8,8 @@
 #include "plan/choose.hpp"
 #include "plan/compile_stage.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/joined_steps.hpp"
 #include "plan/memory.hpp"
-#include "plan/packings.hpp"
 #include "plan/schedule.hpp"
 #include "plan/steps.hpp"
 #include "plan/tune.hpp"
@@ -60,7 +60,7 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
         Step step = builder.build(schedule.items[i]);
         (i < schedule.setup ? setup : run).push_back({std::move(step), noted.programs()});
     }
-    if (small_packing_bytes(device) > 0) join_packings(device, run);
+    if (joins_steps(device)) join_steps(device, run);
     std::vector<PendingPrograms> programs;  // by step, of setup first
     for (const auto& [built, steps] : {std::pair(&setup, &plan.setup), {&run, &plan.steps}})
         for (BuiltStep& each : *built) {
@@ -79,19 +79,20 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
     }
 }
 
-/// Plans memory. Where packings are joined, the small ones are gathered first. Their results live
+/// Plans memory. Where steps are joined, small packings are gathered first. Their results live
 /// longer then, so fewer are gathered, or none, if the peak would grow by more than a 64th.
 MemoryPlan plan_memory_and_packings(ContextImpl& device, const Graph& graph,
                                     const std::vector<char>& constant, Schedule& schedule,
                                     const PlanOptions& options) {
-    std::uint64_t most_bytes = small_packing_bytes(device);
-    if (most_bytes == 0) return plan_memory(device.traits(), graph, constant, schedule, options);
+    if (!joins_steps(device))
+        return plan_memory(device.traits(), graph, constant, schedule, options);
     const Schedule scheduled = schedule;
     MemoryPlan memory = plan_memory(device.traits(), graph, constant, schedule, options);
     const std::uint64_t limit =
         options.memory_limit > 0 ? options.memory_limit : device.traits().global_bytes;
     PlanOptions bounded = options;
     bounded.memory_limit = std::min(limit, memory.setup_peak_bytes + memory.setup_peak_bytes / 64);
+    std::uint64_t most_bytes = small_packing_bytes(device.traits());
     for (int attempt = 0; attempt < 6; ++attempt, most_bytes /= 2) {
         Schedule gathered = scheduled;
         if (!gather_packings(graph, gathered, most_bytes)) break;

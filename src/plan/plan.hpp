@@ -29,9 +29,9 @@ struct Place {
     bool operator==(const Place&) const = default;
 };
 
-/// Step::disable_key of joined packings (plan/packings.hpp). If their launch failed, packings stay
-/// apart on that context.
-inline constexpr const char* joined_packings_key = "plan.joined_packings\n";
+/// Step::disable_key of joined steps (plan/joined_steps.hpp). If the launch of one failed, steps
+/// stay apart on that context.
+inline constexpr const char* joined_steps_key = "plan.joined_steps\n";
 
 /// One launch of a plan.
 struct Step {
@@ -39,7 +39,7 @@ struct Step {
     std::string type;  ///< operator type, or "Reorder", "Pack", "Copy"
     Part part = Part::forward;
     const Engine* engine = nullptr;  ///< nullptr for copies and joined packings
-    /// Key to disable the engine, or what joined the packings, if a launch fails. Empty for copies.
+    /// Key to disable the engine, or the joining of steps, if a launch fails. Empty for copies.
     std::string disable_key;
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Packings of weights that share a launch in a training step: how many launches remain, that
-// results keep their bits, that memory hardly grows, and what happens where the joined launch
-// fails. CPUs pass for GPUs here, because packings are joined on GPUs only.
+// Steps that share a launch, packings of weights and parts of one value: how many launches remain,
+// that results keep their bits, that memory hardly grows, and what happens where the joined launch
+// fails. CPUs pass for GPUs here, because steps are joined on GPUs only.
 #include "base/text.hpp"
 #include "engine/disabled.hpp"
 #include "formats/json_net.hpp"
@@ -113,10 +113,10 @@ Context as_gpu(const Context& device) {
     return gpu;
 }
 
-/// The same, with packings that are not joined.
-Context with_packings_apart(const Context& device) {
+/// The same, with steps that are not joined.
+Context with_steps_apart(const Context& device) {
     Context gpu = as_gpu(device);
-    disable(Access::impl(gpu), joined_packings_key, "the test compares with packings of their own");
+    disable(Access::impl(gpu), joined_steps_key, "the test compares with launches of their own");
     return gpu;
 }
 
@@ -191,13 +191,56 @@ Trained train(const Context& device) {
     return trained;
 }
 
+struct Sliced {
+    std::map<std::string, Bytes> params;
+    std::vector<NodeReport> steps;  ///< of type Slice
+};
+
+/// Trains a network that concatenates results of 3, 1, 4, 2 and 8 channels, of size x size pixels.
+Sliced slices_of(const Context& device, int size) {
+    std::string convolutions, names;
+    for (const int channels : {3, 1, 4, 2, 8}) {
+        convolutions +=
+            cat(R"({"name": "c)", channels,
+                R"(", "type": "Convolution2D", "inputs": ["data"], "outputs": ["c)", channels,
+                R"("], "options": {"channels_out": )", channels, R"(, "kernel": 1}},)");
+        names += cat(names.empty() ? "" : ", ", "\"c", channels, '"');
+    }
+    NetOptions options = training();
+    options.engines = simple_engines();
+    options.engines.emplace_back("Convolution2D", "conv2d.reference");
+    Net net = make_net(device,
+                       cat(R"({"inputs": [{"name": "data", "shape": [2, 3, )", size, ", ", size,
+                           R"(]}, {"name": "label", "shape": [2], "dtype": "int"}],
+      "outputs": ["loss"], "operators": [)",
+                           convolutions, R"({"name": "all", "type": "Concat", "inputs": [)", names,
+                           R"(], "outputs": ["all"]},
+        {"name": "scores", "type": "InnerProduct", "inputs": ["all"], "outputs": ["scores"],
+         "options": {"outputs": 4}},
+        {"name": "loss", "type": "SoftmaxWithLoss", "inputs": ["scores", "label"],
+         "outputs": ["loss"]}]})"),
+                       options);
+    SolverOptions rate;
+    rate.learning_rate = 0.05;
+    Solver solver(net, rate);
+    for (unsigned step = 0; step < 3; ++step) {
+        set_floats(net, "data", random_floats(static_cast<std::size_t>(2 * 3 * size * size), step));
+        set_labels(net, "label", {1, 3});
+        solver.step();
+    }
+    Sliced sliced{all_bits(net), {}};
+    for (NodeReport& report : net.nodes())
+        if (report.type == "Slice") sliced.steps.push_back(std::move(report));
+    return sliced;
+}
+
 }  // namespace
 
 TEST_CASE("a training step packs the weights of a part in one launch, with the same bits") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Act act(Play::pack);
-        const Context joined = as_gpu(device), apart = with_packings_apart(device);
+        const Context joined = as_gpu(device), apart = with_steps_apart(device);
         const auto together = training_plan(joined, 16), alone = training_plan(apart, 16);
         // The first convolution needs no gradient of its images.
         CHECK(packings(*alone).size() == 5);
@@ -222,7 +265,7 @@ TEST_CASE("packings stay apart where memory would grow by more than a 64th") {
         if (device.traits().host) continue;
         const Act act(Play::pack);
         const auto plan = training_plan(as_gpu(device), 1);
-        const auto alone = training_plan(with_packings_apart(device), 1);
+        const auto alone = training_plan(with_steps_apart(device), 1);
         CHECK(packings(*plan).size() > 2);
         CHECK(plan->peak_bytes <= alone->peak_bytes + alone->peak_bytes / 64);
     }
@@ -236,13 +279,38 @@ TEST_CASE("packings stay apart on CPUs") {
     }
 }
 
+TEST_CASE("the gradient of Concat is a launch for each kernel that it needs, with the same bits") {
+    ON_EVERY_DEVICE(device) {
+        if (device.traits().host) continue;
+        // Rows of 36 floats for each channel are copied in fours. Of 25 floats, four and eight
+        // channels are.
+        for (const auto& [size, launches] : {std::pair(6, 1), {5, 2}}) {
+            const auto joined = slices_of(as_gpu(device), size);
+            const auto apart = slices_of(with_steps_apart(device), size);
+            REQUIRE(apart.steps.size() == 5);
+            REQUIRE(joined.steps.size() == static_cast<std::size_t>(launches));
+            CHECK(joined.params == apart.params);
+            CHECK(joined.params.size() == 12);
+            std::set<std::string> names;
+            for (const NodeReport& step : joined.steps) {
+                CHECK(step.engine == "slice.copy");
+                names.insert(step.name);
+                names.insert(step.fused.begin(), step.fused.end());
+            }
+            std::set<std::string> expected;
+            for (const NodeReport& step : apart.steps) expected.insert(step.name);
+            CHECK(names == expected);
+        }
+    }
+}
+
 TEST_CASE("a launch of joined packings that does not build is replaced by one for each") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Act act(Play::refuse_batches);
         const Context gpu = as_gpu(device);
         CHECK(packings(*training_plan(gpu, 16)).size() == 5);
-        const Trained found = train(gpu), expected = train(with_packings_apart(device));
+        const Trained found = train(gpu), expected = train(with_steps_apart(device));
         CHECK(found.params == expected.params);
         CHECK(found.launches == expected.launches);
     }

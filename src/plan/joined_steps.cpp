@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gather_packings and join_packings.
-#include "plan/packings.hpp"
+// gather_packings and join_steps.
+#include "plan/joined_steps.hpp"
 
 #include "base/text.hpp"
 #include "engine/call_batch.hpp"
@@ -25,15 +25,56 @@ bool is_small_packing(const Graph& graph, const Schedule& schedule, const Item& 
            stored(item.reads[0]).bytes + stored(item.writes[0]).bytes <= most_bytes;
 }
 
-/// Whether the step packs a value that is not scratch. Such packings in a row may run in any order.
-/// The memory of scratch may be that of another packing's result from the next step on.
-bool packs_lasting_value(const Step& step) {
-    return step.type == "Pack" && step.operands.at(0).kind != Place::Kind::slab;
+bool is_packing(const Step& step) {
+    return step.type == "Pack";
 }
 
-/// Packings with equal keys can become one step. Empty if the step cannot be joined with any.
+/// Whether the step may run at once with other ones that follow it in the plan, if they follow().
+/// It has one operand that it reads and another one to which it writes.
+bool may_begin(const Step& step) {
+    if (!step.launch || step.operands.size() != 2 || step.operands[0] == step.operands[1])
+        return false;
+    // The memory of scratch may be that of another packing's result from the next step on.
+    if (is_packing(step)) return step.operands[0].kind != Place::Kind::slab;
+    return step.flops == 0;
+}
+
+/// Whether both write to the same bytes. This can be if nobody reads what one of them writes.
+bool overlap(const Step& a, const Step& b) {
+    for (const auto& [to, bytes] : a.written)
+        for (const auto& [other, other_bytes] : b.written)
+            if (to.kind == other.kind && to.index == other.index &&
+                to.offset < other.offset + other_bytes && other.offset < to.offset + bytes)
+                return true;
+    return false;
+}
+
+/// Whether `step` does not depend on `first`, nor on steps between them that also follow it. All of
+/// them pack values that last, or all copy from the same value: this is not free before the last of
+/// them has run.
+bool follows(const Step& first, const Step& step) {
+    if (!may_begin(step) || step.type != first.type || step.part != first.part) return false;
+    return is_packing(step) ||
+           (step.operands[0] == first.operands[0] && step.engine == first.engine);
+}
+
+/// The end of the steps from `begin` on that may run in any order.
+std::size_t end_of_run(const std::vector<BuiltStep>& steps, std::size_t begin) {
+    std::size_t end = begin + 1;
+    if (!may_begin(steps[begin].step)) return end;
+    const auto is_free = [&](const Step& step) {
+        for (std::size_t i = begin; i < end; ++i)
+            if (overlap(steps[i].step, step)) return false;
+        return true;
+    };
+    while (end < steps.size() && follows(steps[begin].step, steps[end].step) &&
+           is_free(steps[end].step))
+        ++end;
+    return end;
+}
+
+/// Steps with equal keys can become one step. Empty if the step cannot be joined with any.
 std::string join_key(const Step& step) {
-    if (!step.launch) return {};
     std::string key;
     for (const KernelCall& call : step.launch->calls()) {
         const std::optional<std::string> own = batch_key(call);
@@ -49,17 +90,25 @@ std::string join_key(const Step& step) {
 BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) {
     BuiltStep built;
     Step& step = built.step;
-    step.name = cat("pack ", members.size(), " parameters");
     step.type = members[0]->type;
     step.part = members[0]->part;
-    step.disable_key = joined_packings_key;
+    step.disable_key = joined_steps_key;
+    step.written_dtype = members[0]->written_dtype;
     std::vector<BatchedCall> calls;
     for (const Step* member : members) {
         for (const KernelCall& call : member->launch->calls())
             calls.push_back({&call, static_cast<int>(step.operands.size())});
         step.operands.insert(step.operands.end(), member->operands.begin(), member->operands.end());
+        step.written.insert(step.written.end(), member->written.begin(), member->written.end());
         step.bytes += member->bytes;
         step.bound_seconds += member->bound_seconds;
+        if (!is_packing(step) && member != members[0]) step.fused.push_back(member->name);
+    }
+    if (is_packing(step)) {
+        step.name = cat("pack ", members.size(), " parameters");
+    } else {
+        step.name = members[0]->name;
+        step.engine = members[0]->engine;
     }
     const NotedBuilds noted;
     step.launch = std::make_unique<CallBatch>(context, calls);
@@ -69,9 +118,12 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
 
 }  // namespace
 
-std::uint64_t small_packing_bytes(ContextImpl& context) {
+bool joins_steps(ContextImpl& context) {
     const Traits& device = context.traits();
-    if (device.host || device.wide_vectors || has_failed(context, joined_packings_key)) return 0;
+    return !device.host && !device.wide_vectors && !has_failed(context, joined_steps_key);
+}
+
+std::uint64_t small_packing_bytes(const Traits& device) {
     return static_cast<std::uint64_t>(device.launch_us * 1e-6 * device.gbytes_per_s * 1e9);
 }
 
@@ -94,17 +146,19 @@ bool gather_packings(const Graph& graph, Schedule& schedule, std::uint64_t most_
     return gathered;
 }
 
-void join_packings(ContextImpl& context, std::vector<BuiltStep>& steps) {
+void join_steps(ContextImpl& context, std::vector<BuiltStep>& steps) {
     std::vector<BuiltStep> result;
     for (std::size_t begin = 0; begin < steps.size();) {
-        std::size_t end = begin;
+        const std::size_t end = end_of_run(steps, begin);
+        if (end == begin + 1) {
+            result.push_back(std::move(steps[begin++]));
+            continue;
+        }
         std::vector<std::string> keys;
         std::map<std::string, std::vector<const Step*>> groups;
-        for (; end < steps.size() && packs_lasting_value(steps[end].step) &&
-               steps[end].step.part == steps[begin].step.part;
-             ++end) {
-            keys.push_back(join_key(steps[end].step));
-            groups[keys.back()].push_back(&steps[end].step);
+        for (std::size_t i = begin; i < end; ++i) {
+            keys.push_back(join_key(steps[i].step));
+            groups[keys.back()].push_back(&steps[i].step);
         }
         for (std::size_t i = begin; i < end; ++i) {
             const std::string& key = keys[i - begin];
@@ -114,7 +168,6 @@ void join_packings(ContextImpl& context, std::vector<BuiltStep>& steps) {
             else if (group[0] == &steps[i].step)
                 result.push_back(joined(context, group));
         }
-        if (end == begin) result.push_back(std::move(steps[end++]));
         begin = end;
     }
     steps = std::move(result);
