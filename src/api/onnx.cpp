@@ -18,13 +18,28 @@ namespace dlprim {
 
 namespace {
 
+/// Values that the model makes of its inputs' shapes may be parameters, because they are large. A
+/// net keeps its parameters, so it cannot take shapes for which those have other values.
+void check_params_stay(const std::map<std::string, onnx::HostValue>& before,
+                       const std::map<std::string, onnx::HostValue>& now) {
+    for (const auto& [name, value] : before) {
+        const auto found = now.find(name);
+        if (found == now.end() || found->second == value) continue;
+        require(found->second->shape != value->shape || found->second->data == value->data,
+                "with inputs of these shapes the model makes another constant '", name,
+                "': another Net is to be made for them, with NetOptions::input_shapes");
+    }
+}
+
 std::shared_ptr<NetImpl> make_net(const Context& context, std::shared_ptr<const onnx::Model> model,
                                   const NetOptions& options) {
     onnx::ImportedNet net = onnx::import_model(*model, options.input_shapes, options.batch);
     auto impl = std::make_shared<NetImpl>(context, std::move(net.description), options);
     // Sizes that the model computes are other ones for other inputs.
-    impl->describe_by([model](const NetOptions& now) {
-        return onnx::import_model(*model, now.input_shapes, now.batch).description;
+    impl->describe_by([model, before = net.values](const NetOptions& now) {
+        onnx::ImportedNet other = onnx::import_model(*model, now.input_shapes, now.batch);
+        check_params_stay(before, other.values);
+        return std::move(other.description);
     });
     impl->set_source(std::make_shared<ModelValues>(std::move(net.values)));
     return impl;

@@ -37,6 +37,11 @@ ONNXSession::Values ONNXProgram::run(const ONNXSession::Values& inputs) {
     }
 }
 
+const Context& ONNXProgram::host() {
+    if (!host_) host_.emplace("cpu");
+    return *host_;
+}
+
 void ONNXProgram::make_room() {
     while (leaves_.size() >= static_cast<std::size_t>(options_.max_programs)) {
         const auto oldest = std::min_element(

@@ -46,11 +46,11 @@ class ONNXProgram {
   private:
     friend class ONNXRun;
 
-    /// A value that comes with a run, or that a function of the host makes, and its device memory
-    /// where a net reads it.
+    /// A value that comes with a run, or that a function of the host makes, and its memory where a
+    /// net reads it, on the device or on the host.
     struct Slot {
         TensorSpec spec;
-        Tensor device;
+        Tensor device, host;
     };
     /// Where a value is found: it is known, comes with the run (its slot's number), or is a tensor.
     struct Place {
@@ -84,8 +84,11 @@ class ONNXProgram {
 
     void make_room();
     void drop(Node* node);
+    /// The host, on which nets of few integers run: sizes that are computed from sizes.
+    const Context& host();
 
     Context context_;
+    std::optional<Context> host_;
     std::shared_ptr<const onnx::Model> model_;
     ONNXSessionOptions options_;
     onnx::ImportLimits limits_;

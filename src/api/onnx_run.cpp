@@ -86,15 +86,16 @@ bool ONNXRun::advance() {
         child->key = key;
         if (makes_slots)
             for (const HostValue& value : last.values)
-                child->slots.push_back({{value->shape, value->dtype}, {}});
+                child->slots.push_back({{value->shape, value->dtype}, {}, {}});
     }
     node_ = child.get();
     for (std::size_t i = 0; i < node_->slots.size(); ++i) {
         ONNXProgram::Slot& slot = node_->slots[i];
         slots_.push_back(&slot);
         contents_.push_back(last.values[i]);
-        if (slot.device.defined())
-            slot.device.copy_from_host(contents_.back()->data.data(), slot.device.bytes());
+        for (Tensor* memory : {&slot.device, &slot.host})
+            if (memory->defined())
+                memory->copy_from_host(contents_.back()->data.data(), memory->bytes());
     }
     return is_old;
 }
@@ -117,7 +118,7 @@ ONNXSession::Values ONNXRun::run() {
 ONNXRun::Record ONNXRun::execute(const Step& step) {
     if (step.net) {
         step.net->forward();
-        Access::impl(program_.context_).queue().flush();
+        Access::impl(step.net->context()).queue().flush();
     }
     Record record{&step, {}};
     for (const Place& place : step.reads) record.values.push_back(contents(place));
@@ -183,7 +184,7 @@ std::vector<TensorSpec> ONNXRun::call(const onnx::Part& part, const std::vector<
 ONNXRun::Record ONNXRun::run_part(const onnx::Part& part, const std::vector<Ref>& wanted,
                                   const onnx::HostFunction& function) {
     if (replayed_ == records_.size()) {
-        std::unique_ptr<Step> step = make_step(part);
+        std::unique_ptr<Step> step = make_step(part, suits_host(part, wanted));
         find_outputs(part, *step);
         for (Ref value : wanted) step->reads.push_back(place_of(value));
         step->function = function;
@@ -196,7 +197,21 @@ ONNXRun::Record ONNXRun::run_part(const onnx::Part& part, const std::vector<Ref>
     return records_[replayed_++];
 }
 
-std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part) {
+/// Whether the part computes a few integers from a few that come with the run. The device would not
+/// be faster, and the host has the result at hand.
+bool ONNXRun::suits_host(const onnx::Part& part, const std::vector<Ref>& wanted) const {
+    constexpr std::int64_t most = 4096;
+    const auto is_small = [](Ref value) {
+        return !is_float(value->spec.dtype) && value->spec.shape.numel() <= most;
+    };
+    bool suits = part.outputs.size() == 1 && wanted.size() == 1 && part.outputs[0] == wanted[0];
+    for (Ref value : part.inputs) suits = suits && value->fed >= 0 && is_small(value);
+    for (const onnx::BuiltOperator& op : part.operators)
+        suits = suits && std::all_of(op.outputs.begin(), op.outputs.end(), is_small);
+    return suits;
+}
+
+std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part, bool on_host) {
     auto step = std::make_unique<Step>();
     if (part.operators.empty()) return step;
     onnx::Names names;
@@ -208,14 +223,15 @@ std::unique_ptr<ONNXProgram::Step> ONNXRun::make_step(const onnx::Part& part) {
     };
     for (Ref value : part.inputs) {
         add(inputs, value);
-        tensors[inputs.back().first] = device_of(value);
+        tensors[inputs.back().first] = memory_of(value, on_host);
     }
     for (Ref value : part.outputs) add(outputs, value);
     onnx::ImportedNet net = onnx::write_net(*builder_, part.operators, inputs, outputs);
     net.description.source = program_.model_->source;
     NetOptions options;
     options.precision = program_.options_.precision;
-    step->net = std::make_shared<NetImpl>(program_.context_, std::move(net.description), options);
+    step->net = std::make_shared<NetImpl>(on_host ? program_.host() : program_.context_,
+                                          std::move(net.description), options);
     step->net->read_inputs_from(std::move(tensors));
     step->net->set_source(std::make_shared<ModelValues>(std::move(net.values)));
     for (const auto& [name, value] : outputs)
@@ -229,16 +245,18 @@ void ONNXRun::find_outputs(const onnx::Part& part, const Step& step) {
         computed_[part.outputs[i]] = step.outputs[i];
 }
 
-/// The device memory of a value that is fed or computed before.
-Tensor ONNXRun::device_of(Ref value) {
+/// The memory of a value that is fed or computed before.
+Tensor ONNXRun::memory_of(Ref value, bool on_host) {
     if (value->fed < 0) return computed_.at(value);
     const auto at = static_cast<std::size_t>(value->fed);
     ONNXProgram::Slot& slot = *slots_[at];
-    if (!slot.device.defined()) {
-        slot.device = Tensor(program_.context_, slot.spec.shape, slot.spec.dtype);
-        slot.device.copy_from_host(contents_[at]->data.data(), slot.device.bytes());
+    Tensor& memory = on_host ? slot.host : slot.device;
+    if (!memory.defined()) {
+        memory =
+            Tensor(on_host ? program_.host() : program_.context_, slot.spec.shape, slot.spec.dtype);
+        memory.copy_from_host(contents_[at]->data.data(), memory.bytes());
     }
-    return slot.device;
+    return memory;
 }
 
 ONNXProgram::Place ONNXRun::place_of(Ref value) {

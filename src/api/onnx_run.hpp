@@ -46,9 +46,10 @@ class ONNXRun : public onnx::StageRunner {
     void import();
     Record run_part(const onnx::Part& part, const std::vector<onnx::Ref>& wanted,
                     const onnx::HostFunction& function);
-    std::unique_ptr<Step> make_step(const onnx::Part& part);
+    std::unique_ptr<Step> make_step(const onnx::Part& part, bool on_host = false);
+    bool suits_host(const onnx::Part& part, const std::vector<onnx::Ref>& wanted) const;
     void find_outputs(const onnx::Part& part, const Step& step);
-    Tensor device_of(onnx::Ref value);
+    Tensor memory_of(onnx::Ref value, bool on_host);
     Place place_of(onnx::Ref value);
     Result result_of(const onnx::AnyValue& value);
 

@@ -8,7 +8,10 @@
 #include <dlprim/error.hpp>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 namespace dlprim {
 namespace {
@@ -38,13 +41,28 @@ Shape read_shape(const JsonView& view) {
     return located(view, [&] { return Shape(dims); });
 }
 
+/// JSON has no infinities and no NaN. As options they are these texts.
+const std::pair<const char*, double> special_numbers[] = {
+    {"inf", std::numeric_limits<double>::infinity()},
+    {"-inf", -std::numeric_limits<double>::infinity()},
+    {"nan", std::numeric_limits<double>::quiet_NaN()}};
+
+std::optional<double> special_number(const JsonView& view) {
+    if (view.is_text())
+        for (const auto& [text, number] : special_numbers)
+            if (view.text() == text) return number;
+    return std::nullopt;
+}
+
 Attr read_list(const JsonView& view) {
     const std::vector<JsonView> items = view.array();
     Ints ints;
     Doubles numbers;
     Strings texts;
     for (const JsonView& item : items) {
-        if (item.is_text()) {
+        if (const std::optional<double> special = special_number(item)) {
+            numbers.push_back(*special);
+        } else if (item.is_text()) {
             texts.push_back(item.text());
         } else if (item.is_number()) {
             if (item.is_integer()) ints.push_back(item.integer());
@@ -60,6 +78,7 @@ Attr read_list(const JsonView& view) {
 }
 
 Attr read_option(const JsonView& view) {
+    if (const std::optional<double> special = special_number(view)) return *special;
     if (view.is_text()) return view.text();
     if (view.is_array()) return read_list(view);
     if (view.is_integer()) return view.integer();
@@ -110,10 +129,23 @@ NetDescription::Op read_operator(const JsonView& view) {
 
 using Json = nlohmann::ordered_json;
 
+template <typename Value>
+Json to_json(const Value& value) {
+    return Json(value);
+}
+Json to_json(double value) {
+    if (std::isfinite(value)) return Json(value);
+    return std::isnan(value) ? "nan" : value < 0 ? "-inf" : "inf";
+}
+Json to_json(const Doubles& values) {
+    Json list = Json::array();
+    for (const double value : values) list.push_back(to_json(value));
+    return list;
+}
 Json to_json(const Attrs& attrs) {
     Json object = Json::object();
     for (const auto& [name, value] : attrs.items())
-        object[name] = std::visit([](const auto& v) { return Json(v); }, value);
+        object[name] = std::visit([](const auto& v) { return to_json(v); }, value);
     return object;
 }
 

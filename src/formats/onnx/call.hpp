@@ -153,6 +153,7 @@ struct Rule {
 // One file per family, in src/formats/onnx/rules.
 std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
+std::span<const Rule> box_rules();
 std::span<const Rule> constant_rules();
 std::span<const Rule> control_flow_rules();
 std::span<const Rule> convolution_rules();
@@ -167,6 +168,9 @@ std::span<const Rule> selection_rules();
 std::span<const Rule> sequence_rules();
 std::span<const Rule> shape_rules();
 std::span<const Rule> slicing_rules();
+std::span<const Rule> string_rules();
+std::span<const Rule> tfidf_rules();
+std::span<const Rule> unique_rules();
 
 /// The rule for a type of ONNX's own domain in this version; null where there is none.
 const Rule* find_rule(std::string_view type, std::int64_t version);

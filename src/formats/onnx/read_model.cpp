@@ -126,7 +126,6 @@ class ModelReader {
 
     template <typename TensorType>
     static void read_tensor_type(const TensorType& tensor, ValueInfo& result) {
-        constexpr int string_type = 8;
         result.dtype = dtype_of(tensor.elem_type());
         result.type = type_name(tensor.elem_type());
         if (result.dtype) result.kind = ValueInfo::Kind::tensor;

@@ -121,7 +121,6 @@ std::vector<std::byte> TensorReader::external_bytes(const proto::TensorProto& te
 Tensor TensorReader::read(proto::TensorProto& tensor) const {
     Tensor result;
     result.name = tensor.name();
-    constexpr int string_type = 8;
     const bool is_strings = tensor.data_type() == string_type;
     const std::optional<DType> dtype = dtype_of(tensor.data_type());
     if (!dtype && !is_strings) {

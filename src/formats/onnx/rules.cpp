@@ -15,10 +15,11 @@ const Table& table() {
     static const Table all = [] {
         Table made;
         for (const auto family :
-             {activation_rules(), arithmetic_rules(), constant_rules(), control_flow_rules(),
-              convolution_rules(), gather_rules(), matmul_rules(), normalization_rules(),
-              pooling_rules(), position_rules(), reduction_rules(), resize_rules(),
-              selection_rules(), sequence_rules(), shape_rules(), slicing_rules()})
+             {activation_rules(),    arithmetic_rules(),  box_rules(),      constant_rules(),
+              control_flow_rules(),  convolution_rules(), gather_rules(),   matmul_rules(),
+              normalization_rules(), pooling_rules(),     position_rules(), reduction_rules(),
+              resize_rules(),        selection_rules(),   sequence_rules(), shape_rules(),
+              slicing_rules(),       string_rules(),      tfidf_rules(),    unique_rules()})
             for (const Rule& rule : family) made[rule.type].push_back(&rule);
         for (auto& item : made)
             std::sort(item.second.begin(), item.second.end(),

@@ -10,6 +10,9 @@
 
 namespace dlprim::onnx {
 
+/// The number of strings, which no DType stands for.
+constexpr std::int64_t string_type = 8;
+
 /// Our type for the number of one of ONNX's; nothing if the library does not have it.
 std::optional<DType> dtype_of(std::int64_t onnx_type);
 /// What messages call the type.

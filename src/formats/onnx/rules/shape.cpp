@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Other shapes and orders of the same elements, other types, and repetition.
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/string_cast.hpp"
 #include "formats/onnx/types.hpp"
 
 #include <algorithm>
@@ -104,19 +105,26 @@ void transpose(Call& call) {
     call.set(0, call.build.transpose(call.in(0), order));
 }
 
+void cast_to(Call& call, DType dtype) {
+    call.set(0, call.in(0)->strings ? cast_from_strings(call, dtype)
+                                    : call.build.cast(call.in(0), dtype));
+}
+
 void cast(Call& call) {
     call.ignore("saturate");  // of types that are refused
     call.ignore("round_mode");
     const std::int64_t to = call.integer("to", 0);
+    if (to == string_type) return call.set(0, cast_to_strings(call));
     const std::optional<DType> dtype = dtype_of(to);
     if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
-    call.set(0, call.build.cast(call.in(0), *dtype));
+    cast_to(call, *dtype);
 }
 
 void cast_like(Call& call) {
     call.ignore("saturate");
     call.ignore("round_mode");
-    call.set(0, call.build.cast(call.in(0), call.dtype(1)));
+    if (call.in(1)->strings) return call.set(0, cast_to_strings(call));
+    cast_to(call, call.dtype(1));
 }
 
 Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
@@ -206,8 +214,8 @@ const Rule rules[] = {
     {"Unsqueeze", 1, [](Call& call) { unsqueeze(call, false); }, Rule::Strings::moved},
     {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
     {"Transpose", 1, transpose, Rule::Strings::moved},
-    {"Cast", 6, cast},
-    {"CastLike", 15, cast_like},
+    {"Cast", 6, cast, Rule::Strings::own},
+    {"CastLike", 15, cast_like, Rule::Strings::own},
     {"Expand", 8, expand, Rule::Strings::moved},
     {"Tile", 6, tile, Rule::Strings::moved},
     {"Concat", 1, concat, Rule::Strings::moved},

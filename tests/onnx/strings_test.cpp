@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Strings: moved, compared, split, joined and counted.
+#include "onnx/session_support.hpp"
+
+using namespace onnx_test;
+
+namespace {
+
+/// TensorProto of strings.
+std::string texts_tensor(const std::string& name, const std::vector<std::string>& values) {
+    return dims({static_cast<std::int64_t>(values.size())}) + onnx_bytes::number(2, type_string) +
+           texts(6, values) + bytes(8, name);
+}
+
+std::string attribute_texts(const std::string& name, const std::vector<std::string>& values) {
+    return bytes(1, name) + texts(9, values) + onnx_bytes::number(20, 8);
+}
+
+}  // namespace
+
+TEST_CASE("strings are moved and compared as numbers are") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Gather", {"x", "i"}, {"picked"}),
+                   node("Concat", {"picked", "more"}, {"y"}, {{attribute("axis", 0)}}),
+                   node("Equal", {"y", "more"}, {"same"}), node("Size", {"y"}, {"size"})};
+    model.initializers = {integers("i", {2, 0}), texts_tensor("more", {"a"})};
+    model.inputs = {value("x", {3}, type_string)};
+    model.outputs = {value("y", {3}, type_string), value("same", {3}, type_bool),
+                     value("size", {}, type_int64)};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", strings({3}, {"a", "b", "c"})}}) == "string [3]: c a a");
+    CHECK(session.output("same") == "bool [3]: 0 1 1");
+    CHECK(session.output("size") == "int64 []: 3");
+    CHECK(session.run({{"x", strings({3}, {"x", "y", "z"})}}) == "string [3]: z x a");
+    model.nodes[0] = node("Neg", {"x"}, {"picked"});
+    CHECK(has(open_session(model).error({{"x", strings({3}, {"a", "b", "c"})}}),
+              "an input is of strings, which are not supported here"));
+}
+
+TEST_CASE("strings are picked by what the device computes") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {
+        node("ArgMax", {"scores"}, {"best"}, {{attribute("axis", 0), attribute("keepdims", 0)}}),
+        node("Gather", {"names", "best"}, {"y"})};
+    model.initializers = {texts_tensor("names", {"cat", "dog"})};
+    model.inputs = {value("scores", {2})};
+    model.outputs = {value("y", {}, type_string)};
+    Session session = open_session(model);
+    CHECK(session.run({{"scores", tensor({2}, {0, 1})}}) == "string []: dog");
+    CHECK(session.run({{"scores", tensor({2}, {2, 1})}}) == "string []: cat");
+}
+
+TEST_CASE("words are normalised") {
+    if (is_absent()) return;
+    Model model;
+    const auto run = [&](std::vector<std::string> attributes) {
+        attributes.push_back(attribute_texts("stopwords", {"monday"}));
+        model.nodes = {node("StringNormalizer", {"x"}, {"y"}, {std::move(attributes)})};
+        return open_session(model).run({{"x", strings({3}, {"Monday", "monday", "T\xc3\xa4g"})}});
+    };
+    model.inputs = {value("x", {3}, type_string)};
+    model.outputs = {value("y", {-1}, type_string)};
+    CHECK(run({}) == "string [1]: T\xc3\xa4g");
+    CHECK(run({attribute("is_case_sensitive", 1)}) == "string [2]: Monday T\xc3\xa4g");
+    CHECK(run({attribute("case_change_action", "UPPER")}) == "string [1]: T\xc3\x84G");
+}
+
+TEST_CASE("strings are joined and split") {
+    if (is_absent()) return;
+    Model model;
+    model.opset = 20;
+    model.nodes = {node("StringConcat", {"x", "end"}, {"joined"}),
+                   node("StringSplit", {"joined"}, {"y", "counts"},
+                        {{attribute("delimiter", ","), attribute("maxsplit", 2)}})};
+    model.initializers = {texts_tensor("end", {",z"})};
+    model.inputs = {value("x", {2}, type_string)};
+    model.outputs = {value("y", {2, -1}, type_string), value("counts", {2}, type_int64)};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", strings({2}, {"a,b", "c"})}}) == "string [2, 3]: a b z c z ");
+    CHECK(session.output("counts") == "int64 [2]: 3 2");
+    CHECK(session.run({{"x", strings({2}, {"a,b,c", "c"})}}) == "string [2, 3]: a b c,z c z ");
+}
+
+TEST_CASE("n-grams are counted") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {
+        node("TfIdfVectorizer", {"x"}, {"y"},
+             {{attribute("min_gram_length", 1), attribute("max_gram_length", 2),
+               attribute("max_skip_count", 1), attribute("mode", "TF"),
+               attribute("ngram_counts", Sizes{0, 2}), attribute("ngram_indexes", Sizes{0, 1, 2}),
+               attribute_texts("pool_strings", {"a", "b", "a", "b"})}})};
+    model.inputs = {value("x", {-1}, type_string)};
+    model.outputs = {value("y", {3})};
+    Session session = open_session(model);
+    // "a b" stands once side by side, and once with a word between.
+    CHECK(session.run({{"x", strings({4}, {"a", "b", "c", "b"})}}) == "float [3]: 1 2 1");
+    CHECK(session.run({{"x", strings({3}, {"a", "c", "b"})}}) == "float [3]: 1 1 1");
+}
