@@ -70,6 +70,11 @@ class ONNXSession {
     /// out_of_memory. After an error the session can be used again.
     Values run(const Values& inputs);
 
+    /// How many nodes of the model's graph needed no operator of a net in the last run: their
+    /// results were known before it, are views, or were computed on the host (strings, sequences,
+    /// positions).
+    std::int64_t host_nodes() const;
+
     /// How many times a net was made, since the session began. It does not grow while runs find
     /// all that they need in the cache.
     std::int64_t nets_made() const;

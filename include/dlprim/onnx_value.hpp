@@ -56,7 +56,8 @@ class ONNXValue {
 
 /// Reads a value from a file that holds a TensorProto, a SequenceProto or an OptionalProto, as in
 /// ONNX's test data. `kind` is what the model declares the value to be, in the words of
-/// ONNXInput::dtype: "a sequence", "an optional", or any other text for a tensor. Throws Error, one
+/// ONNXInput::dtype: it begins with "a sequence" or "an optional", and is that of a tensor
+/// otherwise. Throws Error, one
 /// sentence that begins with the path: not_found, io; format (no such message, or data of another
 /// size than its shape); unsupported (a type that the library does not have, or a build without
 /// ONNX).

@@ -42,6 +42,7 @@ class ONNXProgram {
     const Context& context() const { return context_; }
     const onnx::Model& model() const { return *model_; }
     std::int64_t nets_made() const { return nets_made_; }
+    std::int64_t host_nodes() const { return host_nodes_; }
 
   private:
     friend class ONNXRun;
@@ -80,6 +81,7 @@ class ONNXProgram {
         bool is_leaf = false;
         std::vector<Result> results;  ///< of a leaf, in the order of the model's outputs
         std::uint64_t last_use = 0;
+        std::int64_t host_nodes = 0;  ///< of a leaf
     };
 
     void make_room();
@@ -96,6 +98,7 @@ class ONNXProgram {
     std::vector<Node*> leaves_;
     std::uint64_t uses_ = 0;
     std::int64_t nets_made_ = 0;
+    std::int64_t host_nodes_ = 0;  ///< of the last run
 };
 
 }  // namespace dlprim

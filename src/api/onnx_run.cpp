@@ -108,6 +108,7 @@ ONNXSession::Values ONNXRun::run() {
     if (!node_->is_leaf) import();
     execute(*node_->step);
     node_->last_use = ++program_.uses_;
+    program_.host_nodes_ = node_->host_nodes;
     ONNXSession::Values values;
     const auto& outputs = program_.model_->graph.outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i)
@@ -166,6 +167,7 @@ void ONNXRun::import() {
     for (const auto& output : outputs) node_->results.push_back(result_of(output.second));
     node_->step = std::move(step);
     node_->is_leaf = true;
+    node_->host_nodes = importer.host_nodes();
     program_.leaves_.push_back(node_);
 }
 

@@ -55,6 +55,10 @@ ONNXSession::Values ONNXSession::run(const Values& inputs) {
     return program().run(inputs);
 }
 
+std::int64_t ONNXSession::host_nodes() const {
+    return program().host_nodes();
+}
+
 std::int64_t ONNXSession::nets_made() const {
     return program().nets_made();
 }

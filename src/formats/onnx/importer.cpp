@@ -183,6 +183,7 @@ void Importer::add_node(const Node& from, Scope& scope) {
     const Function* const function = find_function(node);
     const std::vector<std::optional<AnyValue>> results =
         function ? run_function(*function, node, inputs, scope) : import_node(node, inputs, scope);
+    count_node(results, scope);
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
         const std::string& name = node.outputs[i];
         if (name.empty()) continue;
@@ -196,6 +197,15 @@ void Importer::add_node(const Node& from, Scope& scope) {
             info != model_.graph.values.end() && scope.is_main)
             check_declared(info->second, *results[i]);
     }
+}
+
+void Importer::count_node(const std::vector<std::optional<AnyValue>>& results, const Scope& scope) {
+    int newest = last_operator_;
+    for (const auto& result : results)
+        if (result)
+            result->each_tensor([&](Ref tensor) { newest = std::max(newest, tensor->producer); });
+    if (scope.is_main && newest == last_operator_) ++host_nodes_;
+    if (scope.is_main) last_operator_ = newest;
 }
 
 std::vector<std::optional<AnyValue>> Importer::import_node(const Node& node,

@@ -35,6 +35,9 @@ class Importer : public GraphRunner {
     std::vector<std::pair<std::string, AnyValue>> run();
 
     Builder& builder() { return build_; }
+    /// How many nodes of the model's graph became no operator: their results are known, are shapes
+    /// or views, or a function of the host makes them.
+    std::int64_t host_nodes() const { return host_nodes_; }
 
     std::vector<AnyValue> run_graph(const Graph& graph,
                                     const std::vector<AnyValue>& inputs) override;
@@ -73,6 +76,8 @@ class Importer : public GraphRunner {
     void add_nodes(const std::vector<Node>& nodes, const std::vector<std::string>& outputs,
                    Scope& scope);
     void add_node(const Node& node, Scope& scope);
+    /// Counts a node of the model's graph by whether an operator made one of its results.
+    void count_node(const std::vector<std::optional<AnyValue>>& results, const Scope& scope);
     std::vector<std::optional<AnyValue>> import_node(const Node& node,
                                                      const std::vector<AnyValue>& inputs,
                                                      Scope& scope);
@@ -91,6 +96,8 @@ class Importer : public GraphRunner {
     Scope main_;
     bool checks_shapes_ = true;  ///< whether declared shapes of results must agree
     std::int64_t nodes_ = 0;     ///< of functions, branches and loops
+    std::int64_t host_nodes_ = 0;
+    int last_operator_ = -1;  ///< the newest one that made a result
     std::vector<Scope*> active_;
     std::vector<const Call*> calls_;
     int first_of_node_ = 0;  ///< the first value that the innermost node may have made

@@ -34,8 +34,8 @@ class ValueReader {
     explicit ValueReader(std::string path) : path_(std::move(path)) {}
 
     ONNXValue read(const std::string& bytes, std::string_view kind) const {
-        if (kind == "a sequence") return sequence(bytes, 0);
-        if (kind == "an optional") return optional(bytes, 0);
+        if (kind.starts_with("a sequence")) return sequence(bytes, 0);
+        if (kind.starts_with("an optional")) return optional(bytes, 0);
         return tensor(bytes);
     }
 
