@@ -34,6 +34,7 @@ void bind_settings(nb::module_& module);
 void bind_tensor(nb::module_& module);
 void bind_ops(nb::module_& module);
 void bind_net(nb::module_& module);
+void bind_onnx(nb::module_& module);
 void bind_solver(nb::module_& module);
 
 // Locks and forks (lock.cpp).

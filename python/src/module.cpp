@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
     bind_tensor(module);
     bind_ops(module);
     bind_net(module);
+    bind_onnx(module);
     bind_solver(module);
     nb::module_::import_("atexit").attr("register")(nb::cpp_function(expect_leaks_of_threads));
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+from typing import Any
 
 import dlprim
 import numpy as np
@@ -26,6 +27,77 @@ def model(tmp_path: pathlib.Path) -> pathlib.Path:
     path = tmp_path / "model.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     return path
+
+
+def session(host: dlprim.Context, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> dlprim.ONNXSession:
+    """A session of a model of these nodes and values; skips where the library reads none."""
+    helper = onnx.helper
+    model = helper.make_model(
+        helper.make_graph(nodes, "graph", inputs, outputs), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
+    )
+    try:
+        return dlprim.ONNXSession(host, model.SerializeToString())
+    except dlprim.UnsupportedError as error:
+        if "reads no ONNX models" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_session_takes_sizes(host: dlprim.Context) -> None:
+    """The same session makes other shapes for other values."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    runs = session(
+        host,
+        [helper.make_node("Reshape", ["x", "sizes"], ["y"])],
+        [
+            helper.make_tensor_value_info("x", proto.FLOAT, [6]),
+            helper.make_tensor_value_info("sizes", proto.INT64, ["n"]),
+        ],
+        [helper.make_tensor_value_info("y", proto.FLOAT, None)],
+    )
+    assert runs.input_names == ["x", "sizes"] and runs.output_names == ["y"]
+    x = np.arange(6, dtype=np.float32)
+    for sizes in ((2, 3), (3, 2), (6, 1)):
+        y = runs.run({"x": x, "sizes": np.array(sizes, np.int64)})["y"]
+        assert y.shape == sizes and y.dtype == np.float32 and y.ravel().tolist() == x.tolist()
+    with pytest.raises(dlprim.InvalidArgumentError):
+        runs.run({"x": x})
+    with pytest.raises(TypeError):
+        runs.run({"x": x, "sizes": np.array([object()])})
+
+
+def test_session_takes_sequences_strings_and_none(host: dlprim.Context) -> None:
+    helper, proto = onnx.helper, onnx.TensorProto
+    floats = helper.make_tensor_type_proto(proto.FLOAT, None)
+    runs = session(
+        host,
+        [helper.make_node("Identity", ["s"], ["t"]), helper.make_node("Identity", ["x"], ["y"])],
+        [
+            helper.make_value_info("s", helper.make_sequence_type_proto(floats)),
+            helper.make_tensor_value_info("x", proto.STRING, [2]),
+        ],
+        [
+            helper.make_value_info("t", helper.make_sequence_type_proto(floats)),
+            helper.make_tensor_value_info("y", proto.STRING, [2]),
+        ],
+    )
+    given = [np.array([1, 2], np.float32), np.array([[3]], np.float32)]
+    outputs = runs.run({"s": given, "x": np.array(["a", "\u00e9"])})
+    assert [part.tolist() for part in outputs["t"]] == [[1, 2], [[3]]]
+    assert outputs["y"].tolist() == ["a", "\u00e9"] and outputs["y"].dtype == object
+
+
+def test_session_asks_whether_there_is_an_element(host: dlprim.Context) -> None:
+    helper, proto = onnx.helper, onnx.TensorProto
+    optional = helper.make_optional_type_proto(helper.make_tensor_type_proto(proto.FLOAT, [1]))
+    runs = session(
+        host,
+        [helper.make_node("OptionalHasElement", ["x"], ["y"])],
+        [helper.make_value_info("x", optional)],
+        [helper.make_tensor_value_info("y", proto.BOOL, [])],
+    )
+    assert runs.run({"x": None})["y"].item() is False
+    assert runs.run({"x": np.array([1], np.float32)})["y"].item() is True
 
 
 def test_from_onnx(context: dlprim.Context, model: pathlib.Path) -> None:

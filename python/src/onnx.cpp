@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// ONNXSession: ONNX models run on values of Python: arrays, arrays of strings, lists and None.
+#include "bind.hpp"
+#include "net_values.hpp"
+#include "owned.hpp"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <filesystem>
+#include <map>
+
+namespace dlprim::python {
+namespace {
+
+using OwnedSession = Owned<ONNXSession>;
+
+/// Python's strings as bytes. Bytes that are no UTF-8 survive the way to Python and back.
+std::string to_text(nb::handle value) {
+    if (PyBytes_Check(value.ptr()))
+        return {PyBytes_AsString(value.ptr()), static_cast<std::size_t>(PyBytes_Size(value.ptr()))};
+    if (!PyUnicode_Check(value.ptr()))
+        wrong_type("an element of an array of strings", "a str or bytes", value);
+    nb::object bytes =
+        nb::steal(PyUnicode_AsEncodedString(value.ptr(), "utf-8", "surrogateescape"));
+    if (!bytes) throw nb::python_error();
+    return to_text(bytes);
+}
+
+nb::object from_text(const std::string& text) {
+    nb::object result = nb::steal(
+        PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape"));
+    if (!result) throw nb::python_error();
+    return result;
+}
+
+nb::module_ numpy() {
+    return nb::module_::import_("numpy");
+}
+
+ONNXValue to_value(nb::handle value) {
+    if (value.is_none()) return {};
+    if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+        ONNXValue::Sequence elements;
+        for (nb::handle element : value) elements.push_back(to_value(element));
+        return elements;
+    }
+    nb::object array = numpy().attr("asarray")(value);
+    const std::string kind = nb::cast<std::string>(array.attr("dtype").attr("kind"));
+    if (kind == "U" || kind == "S" || kind == "O") {
+        ONNXStrings strings{to_shape(array.attr("shape")), {}};
+        for (nb::handle element : array.attr("ravel")().attr("tolist")())
+            strings.values.push_back(to_text(element));
+        return strings;
+    }
+    const HostArray host = to_host_array(value);
+    return HostTensor{host.shape, host.dtype, converted(host, host.dtype, "a value")};
+}
+
+nb::object from_tensor(const HostTensor& tensor) {
+    const bool bits = tensor.dtype == DType::bf16;
+    nb::object array =
+        numpy().attr("empty")(to_tuple(tensor.shape), bits ? "uint16" : dtype_name(tensor.dtype));
+    if (!tensor.data.empty())
+        std::memcpy(nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(array).data(),
+                    tensor.data.data(), tensor.data.size());
+    const nb::object bfloat16 = bits ? bfloat16_type() : nb::none();
+    return bfloat16.is_none() ? array : array.attr("view")(bfloat16);
+}
+
+nb::object from_value(const ONNXValue& value) {
+    switch (value.kind()) {
+        case ONNXValue::Kind::tensor:
+            return from_tensor(value.tensor());
+        case ONNXValue::Kind::strings: {
+            nb::list texts;
+            for (const std::string& text : value.strings().values) texts.append(from_text(text));
+            return numpy()
+                .attr("array")(texts, nb::arg("dtype") = "object")
+                .attr("reshape")(to_tuple(value.strings().shape));
+        }
+        case ONNXValue::Kind::sequence: {
+            nb::list elements;
+            for (const ONNXValue& element : value.sequence()) elements.append(from_value(element));
+            return elements;
+        }
+        case ONNXValue::Kind::none:
+            break;
+    }
+    return nb::none();
+}
+
+ONNXModel to_model(nb::handle source) {
+    ONNXModel model;
+    if (PyBytes_Check(source.ptr()))
+        model.parse(
+            {PyBytes_AsString(source.ptr()), static_cast<std::size_t>(PyBytes_Size(source.ptr()))},
+            "the model");
+    else if (std::filesystem::path path; nb::try_cast(source, path))
+        model.load(path.string());
+    else
+        wrong_type("an ONNX model", "a path or bytes", source);
+    return model;
+}
+
+void make_session(OwnedSession* self, nb::handle on, nb::handle source,
+                  const std::string& precision) {
+    const Context& context = to_context(on);
+    ONNXSessionOptions options;
+    options.precision = parse_precision(precision);
+    const ONNXModel model = to_model(source);
+    new (self) OwnedSession(context,
+                            [&] { return std::make_unique<ONNXSession>(context, model, options); });
+}
+
+nb::dict run(const OwnedSession& session, const nb::dict& given) {
+    ONNXSession::Values inputs;
+    for (const auto& [name, value] : given)
+        inputs.emplace(nb::cast<std::string>(name), to_value(value));
+    ONNXSession::Values outputs;
+    {
+        const ContextLock lock(session.context());
+        outputs = session->run(inputs);
+    }
+    nb::dict result;
+    for (const std::string& name : session->output_names())
+        result[name.c_str()] = from_value(outputs.at(name));
+    return result;
+}
+
+std::vector<std::string> input_names(const OwnedSession& session) {
+    std::vector<std::string> names;
+    for (const ONNXInput& input : session->inputs()) names.push_back(input.name);
+    return names;
+}
+
+}  // namespace
+
+void bind_onnx(nb::module_& module) {
+    nb::class_<OwnedSession>(
+        module, "ONNXSession",
+        "Runs an ONNX model whose shapes, branches and loops may depend on values "
+        "(docs/onnx.md).\n\n"
+        "Values are numpy arrays. A tensor of strings is an array of str, a sequence is a list, "
+        "and None is an optional without an element.")
+        .def("__init__", make_session, nb::arg("context"), nb::arg("model"),
+             nb::arg("precision") = "fp32",
+             nb::sig("def __init__(self, context: Context, model: str | os.PathLike[str] | bytes, "
+                     "precision: str = 'fp32') -> None"),
+             "`model` is a path, or a file's contents as bytes. Raises MissingFileError and "
+             "FormatError.")
+        .def("run", run, nb::arg("inputs"),
+             nb::sig("def run(self, inputs: dict[str, typing.Any]) -> dict[str, typing.Any]"),
+             "Run the model on values by name, and return the outputs' values by name, in the "
+             "model's order. Raises UnsupportedError, which names the node, for what the library "
+             "does not have; InvalidArgumentError for an input that is missing or of another "
+             "type or shape; TypeError for arrays that hold neither numbers nor strings.")
+        .def_prop_ro("input_names", input_names, "What run() takes, in the model's order.")
+        .def_prop_ro(
+            "output_names", [](const OwnedSession& self) { return self->output_names(); },
+            "What run() returns, in the model's order.");
+}
+
+}  // namespace dlprim::python
