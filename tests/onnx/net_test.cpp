@@ -4,6 +4,7 @@
 #include "onnx/support.hpp"
 
 #include <cmath>
+#include <limits>
 
 using namespace onnx_test;
 
@@ -261,4 +262,50 @@ TEST_CASE("an imported network trains") {
     Values gradient(2);
     net.gradient("w").copy_to_host(gradient.data(), 8);
     CHECK(gradient == Values{3, 4});
+}
+
+TEST_CASE("a net refuses shapes for which a large constant of the model is another one") {
+    if (is_absent()) return;
+    // y = x + sum(range(5000) * the batch)
+    Model model;
+    model.nodes = {node("Shape", {"x"}, {"shape"}, {{attribute("end", 1)}}),
+                   node("Cast", {"shape"}, {"batch"}, {{attribute("to", 1)}}),
+                   node("Range", {"zero", "limit", "one"}, {"places"}),
+                   node("Mul", {"places", "batch"}, {"scaled"}),
+                   node("Add", {"x", "scaled"}, {"y"})};
+    model.initializers = {floats("zero", {}, {0}), floats("limit", {}, {5000}),
+                          floats("one", {}, {1})};
+    model.inputs = {value("x", {-1, 5000})};
+    model.outputs = {value("y", {-1, 5000})};
+    dlprim::Net net = open(model);
+    CHECK(run(net, {{"x", Values(5000)}})[4999] == 4999);
+    std::string text;
+    try {
+        net.reshape(2);
+    } catch (const dlprim::Error& error) {
+        text = error.what();
+    }
+    CHECK(has(text, "the model makes another constant"));
+    CHECK(run(net, {{"x", Values(5000)}})[4999] == 4999);
+    dlprim::NetOptions options;
+    options.batch = 2;
+    net = open(model, options);
+    CHECK(run(net, {{"x", Values(10000)}})[4999] == 9998);
+}
+
+TEST_CASE("infinite options survive as JSON") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Pad", {"x", "pads", "fill"}, {"y"})};
+    model.initializers = {integers("pads", {1, 0}),
+                          floats("fill", {}, {-std::numeric_limits<float>::infinity()})};
+    model.inputs = {value("x", {2})};
+    model.outputs = {value("y", {3})};
+    const Folder folder;
+    dlprim::ONNXModel(folder.write("model.onnx", model.str()))
+        .convert(folder.file("net.json"), folder.file("w.h5"));
+    dlprim::Net net = dlprim::Net::from_json_file(dlprim::Context("cpu"), folder.file("net.json"));
+    net.initialize();
+    const Values y = run(net, {{"x", {1, 2}}});
+    CHECK(y == Values{-std::numeric_limits<float>::infinity(), 1, 2});
 }

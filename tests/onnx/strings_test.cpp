@@ -99,3 +99,37 @@ TEST_CASE("n-grams are counted") {
     CHECK(session.run({{"x", strings({4}, {"a", "b", "c", "b"})}}) == "float [3]: 1 2 1");
     CHECK(session.run({{"x", strings({3}, {"a", "c", "b"})}}) == "float [3]: 1 1 1");
 }
+
+TEST_CASE("whole strings match a pattern") {
+    if (is_absent()) return;
+    Model model;
+    model.opset = 20;
+    model.inputs = {value("x", {-1}, type_string)};
+    model.outputs = {value("y", {-1}, type_bool)};
+    const auto session = [&](const std::string& pattern) {
+        model.nodes = {node("RegexFullMatch", {"x"}, {"y"}, {{attribute("pattern", pattern)}})};
+        return open_session(model);
+    };
+    const auto matches = [&](const std::string& pattern, const std::string& text) {
+        const std::string y = session(pattern).run({{"x", strings({1}, {text})}});
+        return y == "bool [1]: 1";
+    };
+    CHECK(matches("www\\.[\\w.-]+\\.com", "www.google.com"));
+    CHECK(!matches("www\\.[\\w.-]+\\.com", "www.google.com/"));
+    CHECK(matches("(ab|c)*d?", "abcab"));
+    CHECK(matches("(ab|c)*d?", "d"));
+    CHECK(!matches("(ab|c)*d?", "abd."));
+    CHECK(matches("a{2,3}", "aaa"));
+    CHECK(!matches("a{2,3}", "aaaa"));
+    CHECK(!matches("a{2,3}", "a"));
+    CHECK(matches("^[^\\d]+$", "abc"));
+    CHECK(!matches("^[^\\d]+$", "ab1"));
+    CHECK(matches("[a-c\\]]+?", "ab]"));
+    CHECK(matches(".", "\xc3\xa4"));
+    CHECK(!matches(".", "\n"));
+    CHECK(matches("", ""));
+    CHECK(matches("(a*)*(a*)*(a*)*b", std::string(2000, 'a') + "b"));  // no backtracking
+    for (const char* pattern :
+         {"(", ")", "[a", "a{1001}", "*", "(?i)a", "[b-a]", "(a{1000}){1000}", "\\1", "a{2,1}"})
+        CHECK(has(session(pattern).error({{"x", strings({1}, {"a"})}}), "is not supported"));
+}

@@ -2,6 +2,7 @@
 // Strings: they are computed on the host while the model is imported.
 #include "formats/onnx/call.hpp"
 #include "formats/onnx/letter_case.hpp"
+#include "formats/onnx/regex.hpp"
 
 #include <algorithm>
 #include <set>
@@ -107,10 +108,19 @@ void split_strings(Call& call) {
     call.set(1, call.build.constant("", host_integers(call.shape(0), counts)));
 }
 
+void match(Call& call) {
+    const Regex regex(call.text("pattern", ""));
+    Ints matches;
+    for (const std::string& text : call.known_strings(0, "strings"))
+        matches.push_back(regex.matches(text));
+    call.set(0, call.build.constant("", host_integers(call.shape(0), matches, DType::boolean)));
+}
+
 const Rule rules[] = {
     {"StringNormalizer", 10, normalize, Rule::Strings::own},
     {"StringConcat", 20, concat, Rule::Strings::own},
     {"StringSplit", 20, split_strings, Rule::Strings::own},
+    {"RegexFullMatch", 20, match, Rule::Strings::own},
 };
 
 }  // namespace
