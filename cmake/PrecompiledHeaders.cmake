@@ -6,6 +6,17 @@
 set(DLPRIM_COMMON_HEADERS <algorithm> <array> <charconv> <chrono> <cmath> <cstdint> <cstring> <functional> <limits> <map> <memory>
     <mutex> <optional> <set> <span> <string> <string_view> <unordered_map> <utility> <vector>)
 
+# ccache keeps what is compiled with precompiled headers only if it is told the first. Told the second, it takes them from a
+# build of another copy of the sources, too: GCC, unlike Clang, has no times of files in them. Both want headers by their names
+# in the folders that are searched, <graph/operator.hpp>: CMake makes a quoted one a path of this copy.
+if(DLPRIM_PRECOMPILED_HEADERS AND "${CMAKE_CXX_COMPILER_LAUNCHER}" MATCHES "ccache$")
+    set(for_ccache CCACHE_SLOPPINESS=pch_defines,time_macros)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        list(APPEND for_ccache CCACHE_COMPILERTYPE=gcc)
+    endif()
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${for_ccache} ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
 #   dlprim_precompile(TARGET header...): the headers for TARGET.
 function(dlprim_precompile target)
     if(DLPRIM_PRECOMPILED_HEADERS)

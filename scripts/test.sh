@@ -49,8 +49,6 @@ if [ -z "${DLPRIM_NO_PYTHON:-}" ] && .cache/python/bin/python -c "import nanobin
     python=(-DDLPRIM_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$PWD/.cache/python/bin/python")
 fi
 jobs=$(nproc)
-# ccache, where there is one, keeps what is compiled with precompiled headers only if it is told this.
-export CCACHE_SLOPPINESS=pch_defines,time_macros
 echo "Configuring and building in $build"
 # shellcheck disable=SC2086
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WERROR=ON \
