@@ -66,6 +66,13 @@ enum class FloatTypes : std::uint8_t {
     single,  ///< float only: 16-bit tensors are cast, and double is refused
 };
 
+/// Which part of an input a gradient belongs to. Outside of it the gradient is zero.
+struct GradientPart {
+    static constexpr int whole = -1;
+    int dim = whole;         ///< the dimension of which it is a part; `whole`: it is no part
+    std::int64_t begin = 0;  ///< where it starts in that dimension; its end follows from its shape
+};
+
 /// The arguments and results of a gradient rule.
 struct GradientContext {
     Graph& graph;
@@ -73,6 +80,9 @@ struct GradientContext {
     std::span<const ValueId> output_gradients;  ///< no_value where no gradient flows back
     std::span<const bool> wanted;               ///< per input: whether its gradient is needed
     std::vector<ValueId> input_gradients;       ///< to fill; no_value: none
+    /// Per input, to change where a gradient has elements of a part of the input only: parts that
+    /// lie beside each other become one Concat, which costs less than a sum of padded ones.
+    std::vector<GradientPart> parts;
 };
 
 class Operator {

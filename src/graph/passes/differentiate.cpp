@@ -2,6 +2,7 @@
 // differentiate: adds the nodes of the backward pass (reverse-mode automatic differentiation).
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "graph/passes/gradient_pieces.hpp"
 #include "graph/passes/passes.hpp"
 
 #include <memory>
@@ -80,21 +81,15 @@ class Differentiator {
         }
     }
 
-    void add(ValueId value, ValueId gradient) {
+    void add(ValueId value, ValueId gradient, const GradientPart& part = {}) {
         if (dependent_[static_cast<std::size_t>(value)])
-            pieces_[static_cast<std::size_t>(value)].push_back(gradient);
+            pieces_[static_cast<std::size_t>(value)].add(gradient, part);
     }
 
     /// Returns the sum of all gradients that flowed back into a value, or no_value.
     ValueId gradient(ValueId id) {
-        auto& pieces = pieces_[static_cast<std::size_t>(id)];
-        if (pieces.empty()) return no_value;
-        if (pieces.size() > 1) {
-            std::string code = "y0 = x0";
-            for (std::size_t i = 1; i < pieces.size(); ++i) code += cat(" + x", i);
-            pieces = {graph_.pointwise1(graph_.value(id).name + "/gradient_sum", code, pieces)};
-        }
-        return pieces.front();
+        GradientPieces& pieces = pieces_[static_cast<std::size_t>(id)];
+        return pieces.empty() ? no_value : pieces.sum(graph_, id);
     }
 
     ValueId gradient_or_zero(ValueId id) {
@@ -126,26 +121,40 @@ class Differentiator {
                                 node,
                                 output_gradients,
                                 {wanted.get(), count},
-                                std::vector<ValueId>(count, no_value)};
+                                std::vector<ValueId>(count, no_value),
+                                std::vector<GradientPart>(count)};
         graph_.precision = node.precision;
         node.op->gradient(context);
         graph_.precision = net_precision_;
         for (std::size_t i = 0; i < count; ++i) {
             const ValueId dx = context.input_gradients[i];
             if (!wanted[i] || dx == no_value) continue;
-            require(graph_.shape(dx) == graph_.shape(node.inputs[i]), "[", node.op->type(), " '",
-                    node.name, "'] made a gradient of shape ", graph_.shape(dx).str(),
-                    " for input ", i, " of shape ", graph_.shape(node.inputs[i]).str());
+            check_shape(node, i, dx, context.parts[i]);
             pieces_.resize(std::max(pieces_.size(), graph_.values.size()));
-            add(node.inputs[i], dx);
+            add(node.inputs[i], dx, context.parts[i]);
         }
+    }
+
+    /// An operator's mistake in its gradient rule is found here, not in a kernel.
+    void check_shape(const Node& node, std::size_t i, ValueId dx, const GradientPart& part) const {
+        const Shape& x = graph_.shape(node.inputs[i]);
+        const Shape& given = graph_.shape(dx);
+        const bool whole = part.dim == GradientPart::whole;
+        const bool fits = whole
+                              ? given == x
+                              : given.rank() == x.rank() && part.dim < x.rank() &&
+                                    given == x.with(part.dim, given[part.dim]) && part.begin >= 0 &&
+                                    part.begin + given[part.dim] <= x[part.dim];
+        require(fits, "[", node.op->type(), " '", node.name, "'] made a gradient of shape ",
+                given.str(), " for ", whole ? "" : "a part of ", "input ", i, " of shape ",
+                x.str());
     }
 
     Graph& graph_;
     const DifferentiateOptions& options_;
     const Precision net_precision_;
-    std::vector<char> dependent_;               ///< by ValueId of the forward graph
-    std::vector<std::vector<ValueId>> pieces_;  ///< the gradients that flowed back into each value
+    std::vector<char> dependent_;         ///< by ValueId of the forward graph
+    std::vector<GradientPieces> pieces_;  ///< what flowed back into each value
 };
 
 }  // namespace

@@ -15,6 +15,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_stored16(engines, op);
         matmul::add_split(engines, op);
         matmul::add_subgroup(engines, op);
+        matmul::add_small(engines, op);
         matmul::add_tiled(engines, op);
         matmul::add_gemv(engines, op);
         matmul::add_reference(engines, op);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Pad: adds elements before and after dimensions. The gradient of constant padding is a Pad with
-// the pads negated. The gradient of the other modes is PadBackward.
+// Pad: adds elements before and after dimensions. The gradient of constant padding, and of circular
+// padding that crops as much as it adds (a rotation, torch.roll), is a Pad with the pads negated.
+// The gradient of the other modes is PadBackward.
 #include "ops/pad/operator.hpp"
 
 #include "base/text.hpp"
@@ -55,10 +56,12 @@ void Pad::gradient(GradientContext& context) const {
     const Node& node = context.node;
     const std::string name = node.name + "/backward";
     const Shape& x = context.graph.shape(node.inputs[0]);
-    if (Options(node.attrs, x).mode == PaddedCopy::Mode::constant) {
+    const Options options(node.attrs, x);
+    if (options.mode == PaddedCopy::Mode::constant || options.is_rotation()) {
         Ints pads = node.attrs.ints("pads");
         for (std::int64_t& p : pads) p = -p;
-        context.input_gradients[0] = context.graph.add1("Pad", name, {dy}, {{"pads", pads}});
+        context.input_gradients[0] = context.graph.add1(
+            "Pad", name, {dy}, {{"pads", pads}, {"mode", node.attrs.text("mode")}});
     } else {
         Attrs attrs = node.attrs;
         attrs.set("sizes", x.to_vector());

@@ -58,6 +58,13 @@ Shape Options::output_shape(const Shape& input) const {
     return Shape(sizes);
 }
 
+bool Options::is_rotation() const {
+    if (mode != PaddedCopy::Mode::circular) return false;
+    for (std::size_t d = 0; d < before.size(); ++d)
+        if (before[d] + after[d] != 0) return false;
+    return true;
+}
+
 std::vector<PaddedCopy> copies(const Problem& problem) {
     const Operand& input = problem.inputs[0];
     const Options options(problem.attrs, input.shape);

@@ -15,6 +15,9 @@ struct Options {
     /// Throws Error(invalid_argument) if they do not fit the input.
     Options(const Attrs& attrs, const Shape& input);
     Shape output_shape(const Shape& input) const;
+    /// Whether the mode is circular and every dimension keeps its size: no element is lost or
+    /// doubled.
+    bool is_rotation() const;
 };
 
 std::vector<PaddedCopy> copies(const Problem& problem);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Slice: elements [begin, end) of one dimension. Its gradient is a Pad with zeros.
+// Slice: elements [begin, end) of one dimension. Its gradient is that part of the input's gradient.
 #include "ops/slice/operator.hpp"
 
 #include "base/text.hpp"
@@ -54,11 +54,8 @@ class Slice : public Operator {
         if (dy == no_value || !context.wanted[0]) return;
         const Shape& x = context.graph.shape(context.node.inputs[0]);
         const Options options(context.node.attrs, x);
-        Ints pads(static_cast<std::size_t>(2 * (x.rank() - options.dim)), 0);
-        pads[pads.size() - 2] = options.begin;
-        pads[pads.size() - 1] = x[options.dim] - options.end;
-        context.input_gradients[0] =
-            context.graph.add1("Pad", context.node.name + "/backward", {dy}, {{"pads", pads}});
+        context.input_gradients[0] = dy;
+        context.parts[0] = {options.dim, options.begin};
     }
 
     void oracle(OracleCall& call) const override {

@@ -86,7 +86,7 @@ void check(const std::string& code, const std::vector<In>& inputs, bool integers
     node.op->oracle_backward(want);
     bool wanted[64];
     std::fill_n(wanted, 64, true);
-    GradientContext context{graph, node, dys, std::span<const bool>(wanted, ids.size()), {}};
+    GradientContext context{graph, node, dys, std::span<const bool>(wanted, ids.size()), {}, {}};
     node.op->gradient(context);
     compute(graph, values);
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -160,6 +160,6 @@ TEST_CASE("a combination of one's own has no gradient") {
     const ValueId y = graph.pointwise1("node", "y0 = reduce[0; 1; a * b + a](x0)", {x});
     const Node node = graph.nodes.back();
     const bool wanted[] = {true};
-    GradientContext context{graph, node, std::span(&y, 1), wanted, {}};
+    GradientContext context{graph, node, std::span(&y, 1), wanted, {}, {}};
     CHECK_THROWS_AS(node.op->gradient(context), Error);
 }
