@@ -117,28 +117,34 @@ kernel void copy_rows(global const T* x, ulong x_offset, global T* y, ulong y_of
 //      +---------+
 //    6 |  tile   |   work-groups: (tiles of 7, tiles of 6, product of the outer sizes)
 //      +---------+
-kernel void copy_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offset, long s0, long s1,
-                       long s2, long s3, long s4, long s5, long s6, long s7, long f0, long f1, long f2,
+//
+// Either may consist of two dimensions that follow each other in that array, so that short lines fill a tile: of dimension 6
+// the inner one has q6 elements, which are t6 apart in y, and the outer one steps by g6 in y; likewise q7, f7 and g7 in x.
+kernel void copy_tiles(global const T* x, ulong x_offset, global T* y, ulong y_offset, long q6, long g6, long q7, long g7,
+                       long s0, long s1, long s2, long s3, long s4, long s5, long s6, long s7, long f0, long f1, long f2,
                        long f3, long f4, long f5, long f6, long f7, long t0, long t1, long t2, long t3,
                        long t4, long t5, long t6, long t7) {
     const long begin7 = (long)get_group_id(0) * TILE, begin6 = (long)get_group_id(1) * TILE;
     INDEX i = (INDEX)get_group_id(2);
     long xi = 0, yi = 0;
     OUTER_STEPS
-    x += x_offset + xi + begin7 * f7 + begin6;
-    y += y_offset + yi + begin6 * t6 + begin7;
+    x += x_offset + xi + begin6;
+    y += y_offset + yi + begin7;
     const int n7 = (int)min((long)TILE, s7 - begin7), n6 = (int)min((long)TILE, s6 - begin6);
+    // Where element c of the tile's dimension 7 lies in x, and r of its dimension 6 in y.
+#define IN_X(c) ((long)((INDEX)(begin7 + (c)) / (INDEX)q7) * g7 + (long)((INDEX)(begin7 + (c)) % (INDEX)q7) * f7)
+#define IN_Y(r) ((long)((INDEX)(begin6 + (r)) / (INDEX)q6) * g6 + (long)((INDEX)(begin6 + (r)) % (INDEX)q6) * t6)
 #if WIDE
     for (int r = 0; r < n6; ++r)
-        for (int c = 0; c < n7; ++c) y[r * t6 + c] = x[c * f7 + r];
+        for (int c = 0; c < n7; ++c) y[(begin6 + r) * t6 + c] = x[(begin7 + c) * f7 + r];
 #else
     local T tile[TILE * (TILE + 1)];
     const int lane = (int)get_local_id(0), line = (int)get_local_id(1), lines = (int)get_local_size(1);
     for (int c = line; c < n7; c += lines)
-        if (lane < n6) tile[lane * (TILE + 1) + c] = x[c * f7 + lane];
+        if (lane < n6) tile[lane * (TILE + 1) + c] = x[IN_X(c) + lane];
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int r = line; r < n6; r += lines)
-        if (lane < n7) y[r * t6 + lane] = tile[r * (TILE + 1) + lane];
+        if (lane < n7) y[IN_Y(r) + lane] = tile[r * (TILE + 1) + lane];
 #endif
 }
 

@@ -41,14 +41,23 @@ inline float finish(float v, ulong at, int column, int has_bias, global const fl
     return v;
 }
 
-// Copies an operand into local memory; what pads its lines, or has no line in memory, is zero.
-#define LOAD(X)                                                                               \
-    inline void X##_load(global const X##_T* from, local float* to, int id, int lines) {      \
-        for (int e = id; e < X##_LINES * X##_LINE; e += THREADS) {                             \
-            const int line = e / X##_LINE, place = e % X##_LINE;                              \
-            const int inside = line < lines && place < X##_LENGTH;                            \
-            to[e] = inside ? X##_AT(from, (ulong)line * X##_LENGTH + place) : 0.0f;           \
-        }                                                                                     \
+// Copies an operand into local memory; what pads its lines, or has no line in memory, is zero. AT_ONCE loads are on their way
+// at a time, since a work-group waits for nothing else.
+#define AT_ONCE 8
+#define LOAD(X)                                                                                          \
+    inline void X##_load(global const X##_T* from, local float* to, int id, int lines) {                 \
+        for (int first = id; first < X##_LINES * X##_LINE; first += AT_ONCE * THREADS) {                 \
+            float value[AT_ONCE];                                                                        \
+            _Pragma("unroll") for (int i = 0; i < AT_ONCE; ++i) {                                        \
+                const int e = first + i * THREADS, line = e / X##_LINE, place = e % X##_LINE;            \
+                const int inside = line < lines && place < X##_LENGTH;                                   \
+                value[i] = inside ? X##_AT(from, (ulong)line * X##_LENGTH + place) : 0.0f;               \
+            }                                                                                            \
+            _Pragma("unroll") for (int i = 0; i < AT_ONCE; ++i) {                                        \
+                const int e = first + i * THREADS;                                                       \
+                if (e < X##_LINES * X##_LINE) to[e] = value[i];                                          \
+            }                                                                                            \
+        }                                                                                                \
     }
 LOAD(A)
 LOAD(B)

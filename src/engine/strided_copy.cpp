@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace dlprim {
 
@@ -71,24 +72,56 @@ std::size_t group_size(const Traits& traits) {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(traits.max_work_group, 1, 256));
 }
 
-/// Moves the dimension in which x is contiguous next to the last one. Returns false if the copy is
-/// not a transposition, or one too small for tiles.
-bool make_transposition(StridedCopy& copy) {
+/// A dimension that may consist of two which follow each other in one array.
+struct Line {
+    std::int64_t inner = 1;         ///< elements of the inner one
+    std::int64_t outer_stride = 0;  ///< of the outer one, in the other array
+};
+
+/// A copy whose last dimension but one is contiguous in x and whose last is contiguous in y.
+struct Transposition {
+    StridedCopy copy;
+    Line x_line, y_line;  ///< of the last dimension but one, and of the last
+};
+
+/// Returns nothing if the copy is not a transposition, or one too small for tiles. `fold` makes one
+/// line of two dimensions where the inner one is shorter than a tile.
+std::optional<Transposition> transposition(const StridedCopy& copy, bool fold) {
+    constexpr std::size_t none = static_cast<std::size_t>(-1);
+    constexpr std::int64_t shortest = 8, tile = 32;
     const std::size_t n = copy.sizes.size();
-    if (n < 2 || copy.y_strides[n - 1] != 1 || copy.x_strides[n - 1] == 1) return false;
-    for (std::size_t d = 0; d + 1 < n; ++d) {
-        if (copy.x_strides[d] != 1) continue;
-        if (copy.sizes[d] < 8 || copy.sizes[n - 1] < 8) return false;
-        const auto move = [&](Ints& v) {
-            std::rotate(v.begin() + static_cast<std::ptrdiff_t>(d),
-                        v.begin() + static_cast<std::ptrdiff_t>(d) + 1, v.end() - 1);
-        };
-        move(copy.sizes);
-        move(copy.x_strides);
-        move(copy.y_strides);
-        return true;
+    if (n < 2 || copy.y_strides[n - 1] != 1 || copy.x_strides[n - 1] == 1) return std::nullopt;
+    // x_inner and x_outer make the line in x, y_inner and y_outer the line in y.
+    const std::size_t y_inner = n - 1;
+    std::size_t x_inner = none, x_outer = none, y_outer = none;
+    for (std::size_t d = 0; d < y_inner; ++d)
+        if (copy.x_strides[d] == 1) x_inner = d;
+    if (x_inner == none) return std::nullopt;
+    for (std::size_t d = 0; fold && d < y_inner; ++d) {
+        if (d == x_inner) continue;
+        if (copy.sizes[x_inner] < tile && copy.x_strides[d] == copy.sizes[x_inner])
+            x_outer = d;
+        else if (copy.sizes[y_inner] < tile && copy.y_strides[d] == copy.sizes[y_inner])
+            y_outer = d;
     }
-    return false;
+    Transposition result;
+    result.copy = copy;
+    Ints &sizes = result.copy.sizes, &xs = result.copy.x_strides, &ys = result.copy.y_strides;
+    sizes.clear(), xs.clear(), ys.clear();
+    const auto add = [&](std::size_t d, std::size_t outer) {
+        sizes.push_back(copy.sizes[d] * (outer == none ? 1 : copy.sizes[outer]));
+        xs.push_back(copy.x_strides[d]);
+        ys.push_back(copy.y_strides[d]);
+    };
+    for (std::size_t d = 0; d < y_inner; ++d)
+        if (d != x_inner && d != x_outer && d != y_outer) add(d, none);
+    add(x_inner, x_outer);
+    add(y_inner, y_outer);
+    const std::size_t last = sizes.size() - 1;
+    if (sizes[last - 1] < shortest || sizes[last] < shortest) return std::nullopt;
+    result.x_line = {copy.sizes[x_inner], x_outer == none ? 0 : copy.y_strides[x_outer]};
+    result.y_line = {copy.sizes[y_inner], y_outer == none ? 0 : copy.x_strides[y_outer]};
+    return result;
 }
 
 }  // namespace
@@ -157,18 +190,22 @@ PaddedCopy merged(const PaddedCopy& copy) {
 void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& whole, int x, int y) {
     StridedCopy copy = merged(whole);
     const Traits& traits = context.traits();
+    const std::int64_t elements = product(copy.sizes, 0, copy.sizes.size());
+    if (elements == 0) return;
+    std::optional<Transposition> tiles;
+    if (traits.wide_vectors || group_size(traits) >= 16)
+        tiles = transposition(copy, !traits.wide_vectors);
+    if (tiles) copy = tiles->copy;
     const std::size_t n = copy.sizes.size();
     KernelOptions options;
     options.element_bytes = copy.element_bytes;
     options.dims = n;
     options.wide = traits.wide_vectors;
-    options.count = product(copy.sizes, 0, n);
-    if (options.count == 0) return;
+    options.count = elements;
 
     std::string_view kernel;
     NDRange range;
     std::int64_t count = options.count, rows = 1;
-    const bool tiles = (options.wide || group_size(traits) >= 16) && make_transposition(copy);
     if (tiles) {
         kernel = "copy_tiles";
         options.count = product(copy.sizes, 0, n - 2);
@@ -211,7 +248,13 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
                    copy.element_bytes);
     call.tensor_at("y", y, static_cast<std::uint64_t>(copy.y_offset) * copy.element_bytes,
                    copy.element_bytes);
-    if (!tiles) call.scalar("count", count);
+    if (tiles)
+        call.scalar("q6", tiles->x_line.inner)
+            .scalar("g6", tiles->x_line.outer_stride)
+            .scalar("q7", tiles->y_line.inner)
+            .scalar("g7", tiles->y_line.outer_stride);
+    else
+        call.scalar("count", count);
     if (kernel == "copy_rows") call.scalar("rows", rows).scalar("piece", std::int64_t{piece});
     set_sizes(call, 's', copy.sizes, 1);
     set_sizes(call, 'f', copy.x_strides, 0);
@@ -386,7 +429,8 @@ void with_type(std::size_t element_bytes, F&& f) {
 void host_copy(HostPool& pool, const StridedCopy& whole, const std::byte* x, std::byte* y) {
     StridedCopy copy = merged(whole);
     if (product(copy.sizes, 0, copy.sizes.size()) == 0) return;
-    const bool transposed = make_transposition(copy);
+    const std::optional<Transposition> transposed = transposition(copy, false);
+    if (transposed) copy = transposed->copy;
     with_type(copy.element_bytes, [&](auto element) {
         using T = decltype(element);
         const T* from = reinterpret_cast<const T*>(x);

@@ -13,9 +13,8 @@
 // --sample: three small cases per operator, for simulators of devices.
 // --part: every Nth of these, starting with the Ith (0 to N - 1), to divide them among processes.
 // DLPRIM_TEST_FORCE=all: every engine in every case. DLPRIM_TEST_DEVICES: see support/devices.hpp.
-// DLPRIM_TEST_SHARED: runtimes of one processor try the first case of each operator, and of the
-// other
-//   cases each tries its share. Which engines are forced is shared, too (support/turns.hpp).
+// DLPRIM_TEST_SHARED: runtimes of one processor all try the first case of each operator, and each
+//   tries its share of the others. Which engines are forced is shared, too (support/turns.hpp).
 #include "base/hash.hpp"
 #include "support/cases.hpp"
 #include "support/check_case.hpp"

@@ -18,9 +18,9 @@ constexpr std::int64_t most_steps = 128;  ///< of k
 /// More local memory than this leaves room for too few work-groups on a compute unit.
 constexpr std::int64_t most_local_bytes = 40 * 1024;
 /// Of the peak, for the estimate: what is left beside reading from local memory.
-constexpr double efficiency = 0.35;
+constexpr double efficiency = 0.45;
 /// Of the memory's bandwidth: a work-group loads, then multiplies, then stores.
-constexpr double bandwidth_share = 0.6;
+constexpr double bandwidth_share = 0.7;
 
 /// How work-items cover C.
 struct Cover {
