@@ -30,10 +30,13 @@ bool is_packing(const Step& step) {
 }
 
 /// Whether the step may run at once with other ones that follow it in the plan, if they follow().
-/// It has one operand that it reads and another one to which it writes.
+/// It has one operand that it reads and another one to which it writes. Neither is bound by the
+/// caller, because a batch waits when it must write its table again.
 bool may_begin(const Step& step) {
     if (!step.launch || step.operands.size() != 2 || step.operands[0] == step.operands[1])
         return false;
+    for (const Place& place : step.operands)
+        if (place.kind == Place::Kind::external) return false;
     // The memory of scratch may be that of another packing's result from the next step on.
     if (is_packing(step)) return step.operands[0].kind != Place::Kind::slab;
     return step.flops == 0;
