@@ -14,7 +14,9 @@
 // S        columns of x from one pixel to the next                           1
 // DIRECT   1 for a 1x1 kernel without stride and padding; the image is one row   0
 // XS       vectors of the private array (unused with DIRECT)                 29
-// and the epilogue (src/engine/epilogue.hpp). Weights: see blocked_pack.cl.
+// ACROSS   1 if the groups of a grouped convolution do not fill whole blocks     0
+// LANE_STEP lanes of x for which products are unrolled; divides V            4
+// and the epilogue (src/engine/epilogue.hpp). Weights: see blocked_pack.cl and, with ACROSS, blocked_pack_across.cl.
 //
 // Work-item: `tiles_per_item` consecutive tiles of one group of O blocks. Tiles at the end of a row overlap their neighbour
 // and store only their own pixels. A tile reads its piece of an input row in place. If the piece extends beyond the image, it
@@ -27,6 +29,11 @@
 //
 // The gradient of the data uses the same kernel: dy is read instead of x, and weights are flipped. With stride s each phase
 // (row % s, column % s) of dx is a separate convolution, which is written every y_row_step rows and y_column_step columns.
+//
+// With ACROSS a slab's blocks may have channels of several groups. It reads the input channels [first, end) of these groups,
+// which are whole steps of LANE_STEP lanes, but not always whole blocks. Weights between channels of different groups are zero.
+// Like Winograd's method, which mixes pixels, this lets an infinity or a NaN of x reach outputs that do not depend on it: those
+// of another group that share a block with outputs that do.
 //
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
@@ -54,14 +61,25 @@
     const ulong at = PLACE(o, p); VEC v = acc_##o##_##p; EPILOGUE(v, at); MASK(o) AT(y + at) = v; }
 #define FINISH_P(p, _) if (p >= skip) { REPEAT_B(O, FINISH_O, p) }
 
-#define LANE_STEP 4
-// One kernel position: multiplies V lanes of the input block at xp by V*O*V weights at wp.
+// The first lane that a slab reads of input block c, the number of these lanes, and that of the lanes before block c.
+#if ACROSS
+#include "conv2d/blocked_reach.clh"
+#define LANE0(c) max(first - (c) * V, 0)
+#define LANE_COUNT(c) (min((c) * V + V, end) - max((c) * V, first))
+#define LANES_BEFORE(c) (max((c) * V, first) - first)
+#else
+#define LANE0(c) 0
+#define LANE_COUNT(c) V
+#define LANES_BEFORE(c) ((c) * V)
+#endif
+
+// One kernel position: multiplies `lanes` lanes of the input block from xp by lanes*O*V weights at wp.
 #define POSITION \
     for (int line = 0; line < ahead_lines && ahead < ahead_end; line++) { \
         PREFETCH_FAR(ahead); \
         ahead += LINE_FLOATS; \
     } \
-    for (int lane = 0; lane < V; lane += LANE_STEP) { \
+    for (int lane = 0; lane < lanes; lane += LANE_STEP) { \
         REPEAT_D(LANE_STEP, LANE, 0) \
         xp += LANE_STEP; \
         wp += LANE_STEP * O * V; \
@@ -71,7 +89,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void conv(global const float* x, ulong x_offset, global const float* w, ulong w_offset,
           global const float* bias, ulong bias_offset, global float* y, ulong y_offset,
           int rows, int tile_columns, int tiles_per_item, int items, int slabs, int slab_inner,
-          int group_slabs, int group_out, int in_blocks, int chunk, int ahead_lines, int x_blocks, int x_h, int x_w,
+          int group_slabs, int group_out, int width_in, int width_out, int slab_lanes, int in_blocks, int chunk,
+          int ahead_lines, int x_blocks, int x_h, int x_w,
           int out_blocks, int y_blocks, int y_h, int y_w, int y_row0, int y_column0, int y_row_step, int y_column_step, int has_bias,
           int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h, int pad_w,
           int dilate_h, int dilate_w, int span EPILOGUE_PARAMETERS)
@@ -81,17 +100,24 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
     const int item = slab_inner ? id / slabs : id % items;
     const int group = slab / group_slabs;
     const int block0 = slab % group_slabs * O;
+#if ACROSS
+    const int first = reach_first(block0 * V, width_out, width_in, LANE_STEP);
+    const int end = reach_end(min((block0 + O) * V, group_out) - 1, width_out, width_in, LANE_STEP);
+    const int first_block = first / V, end_block = (end + V - 1) / V;
+#else
+    const int first_block = 0, end_block = in_blocks;
+#endif
     const int tile0 = item * tiles_per_item;
     const int tile1 = min(tile0 + tiles_per_item, rows * tile_columns);
     const ulong y_plane = (ulong)y_h * y_w * V;
     x += x_offset;
-    w += w_offset + (ulong)slab * in_blocks * kernel_h * kernel_w * (V * O * V);
+    w += w_offset + (ulong)slab * slab_lanes * kernel_h * kernel_w * (O * V);
     bias += bias_offset;
     y += y_offset;
     REPEAT_B(O, BIAS_O, 0)
-    for (int c0 = 0; c0 < in_blocks; c0 += chunk) {
-        const int c1 = min(c0 + chunk, in_blocks);
-        global const float* ahead = w + (ulong)c1 * kernel_h * kernel_w * (V * O * V);
+    for (int c0 = first_block; c0 < end_block; c0 += chunk) {
+        const int c1 = min(c0 + chunk, end_block);
+        global const float* ahead = w + (ulong)LANES_BEFORE(c1) * kernel_h * kernel_w * (O * V);
         global const float* const ahead_end = ahead + (ulong)chunk * kernel_h * kernel_w * (V * O * V);
         for (int tile = tile0; tile < tile1; tile++) {
             const int row = tile / tile_columns;
@@ -102,7 +128,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             const ulong tile_at = (((ulong)n * y_blocks + (ulong)group * out_blocks + block0) * y_h +
                                    y_row0 + oh * y_row_step) * y_w * V + (ulong)(y_column0 + column * y_column_step) * V;
             REPEAT_A(P, DECLARE_P, 0)
-            if (c0 == 0) {
+            if (c0 == first_block) {
                 REPEAT_A(P, START_P, 0)
             } else {
                 REPEAT_A(P, ZERO_P, 0)
@@ -110,9 +136,10 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             global const float* image = x + ((ulong)n * x_blocks + (ulong)group * in_blocks) * x_h * x_w * V;
 #if DIRECT
             global const float* from = image + ((ulong)c0 * x_h * x_w + (ulong)oh * x_w + column) * V;
-            global const float* wp = w + (ulong)c0 * (V * O * V);
+            global const float* wp = w + (ulong)LANES_BEFORE(c0) * (O * V);
             for (int c = c0; c < c1; c++) {
-                global const float* xp = from;
+                const int lanes = LANE_COUNT(c);
+                global const float* xp = from + LANE0(c);
                 from += (ulong)x_h * x_w * V;
                 REPEAT_A(P, PREFETCH_P, from)
                 POSITION
@@ -121,18 +148,20 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
             float piece[XS * V] __attribute__((aligned(4 * V)));
             const int at_w = column * stride_w - pad_w;
             const int before = clamp(-at_w, 0, span), until = clamp(x_w - at_w, before, span);
-            for (int c = c0; c < c1; c++)
+            for (int c = c0; c < c1; c++) {
+                const int lanes = LANE_COUNT(c);
                 for (int kh = 0; kh < kernel_h; kh++) {
                     const int h = oh * stride_h - pad_h + kh * dilate_h;
                     if (h < 0 || h >= x_h) continue;
                     global const float* from = image + (((long)c * x_h + h) * x_w + at_w) * V;
-                    global const float* wp = w + (ulong)(c * kernel_h + kh) * kernel_w * (V * O * V);
+                    global const float* wp = w +
+                        ((ulong)LANES_BEFORE(c) * kernel_h + kh * lanes) * kernel_w * (O * V);
                     if (kernel_h == 1) {
                         REPEAT_A(P, PREFETCH_P, from + (ulong)x_h * x_w * V)
                     }
                     if (before == 0 && until == span) {
                         for (int kw = 0; kw < kernel_w; kw++) {
-                            global const float* xp = from + kw * dilate_w * V;
+                            global const float* xp = from + kw * dilate_w * V + LANE0(c);
                             POSITION
                         }
                     } else {
@@ -140,16 +169,17 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                         for (int i = before; i < until; i++) *(VEC*)(piece + i * V) = READ(from + i * V);
                         for (int i = until; i < span; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
                         for (int kw = 0; kw < kernel_w; kw++) {
-                            const float* xp = piece + kw * dilate_w * V;
+                            const float* xp = piece + kw * dilate_w * V + LANE0(c);
                             POSITION
                         }
                     }
                 }
+            }
 #endif
-            if (c0 != 0) {
+            if (c0 != first_block) {
                 REPEAT_A(P, ADD_P, 0)
             }
-            if (c1 < in_blocks) {
+            if (c1 < end_block) {
                 REPEAT_A(P, STORE_P, 0)
             } else {
                 REPEAT_A(P, FINISH_P, 0)

@@ -12,15 +12,23 @@
 // V        lanes of a vector = channels of a block                         16
 // O, I     blocks of output channels and input channels of the tile;
 //          I divides V                                                     2, 8
+// ACROSS   1 if the groups of a grouped convolution do not fill whole blocks. Then O is 1 and I is V     0
 //
 // Work-item: `tile_out` x `tile_in` blocks of one group and every `splits`-th part of the row chunks, where a chunk is
 // `chunk_rows` rows of one image. The sums over a few rows are added to the work-item's part of `sums`, so that no single sum
 // is long:
 //   [split, group, output block, input block, kernel row, kernel column, V in lanes, V out lanes]
 // Then filter_sum adds the splits and writes plain weights.
+//
+// With ACROSS a block of output channels may have channels of several groups. A work-item has one such block and the input
+// blocks of these groups, for which `in_blocks` is the room in `sums`. filter_sum_across leaves out the sums of channels of
+// different groups.
 // Work-group: one work-item. Local memory: none.
 #include "common/vectors.clh"
 #include "conv2d/blocked_filter_tile.clh"
+#if ACROSS
+#include "conv2d/blocked_reach.clh"
+#endif
 
 #define ADD_O(o, i) if (b + o < b1) AT(to + (o) * out_step + (i) * V) += acc_##o##_##i;
 #define ADD_I(i, _) REPEAT_B(O, ADD_O, i)
@@ -28,7 +36,8 @@
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void filter(global const float* x, ulong x_offset, global const float* dy, ulong dy_offset,
             global float* sums, ulong sums_offset, int splits, int groups, int tile_out, int tile_in,
-            int out_tiles, int in_tiles, int out_blocks, int in_blocks, int batch, int chunks, int chunk_rows, int x_h,
+            int out_tiles, int in_tiles, int out_blocks, int in_blocks, int x_blocks, int out, int width_in, int width_out,
+            int batch, int chunks, int chunk_rows, int x_h,
             int x_w, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h,
             int pad_w, int dilate_h, int dilate_w)
 {
@@ -36,7 +45,14 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
     const int tiles = groups * out_tiles * in_tiles;
     const int split = id / tiles, group = id % tiles / (out_tiles * in_tiles);
     const int b0 = id / in_tiles % out_tiles * tile_out, b1 = min(b0 + tile_out, out_blocks);
+#if ACROSS
+    const int c0 = reach_first(b0 * V, width_out, width_in, V) / V;
+    const int c1 = reach_end(min(b1 * V, out) - 1, width_out, width_in, V) / V;
+    const int sums_block = c0;  // the input block that the first sums are of
+#else
     const int c0 = id % in_tiles * tile_in, c1 = min(c0 + tile_in, in_blocks);
+    const int sums_block = 0;
+#endif
     const int taps = kernel_h * kernel_w;
     const ulong x_plane = (ulong)x_h * x_w * V, dy_plane = (ulong)out_h * out_w * V;
     const ulong out_step = (ulong)in_blocks * taps * (V * V);
@@ -44,14 +60,14 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
     dy += dy_offset;
     sums += sums_offset + ((ulong)split * groups + group) * out_blocks * out_step;
     for (int b = b0; b < b1; b++) {
-        global float* to = sums + b * out_step + (ulong)c0 * taps * (V * V);
+        global float* to = sums + b * out_step + (ulong)(c0 - sums_block) * taps * (V * V);
         for (int k = 0; k < (c1 - c0) * taps * V; k++) AT(to + (ulong)k * V) = (VEC)(0.0f);
     }
     const int all = batch * chunks;
     const int first = (int)((long)all * split / splits), last = (int)((long)all * (split + 1) / splits);
     for (int part = first; part < last; part++) {
         const int n = part / chunks, r0 = part % chunks * chunk_rows, r1 = min(r0 + chunk_rows, out_h);
-        global const float* x_image = x + ((ulong)n * groups + group) * in_blocks * x_plane;
+        global const float* x_image = x + ((ulong)n * x_blocks + (ulong)group * in_blocks) * x_plane;
         global const float* dy_image = dy + ((ulong)n * groups + group) * out_blocks * dy_plane;
         // Blocks of dy are in the outer loop, because they are then read repeatedly from the L1 cache.
         for (int b = b0; b < b1; b += O) {
@@ -74,7 +90,7 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                             global const float* const end = dp + (col1 - col0) * V;
                             for (; dp < end; dp += V, xp += stride_w * V) PIXEL
                         }
-                        global float* to = sums + b * out_step + ((ulong)(c * taps + tap) * V + lane) * V;
+                        global float* to = sums + b * out_step + ((ulong)((c - sums_block) * taps + tap) * V + lane) * V;
                         REPEAT_A(I, ADD_I, 0)
                     }
                 }
@@ -103,3 +119,33 @@ void filter_sum(global const float* sums, ulong sums_offset, global float* dw, u
             for (int o = 0; o < outs; o++) dw[((ulong)o * group_in + i) * taps + tap] = lanes[o];
         }
 }
+
+#if ACROSS
+// The same across groups. Work-item: one output block.
+kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+void filter_sum_across(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
+                       int out_blocks, int in_blocks, int out, int width_out, int width_in, int taps)
+{
+    const int b = get_global_id(0);
+    const ulong split_step = (ulong)out_blocks * in_blocks * taps * (V * V);
+    const int out0 = b * V, outs = min(V, out - out0);
+    const int g0 = out0 / width_out, g1 = (out0 + outs - 1) / width_out;
+    const int in0 = reach_first(out0, width_out, width_in, V);
+    sums += sums_offset + (ulong)b * in_blocks * taps * (V * V);
+    dw += dw_offset;
+    for (int group = g0; group <= g1; group++) {
+        const int o0 = max(group * width_out - out0, 0), o1 = min((group + 1) * width_out - out0, outs);
+        for (int i = 0; i < width_in; i++) {
+            const int lane = group * width_in + i - in0;
+            for (int tap = 0; tap < taps; tap++) {
+                global const float* from = sums + ((ulong)(lane / V * taps + tap) * V + lane % V) * V;
+                VEC total = READ(from);
+                for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
+                float lanes[V] __attribute__((aligned(4 * V)));
+                *(VEC*)lanes = total;
+                for (int o = o0; o < o1; o++) dw[((ulong)(out0 + o) * width_in + i) * taps + tap] = lanes[o];
+            }
+        }
+    }
+}
+#endif

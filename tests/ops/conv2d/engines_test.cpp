@@ -60,6 +60,37 @@ TEST_CASE("engines agree with the oracle over random problems") {
     CHECK(turns().tried(devices));
 }
 
+TEST_CASE("blocked engines serve groups of any width but one") {
+    for (const Context& context : testing::test_devices()) {
+        const Traits& traits = context.traits();
+        if (!traits.wide_vectors) continue;
+        for (const std::int64_t width : {1, 2, 4, 24, 40, 56, 120}) {
+            const Attrs attrs{{"channels_out", 3 * width},
+                              {"groups", std::int64_t(3)},
+                              {"kernel", Ints{3}},
+                              {"pad", Ints{1}},
+                              {"stride", Ints{2}},
+                              {"dilate", Ints{1}},
+                              {"bias", false}};
+            const Shape x{1, 3 * width, 5, 6}, weight{3 * width, width, 3, 3};
+            const Shape y{1, 3 * width, 3, 3};
+            const Problem problems[] = {
+                problem_of(forward_type, attrs, {x, weight}, y),
+                problem_of(backward_data_type, gradient_attrs(attrs, "input_shape", x), {y, weight},
+                           x),
+                problem_of(backward_filter_type, gradient_attrs(attrs, "weight_shape", weight),
+                           {x, y}, weight)};
+            for (const Problem& problem : problems)
+                for (const Engine* engine : EngineRegistry::instance().of(problem.op, false)) {
+                    if (!engine->name().ends_with(".blocked")) continue;
+                    INFO(engine->name() << " on " << context.info().name << ": " << width);
+                    const bool applies = static_cast<bool>(engine->is_applicable(traits, problem));
+                    CHECK(applies == (width != 1));
+                }
+        }
+    }
+}
+
 TEST_CASE("an epilogue is applied") {
     const std::vector<Context>& devices = testing::test_devices();
     for (const bool dense : {true, false}) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // conv2d.blocked and conv2d_backward_data.blocked: direct convolution and its data gradient on
 // CPUs, with blocked activations and packed weights (kernels/conv2d/blocked.cl). In grouped
-// convolutions, the channels of a group must fill whole blocks.
+// convolutions whose groups do not fill whole blocks, blocks read the channels of all groups that
+// they have channels of, with weights of zero between different groups (reach.hpp).
 #include "ops/conv2d/blocked/blocked.hpp"
 #include "base/text.hpp"
 #include "ops/conv2d/engines.hpp"
@@ -22,18 +23,19 @@ class Blocked : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked.cl",   "conv2d/blocked_pack.cl", "conv2d/blocked_subsample.cl",
-                "common/prefetch.clh", "common/vectors.clh",     "common/repeat.clh"};
+        return {"conv2d/blocked.cl",
+                "conv2d/blocked_pack.cl",
+                "conv2d/blocked_pack_across.cl",
+                "conv2d/blocked_reach.clh",
+                "conv2d/blocked_subsample.cl",
+                "common/prefetch.clh",
+                "common/vectors.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        const Geometry g = Geometry::of(problem);
-        const int v = device.vector_width;
-        if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
-            return Verdict::no(cat("groups of ", g.group_in(), " input and ", g.group_out(),
-                                   " output channels do not fill vectors of ", v, " floats"));
-        return Verdict::yes();
+        return groups_verdict(Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
@@ -57,6 +59,8 @@ class Blocked : public Engine {
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
+        if (reaches_across(device, g.groups, g.group_in(), g.group_out()))
+            return roofline_seconds(device, problem, g.flops() * waste(device, problem), 0.6);
         const auto whole = [&](std::int64_t channels) {
             const auto v = static_cast<double>(device.vector_width);
             return static_cast<double>(ceil_div(channels, device.vector_width)) * v /
@@ -91,6 +95,16 @@ class Blocked : public Engine {
         const Geometry g = Geometry::of(problem);
         if (backward_) return backward_data_jobs(g);
         return {forward_job(subsampled(g) ? without_stride(g) : g)};
+    }
+
+    // The products that are computed across groups, relative to those that the convolution needs.
+    double waste(const Traits& device, const Problem& problem) const {
+        const std::vector<DenseJob> all = jobs(problem);
+        if (all.empty()) return 1;
+        const DenseJob& job = all.front();
+        const auto lanes = static_cast<double>(job_tile(device, job).blocks * device.vector_width *
+                                               job_reach(device, job).all_lanes);
+        return lanes / static_cast<double>(job.groups * job.group_in * job.group_out);
     }
 
     bool subsampled(const Geometry& g) const { return !backward_ && reads_subsample(g); }

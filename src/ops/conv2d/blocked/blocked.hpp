@@ -5,8 +5,10 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "ops/conv2d/blocked/reach.hpp"
 #include "ops/conv2d/dense_job.hpp"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,10 +24,21 @@ struct Tile {
 /// The tile with the least waste, of those that fit the device's registers.
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w);
 
+/// The same for work that is not in proportion to blocks. `slabs` says how many slabs of the given
+/// number of blocks there are, each with the same input channels.
+Tile choose_tile(const Traits& device, const std::function<double(int)>& slabs, std::int64_t out_w);
+/// The tile and the reach of a job's slabs.
+Tile job_tile(const Traits& device, const DenseJob& job);
+Reach job_reach(const Traits& device, const DenseJob& job);
+
 /// No, with the reason, unless the device has wide vectors and all operands are float. Every engine
 /// of this kind checks this first.
 Verdict blocked_verdict(const Traits& device, const Problem& problem);
-/// The same for an engine of weight gradients, which does not support epilogues.
+/// No, with the reason, for groups of one channel, which blocked_depthwise serves without products
+/// of zeros.
+Verdict groups_verdict(const Geometry& g);
+/// The same as blocked_verdict() for an engine of weight gradients, which does not support
+/// epilogues.
 Verdict filter_verdict(const Traits& device, const Problem& problem);
 /// No, with the reason, unless Winograd's method applies: a 3x3 kernel without stride and dilation,
 /// a single group, and channels that fill a vector.

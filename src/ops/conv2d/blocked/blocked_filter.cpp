@@ -29,6 +29,11 @@ RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
 
 namespace {
 
+// What one block of output channels reads.
+Reach filter_reach(const Traits& device, const Geometry& g) {
+    return reach_of(device, g.groups, g.group_in(), g.group_out(), 1, device.vector_width);
+}
+
 Layout blocked_layout(const Traits& device) {
     return Layout::blocked(device.vector_width);
 }
@@ -39,19 +44,18 @@ class BlockedFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl",    "conv2d/blocked_filter_tile.clh",
-                "conv2d/blocked_subsample.cl", "common/prefetch.clh",
-                "common/vectors.clh",          "common/repeat.clh"};
+        return {"conv2d/blocked_filter.cl",
+                "conv2d/blocked_filter_tile.clh",
+                "conv2d/blocked_subsample.cl",
+                "conv2d/blocked_reach.clh",
+                "common/prefetch.clh",
+                "common/vectors.clh",
+                "common/repeat.clh"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
-        const Geometry g = Geometry::of(problem);
-        const int v = device.vector_width;
-        if (g.groups > 1 && (g.group_in() % v != 0 || g.group_out() % v != 0))
-            return Verdict::no(cat("groups of ", g.group_in(), " input and ", g.group_out(),
-                                   " output channels do not fill vectors of ", v, " floats"));
-        return Verdict::yes();
+        return groups_verdict(Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) const override {
@@ -66,13 +70,11 @@ class BlockedFilter : public Engine {
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
-        const double v = device.vector_width;
-        const double lanes = static_cast<double>(ceil_div(g.group_in(), device.vector_width) *
-                                                 ceil_div(g.group_out(), device.vector_width)) *
-                             v * v;
+        const auto lanes =
+            static_cast<double>(filter_reach(device, g).all_lanes * device.vector_width);
         return roofline_seconds(
-            device, problem, g.flops() * lanes / static_cast<double>(g.group_in() * g.group_out()),
-            0.6);
+            device, problem,
+            g.flops() * lanes / static_cast<double>(g.groups * g.group_in() * g.group_out()), 0.6);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -80,9 +82,10 @@ class BlockedFilter : public Engine {
         const Traits& device = context.traits();
         const Plan p = plan_of(device, problem);
         const Geometry& g = p.g;
-        const auto program = conv_program(context, "blocked_filter.cl",
-                                          define("V", device.vector_width) +
-                                              define("O", p.out_vectors) + define("I", p.in_lanes));
+        const auto program =
+            conv_program(context, "blocked_filter.cl",
+                         define("V", device.vector_width) + define("O", p.out_vectors) +
+                             define("I", p.in_lanes) + define("ACROSS", p.reach.across));
         auto launch = std::make_unique<KernelLaunch>();
         const auto copy = static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
         if (p.copy_bytes > 0) add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
@@ -92,53 +95,77 @@ class BlockedFilter : public Engine {
         else
             call.tensor("x", 0);
         call.tensor("dy", 1).tensor("sums", 3);
-        const std::pair<const char*, std::int64_t> scalars[] = {{"splits", p.split.splits},
-                                                                {"groups", g.groups},
-                                                                {"tile_out", p.tile_out},
-                                                                {"tile_in", p.tile_in},
-                                                                {"out_tiles", p.out_tiles},
-                                                                {"in_tiles", p.in_tiles},
-                                                                {"out_blocks", p.out_blocks},
-                                                                {"in_blocks", p.in_blocks},
-                                                                {"batch", g.n},
-                                                                {"chunks", p.split.chunks},
-                                                                {"chunk_rows", p.split.rows},
-                                                                {"x_h", g.h},
-                                                                {"x_w", g.w},
-                                                                {"out_h", g.oh},
-                                                                {"out_w", g.ow},
-                                                                {"kernel_h", g.kh},
-                                                                {"kernel_w", g.kw},
-                                                                {"stride_h", g.sh},
-                                                                {"stride_w", g.sw},
-                                                                {"pad_h", g.pt},
-                                                                {"pad_w", g.pl},
-                                                                {"dilate_h", g.dh},
-                                                                {"dilate_w", g.dw}};
+        const std::pair<const char*, std::int64_t> scalars[] = {
+            {"splits", p.split.splits},
+            {"groups", p.reach.groups},
+            {"tile_out", p.tile_out},
+            {"tile_in", p.tile_in},
+            {"out_tiles", p.out_tiles},
+            {"in_tiles", p.in_tiles},
+            {"out_blocks", p.out_blocks},
+            {"in_blocks", p.in_blocks},
+            {"x_blocks", p.reach.groups * p.reach.in_blocks},
+            {"out", p.reach.group_out},
+            {"width_in", g.group_in()},
+            {"width_out", g.group_out()},
+            {"batch", g.n},
+            {"chunks", p.split.chunks},
+            {"chunk_rows", p.split.rows},
+            {"x_h", g.h},
+            {"x_w", g.w},
+            {"out_h", g.oh},
+            {"out_w", g.ow},
+            {"kernel_h", g.kh},
+            {"kernel_w", g.kw},
+            {"stride_h", g.sh},
+            {"stride_w", g.sw},
+            {"pad_h", g.pt},
+            {"pad_w", g.pl},
+            {"dilate_h", g.dh},
+            {"dilate_w", g.dw}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         call.check();
-        KernelCall sum(program, "filter_sum", single_items(g.groups * p.out_blocks * p.in_blocks));
-        sum.tensor("sums", 3).tensor("dw", 2);
-        const std::pair<const char*, std::int64_t> sum_scalars[] = {
-            {"splits", p.split.splits}, {"groups", g.groups},         {"out_blocks", p.out_blocks},
-            {"in_blocks", p.in_blocks}, {"group_out", g.group_out()}, {"group_in", g.group_in()},
-            {"taps", g.kh * g.kw}};
-        for (const auto& [parameter, value] : sum_scalars)
-            sum.scalar(parameter, static_cast<std::int32_t>(value));
-        sum.check();
-        launch->add(std::move(call)).add(std::move(sum));
+        launch->add(std::move(call));
+        add_sum(*launch, program, p);
         return launch;
     }
 
   private:
     struct Plan {
         Geometry g;  // for a 1x1 convolution, a small image as one row
+        Reach reach;
         int out_vectors, in_lanes;
         std::int64_t out_blocks, in_blocks, tile_out, tile_in, out_tiles, in_tiles, tiles,
             sum_bytes, copy_bytes;  // of a split; of the copy that a 1x1 kernel with a stride reads
         RowSplit split;
     };
+
+    // The call that adds the partial sums and writes plain weights.
+    static void add_sum(KernelLaunch& launch, const std::shared_ptr<Program>& program,
+                        const Plan& p) {
+        const Geometry& g = p.g;
+        const bool across = p.reach.across;
+        KernelCall sum(program, across ? "filter_sum_across" : "filter_sum",
+                       single_items(across ? p.out_blocks : g.groups * p.out_blocks * p.in_blocks));
+        sum.tensor("sums", 3).tensor("dw", 2);
+        std::vector<std::pair<const char*, std::int64_t>> scalars{{"splits", p.split.splits},
+                                                                  {"out_blocks", p.out_blocks},
+                                                                  {"in_blocks", p.in_blocks},
+                                                                  {"taps", g.kh * g.kw}};
+        if (across)
+            scalars.insert(
+                scalars.end(),
+                {{"out", g.out}, {"width_out", g.group_out()}, {"width_in", g.group_in()}});
+        else
+            scalars.insert(
+                scalars.end(),
+                {{"groups", g.groups}, {"group_out", g.group_out()}, {"group_in", g.group_in()}});
+        for (const auto& [parameter, value] : scalars)
+            sum.scalar(parameter, static_cast<std::int32_t>(value));
+        sum.check();
+        launch.add(std::move(sum));
+    }
 
     static Plan plan_of(const Traits& device, const Problem& problem) {
         Plan p{};
@@ -152,17 +179,23 @@ class BlockedFilter : public Engine {
             p.g.h = p.g.oh = 1;
         }
         const int v = device.vector_width;
-        p.out_blocks = ceil_div(p.g.group_out(), v);
-        p.in_blocks = ceil_div(p.g.group_in(), v);
-        p.out_vectors = p.out_blocks > 1 ? 2 : 1;
+        p.reach = filter_reach(device, p.g);
+        p.out_blocks = p.reach.out_blocks;
+        p.in_blocks = p.reach.most_lanes / v;
+        p.out_vectors = p.out_blocks > 1 && !p.reach.across ? 2 : 1;
         p.in_lanes = p.out_vectors > 1 && v > 4 ? v / 2 : v;
         const std::int64_t taps = p.g.kh * p.g.kw;
-        p.tile_out = std::min<std::int64_t>(p.out_blocks, taps == 1 ? 8 : 4);
-        p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 8 : 1);
+        if (p.reach.across) {
+            p.tile_out = 1;
+            p.tile_in = p.in_blocks;
+        } else {
+            p.tile_out = std::min<std::int64_t>(p.out_blocks, taps == 1 ? 8 : 4);
+            p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 8 : 1);
+        }
         p.out_tiles = ceil_div(p.out_blocks, p.tile_out);
         p.in_tiles = ceil_div(p.in_blocks, p.tile_in);
-        p.tiles = p.g.groups * p.out_tiles * p.in_tiles;
-        p.sum_bytes = 4 * p.g.groups * p.out_blocks * p.in_blocks * taps * v * v;
+        p.tiles = p.reach.groups * p.out_tiles * p.in_tiles;
+        p.sum_bytes = 4 * p.reach.groups * p.out_blocks * p.in_blocks * taps * v * v;
         p.split = split_rows(device, p.g, p.tiles, 128, ceil_div(p.sum_bytes, p.tiles));
         return p;
     }

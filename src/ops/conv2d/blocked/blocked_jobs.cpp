@@ -18,9 +18,8 @@ bool is_direct(const DenseJob& job) {
            job.out_h == job.x_h && job.out_w == job.x_w && job.y_h == job.x_h && job.y_w == job.x_w;
 }
 
-std::int64_t blocks_of(const Traits& device, std::int64_t channels) {
-    return ceil_div(channels, device.vector_width);
-}
+// The step of lanes in which kernels/conv2d/blocked.cl reads input channels (LANE_STEP).
+constexpr int lane_step = 4;
 
 // How tiles are assigned to work-items, and the order of items. With slab_inner all slabs of one
 // item's tiles come before the next item's; otherwise all items of one slab come before the next
@@ -32,22 +31,23 @@ struct Sharing {
 
 // Chooses enough work-items that all cores finish together, in the order that reads the least from
 // beyond a core's L2 cache. x or the weights may use half of that cache.
-Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, std::int64_t tiles,
-                  std::int64_t slabs, std::int64_t slab_bytes) {
+Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, const Reach& reach,
+                  std::int64_t tiles, std::int64_t slab_bytes) {
     constexpr std::int64_t cache = 512 * 1024;
     // Fewer items if each reads weights that have left the cache before the next item needs them.
     const std::int64_t wanted =
         (slab_bytes > cache / 2 ? 2 : 8) * std::max(1, device.compute_units);
-    const std::int64_t share = std::max<std::int64_t>(1, tiles * slabs / wanted);
+    const std::int64_t share = std::max<std::int64_t>(1, tiles * reach.slabs / wanted);
     const std::int64_t columns = job.kernel_w <= 1 ? 1 : job.stride_w;
-    const std::int64_t tile_bytes = 4 * job.group_in * tile.pixels * columns *
+    const std::int64_t channels = reach.across ? reach.most_lanes : job.group_in;
+    const std::int64_t tile_bytes = 4 * channels * tile.pixels * columns *
                                     std::min(job.stride_h, std::max<std::int64_t>(job.kernel_h, 1));
     const std::int64_t fitting =
         std::max<std::int64_t>(1, cache / std::max<std::int64_t>(tile_bytes, 1));
     const std::int64_t inner_tiles = std::min(share, fitting);
     const auto x_bytes = static_cast<double>(tiles * tile_bytes);
-    const auto weight_bytes = static_cast<double>(slabs / job.groups * slab_bytes);
-    const double passes = static_cast<double>(slabs) / static_cast<double>(job.groups);
+    const double passes = reach.passes();
+    const double weight_bytes = passes * static_cast<double>(slab_bytes);
     const double outer = weight_bytes + x_bytes * (x_bytes <= cache ? 1 : passes);
     const double inner =
         x_bytes +
@@ -58,13 +58,100 @@ Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, s
     return inner <= outer ? Sharing{even(inner_tiles), true} : Sharing{even(share), false};
 }
 
-Tile job_tile(const Traits& device, const DenseJob& job) {
-    return choose_tile(device, blocks_of(device, job.group_out), job.out_w);
+Reach reach_of(const Traits& device, const DenseJob& job, int blocks) {
+    return conv2d::reach_of(device, job.groups, job.group_in, job.group_out, blocks, lane_step);
+}
+
+// Bytes of a slab's packed weights.
+std::int64_t slab_bytes(const Traits& device, const DenseJob& job, const Tile& tile,
+                        const Reach& reach) {
+    return 4 * reach.most_lanes * job.kernel_h * job.kernel_w * tile.blocks * device.vector_width;
+}
+
+// The call that packs weights for slabs that reach across groups.
+void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJob& job,
+                        std::uint64_t at) {
+    const Traits& device = context.traits();
+    const int blocks = job_tile(device, job).blocks;
+    const Reach reach = job_reach(device, job);
+    const std::string options = define("V", device.vector_width) +
+                                define("OUT_LANES", blocks * device.vector_width) +
+                                define("LANE_STEP", lane_step);
+    KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
+                    single_items(reach.slabs));
+    call.tensor("w", 0).tensor_at("packed", 1, at);
+    const std::pair<const char*, std::int64_t> scalars[] = {{"slab_lanes", reach.most_lanes},
+                                                            {"out", reach.group_out},
+                                                            {"in", reach.group_in},
+                                                            {"group_out", job.group_out},
+                                                            {"group_in", job.group_in},
+                                                            {"stride_group", job.weight_group},
+                                                            {"stride_out", job.weight_out},
+                                                            {"stride_in", job.weight_in},
+                                                            {"kernel_h", job.kernel_h},
+                                                            {"kernel_w", job.kernel_w},
+                                                            {"kernel_w_full", job.weight_w},
+                                                            {"h0", job.h0},
+                                                            {"h_step", job.h_step},
+                                                            {"w0", job.w0},
+                                                            {"w_step", job.w_step}};
+    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    call.check();
+    launch.add(std::move(call));
+}
+
+// How a work-item goes through the weights of a slab; see the kernel.
+struct Chunks {
+    std::int64_t blocks, ahead_lines;
+};
+
+Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, const Reach& reach,
+                 const Sharing& sharing) {
+    const int v = device.vector_width;
+    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
+    // The weights of a chunk and the pixels of an item share the L2 cache. Also the error of a sum
+    // grows with its length: for 4608 terms in one sum it is four times that for 256. Products of
+    // zeros do not count.
+    const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
+    const std::int64_t in_blocks = reach.across ? reach.most_lanes / v + 2 : reach.in_blocks;
+    const bool short_sums = reach.across && job.group_in * taps <= 256;
+    const std::int64_t cached =
+        (sharing.slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
+    const std::int64_t most = std::clamp<std::int64_t>(
+        std::min(cached, short_sums ? in_blocks : 256 / (v * taps)), 1, in_blocks);
+    // The number of cache lines of the next chunk's weights that a tile prefetches at each kernel
+    // position, so that all are loaded after the last tile. A small number of weights stays in the
+    // L2 cache anyway.
+    const std::int64_t position_lines = ceil_div(v * v * tile.blocks, 16);
+    const bool far = slab_bytes(device, job, tile, reach) * reach.slabs >= 256 * 1024;
+    return {ceil_div(in_blocks, ceil_div(in_blocks, most)),
+            far ? ceil_div(position_lines, sharing.tiles_per_item) : 0};
 }
 
 }  // namespace
 
+Tile job_tile(const Traits& device, const DenseJob& job) {
+    // A slab's work is in proportion to its input lanes, which differ across groups.
+    const auto slabs = [&](int blocks) {
+        const Reach reach = reach_of(device, job, blocks);
+        if (!reach.across) return static_cast<double>(ceil_div(reach.out_blocks, blocks));
+        return static_cast<double>(reach.all_lanes) / static_cast<double>(job.group_in);
+    };
+    return choose_tile(device, slabs, job.out_w);
+}
+
+Reach job_reach(const Traits& device, const DenseJob& job) {
+    return reach_of(device, job, job_tile(device, job).blocks);
+}
+
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
+    return choose_tile(
+        device, [&](int blocks) { return static_cast<double>(ceil_div(out_blocks, blocks)); },
+        out_w);
+}
+
+Tile choose_tile(const Traits& device, const std::function<double(int)>& slabs,
+                 std::int64_t out_w) {
     // Registers hold blocks * pixels accumulators, one weight vector per block, and a broadcast
     // value, which AVX-512 can take from memory.
     const int registers = device.vector_registers;
@@ -72,7 +159,8 @@ Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out
     double best_cost = std::numeric_limits<double>::infinity();
     // Only a few sizes, so that few programs are compiled.
     const std::int64_t width = std::max<std::int64_t>(out_w, 1);
-    for (const int blocks : {1, 2, 3, 4})
+    for (const int blocks : {1, 2, 3, 4}) {
+        const double all_slabs = slabs(blocks);
         for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 13, 14, 20, 28}) {
             if (blocks == 3 && registers >= 32) continue;  // only if three fill the registers
             if (pixels > width || blocks * pixels > 28 ||
@@ -82,13 +170,13 @@ Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out
             // of latency.
             const double lane =
                 std::max({blocks * pixels / 2.0, (blocks + pixels) / 2.0 + 1, 4.0}) + 0.5;
-            const double cost =
-                lane * static_cast<double>(ceil_div(width, pixels) * ceil_div(out_blocks, blocks));
+            const double cost = lane * static_cast<double>(ceil_div(width, pixels)) * all_slabs;
             if (cost < best_cost * 0.999) {
                 best_cost = cost;
                 best = {blocks, pixels};
             }
         }
+    }
     return best;
 }
 
@@ -106,6 +194,12 @@ Verdict blocked_verdict(const Traits& device, const Problem& problem) {
             if (operand.shape.numel() >= std::int64_t(1) << 40)
                 return Verdict::no("a tensor has 2^40 elements or more, too many for its indices");
         }
+    return Verdict::yes();
+}
+
+Verdict groups_verdict(const Geometry& g) {
+    if (g.groups > 1 && g.group_in() == 1 && g.group_out() == 1)
+        return Verdict::no("it does not support groups of one channel");
     return Verdict::yes();
 }
 
@@ -137,13 +231,9 @@ NDRange single_items(std::int64_t items) {
 }
 
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {
-    const Tile tile = job_tile(device, job);
-    const std::int64_t slabs = job.groups * ceil_div(blocks_of(device, job.group_out), tile.blocks);
-    const std::int64_t lanes =
-        std::int64_t(device.vector_width) * device.vector_width * tile.blocks;
-    return static_cast<std::uint64_t>(slabs * blocks_of(device, job.group_in) * job.kernel_h *
-                                      job.kernel_w * lanes) *
-           4;
+    const Reach reach = job_reach(device, job);
+    return static_cast<std::uint64_t>(reach.slabs *
+                                      slab_bytes(device, job, job_tile(device, job), reach));
 }
 
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
@@ -190,7 +280,11 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
     std::uint64_t at = 0;
     for (const DenseJob& job : jobs) {
         if (job.kernel_h * job.kernel_w == 0) continue;
-        add_packing(*launch, context, job, device.vector_width, job_tile(device, job).blocks, at);
+        if (job_reach(device, job).across)
+            add_packing_across(*launch, context, job, at);
+        else
+            add_packing(*launch, context, job, device.vector_width, job_tile(device, job).blocks,
+                        at);
         at += packed_bytes(device, job);
     }
     return launch;
@@ -202,32 +296,15 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
     const int v = device.vector_width;
     const Tile tile = job_tile(device, job);
     const bool direct = is_direct(job);
-    const std::int64_t in_blocks = blocks_of(device, job.group_in);
-    const std::int64_t out_blocks = blocks_of(device, job.group_out);
-    const std::int64_t group_slabs = ceil_div(out_blocks, tile.blocks),
-                       slabs = job.groups * group_slabs;
+    const Reach reach = job_reach(device, job);
+    const std::int64_t group_slabs = reach.slabs / reach.groups;
     const std::int64_t rows = job.n * job.out_h, tile_columns = ceil_div(job.out_w, tile.pixels);
     const std::int64_t tiles = rows * tile_columns;
 
-    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
-    const auto [tiles_per_item, slab_inner] =
-        share_out(device, job, tile, tiles, slabs, block_bytes * in_blocks);
-    const std::int64_t items = ceil_div(tiles, tiles_per_item);
-    // The weights of a chunk and the pixels of an item share the L2 cache. Also the error of a sum
-    // grows with its length: for 4608 terms in one sum it is four times that for 256.
-    const std::int64_t taps = std::max<std::int64_t>(job.kernel_h * job.kernel_w, 1);
-    const std::int64_t cached =
-        (slab_inner ? 256 : 384) * 1024 / std::max<std::int64_t>(block_bytes, 1);
-    const std::int64_t most =
-        std::clamp<std::int64_t>(std::min(cached, 256 / (v * taps)), 1, in_blocks);
-    const std::int64_t chunk = ceil_div(in_blocks, ceil_div(in_blocks, most));
-
-    // The number of cache lines of the next chunk's weights that a tile prefetches at each kernel
-    // position, so that all are loaded after the last tile. A small number of weights stays in the
-    // L2 cache anyway.
-    const std::int64_t position_lines = ceil_div(v * v * tile.blocks, 16);
-    const bool far = block_bytes * in_blocks * slabs >= 256 * 1024;
-    const std::int64_t ahead_lines = far ? ceil_div(position_lines, tiles_per_item) : 0;
+    const Sharing sharing =
+        share_out(device, job, tile, reach, tiles, slab_bytes(device, job, tile, reach));
+    const std::int64_t items = ceil_div(tiles, sharing.tiles_per_item);
+    const auto [chunk, ahead_lines] = chunks_of(device, job, tile, reach, sharing);
 
     const std::int64_t step = job.stride_w;
     const std::int64_t span =
@@ -236,49 +313,54 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 16) * 16;
     const std::string options = define("V", v) + define("P", tile.pixels) +
                                 define("O", tile.blocks) + define("S", direct ? 1 : step) +
-                                define("DIRECT", direct) + define("XS", direct ? 1 : room);
+                                define("DIRECT", direct) + define("XS", direct ? 1 : room) +
+                                define("ACROSS", reach.across) + define("LANE_STEP", lane_step);
     const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
-    KernelCall call(program, "conv", single_items(items * slabs));
+    KernelCall call(program, "conv", single_items(items * reach.slabs));
     const bool bias = operands.bias >= 0;
     call.tensor("x", operands.x)
         .tensor_at("w", operands.weight, operands.weight_bytes)
         .tensor("y", operands.y);
     call.tensor("bias", bias ? operands.bias : operands.x);
     bind_epilogue(call, problem.epilogue);
-    const std::pair<const char*, std::int64_t> scalars[] = {{"rows", rows},
-                                                            {"tile_columns", tile_columns},
-                                                            {"tiles_per_item", tiles_per_item},
-                                                            {"items", items},
-                                                            {"slabs", slabs},
-                                                            {"slab_inner", slab_inner},
-                                                            {"group_slabs", group_slabs},
-                                                            {"group_out", job.group_out},
-                                                            {"in_blocks", in_blocks},
-                                                            {"chunk", chunk},
-                                                            {"ahead_lines", ahead_lines},
-                                                            {"x_blocks", job.groups * in_blocks},
-                                                            {"x_h", job.x_h},
-                                                            {"x_w", job.x_w},
-                                                            {"out_blocks", out_blocks},
-                                                            {"y_blocks", job.groups * out_blocks},
-                                                            {"y_h", job.y_h},
-                                                            {"y_w", job.y_w},
-                                                            {"y_row0", job.row0},
-                                                            {"y_column0", job.column0},
-                                                            {"y_row_step", job.row_step},
-                                                            {"y_column_step", job.column_step},
-                                                            {"has_bias", bias},
-                                                            {"out_h", job.out_h},
-                                                            {"out_w", job.out_w},
-                                                            {"kernel_h", job.kernel_h},
-                                                            {"kernel_w", job.kernel_w},
-                                                            {"stride_h", job.stride_h},
-                                                            {"stride_w", job.stride_w},
-                                                            {"pad_h", job.pad_h},
-                                                            {"pad_w", job.pad_w},
-                                                            {"dilate_h", job.dilate_h},
-                                                            {"dilate_w", job.dilate_w},
-                                                            {"span", span}};
+    const std::pair<const char*, std::int64_t> scalars[] = {
+        {"rows", rows},
+        {"tile_columns", tile_columns},
+        {"tiles_per_item", sharing.tiles_per_item},
+        {"items", items},
+        {"slabs", reach.slabs},
+        {"slab_inner", sharing.slab_inner},
+        {"group_slabs", group_slabs},
+        {"group_out", reach.group_out},
+        {"width_in", job.group_in},
+        {"width_out", job.group_out},
+        {"slab_lanes", reach.most_lanes},
+        {"in_blocks", reach.in_blocks},
+        {"chunk", chunk},
+        {"ahead_lines", ahead_lines},
+        {"x_blocks", reach.groups * reach.in_blocks},
+        {"x_h", job.x_h},
+        {"x_w", job.x_w},
+        {"out_blocks", reach.out_blocks},
+        {"y_blocks", reach.groups * reach.out_blocks},
+        {"y_h", job.y_h},
+        {"y_w", job.y_w},
+        {"y_row0", job.row0},
+        {"y_column0", job.column0},
+        {"y_row_step", job.row_step},
+        {"y_column_step", job.column_step},
+        {"has_bias", bias},
+        {"out_h", job.out_h},
+        {"out_w", job.out_w},
+        {"kernel_h", job.kernel_h},
+        {"kernel_w", job.kernel_w},
+        {"stride_h", job.stride_h},
+        {"stride_w", job.stride_w},
+        {"pad_h", job.pad_h},
+        {"pad_w", job.pad_w},
+        {"dilate_h", job.dilate_h},
+        {"dilate_w", job.dilate_w},
+        {"span", span}};
     for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
     call.check();
     launch.add(std::move(call));

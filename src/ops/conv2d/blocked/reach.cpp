@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// Ranges of input channels by slab of output blocks.
+#include "ops/conv2d/blocked/reach.hpp"
+
+#include "base/integers.hpp"
+
+#include <algorithm>
+
+namespace dlprim::conv2d {
+
+double Reach::passes() const {
+    if (!across) return static_cast<double>(slabs) / static_cast<double>(groups);
+    return static_cast<double>(all_lanes) / static_cast<double>(group_in);
+}
+
+Reach reach_of(const Traits& device, std::int64_t groups, std::int64_t group_in,
+               std::int64_t group_out, int blocks, std::int64_t unit) {
+    const int v = device.vector_width;
+    Reach reach{};
+    reach.across = reaches_across(device, groups, group_in, group_out);
+    reach.groups = reach.across ? 1 : groups;
+    reach.group_in = group_in * groups / reach.groups;
+    reach.group_out = group_out * groups / reach.groups;
+    reach.in_blocks = ceil_div(reach.group_in, v);
+    reach.out_blocks = ceil_div(reach.group_out, v);
+    const std::int64_t group_slabs = ceil_div(reach.out_blocks, blocks);
+    reach.slabs = reach.groups * group_slabs;
+    if (!reach.across) {
+        reach.most_lanes = reach.in_blocks * v;
+        reach.all_lanes = reach.slabs * reach.most_lanes;
+        return reach;
+    }
+    const std::int64_t slab_out = std::int64_t(blocks) * v;
+    for (std::int64_t slab = 0; slab < group_slabs; ++slab) {
+        const std::int64_t last_out = std::min((slab + 1) * slab_out, reach.group_out) - 1;
+        const std::int64_t first = slab * slab_out / group_out * group_in / unit * unit;
+        const std::int64_t end = ceil_div((last_out / group_out + 1) * group_in, unit) * unit;
+        reach.most_lanes = std::max(reach.most_lanes, end - first);
+        reach.all_lanes += end - first;
+    }
+    return reach;
+}
+
+bool reaches_across(const Traits& device, std::int64_t groups, std::int64_t group_in,
+                    std::int64_t group_out) {
+    const int v = device.vector_width;
+    return groups > 1 && (group_in % v != 0 || group_out % v != 0);
+}
+
+}  // namespace dlprim::conv2d
