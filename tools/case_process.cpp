@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 namespace dlprim::tools {
 
@@ -107,10 +108,11 @@ bool CaseProcess::read_line(std::string& line, bool& late) {
         const auto left =
             std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
         pollfd waiting{from_, POLLIN, 0};
-        const int ready = left > 0 ? poll(&waiting, 1, static_cast<int>(left)) : 0;
-        late = ready == 0;
+        const int ready =
+            left > 0 ? poll(&waiting, 1, static_cast<int>(std::min<std::int64_t>(left, 60000))) : 0;
+        late = left <= 0;
         if (late) return false;
-        if (ready < 0 && errno == EINTR) continue;
+        if (ready == 0 || (ready < 0 && errno == EINTR)) continue;
         const ssize_t count = ready < 0 ? -1 : read(from_, piece, sizeof(piece));
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
@@ -131,13 +133,21 @@ CaseProcess::Answer CaseProcess::ask(const std::string& question) {
         std::snprintf(text, sizeof(text), "it took longer than %g seconds", seconds_);
         return {false, text};
     }
-    // It closed the pipe by ending; it is no longer there to be killed, unless it closed it itself.
+    // It closed the pipe, as a rule by ending. One that goes on without it is stopped.
+    close(to_);
+    to_ = -1;
     int status = 0;
-    while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
+    bool ended = false;
+    for (int wait = 0; wait < 200; ++wait) {
+        if (waitpid(process_, &status, WNOHANG) == process_) {
+            process_ = -1;
+            ended = true;
+            break;
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    process_ = -1;
-    stop();
-    return {false, how_it_ended(status)};
+    const int stopped = stop();
+    return {false, how_it_ended(ended ? status : stopped)};
 }
 
 }  // namespace dlprim::tools

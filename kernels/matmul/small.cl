@@ -20,8 +20,10 @@
 // An operand with lines along k is read as float4 of four steps of k, one for each row (or column) of a work-item, whose
 // lines are TY (or TX) apart, so that neighbours read neighbouring lines, whose padding puts them into different banks. An
 // operand with lines along m or n is read as float4 of four rows or columns, for one step of k. The sums run over k in order.
+// The parameters are those of tiled.cl, of which the sizes and tiles are not read: sizes are constants here.
 // Local memory: 4 * (A_LINES * A_LINE + B_LINES * B_LINE) bytes.
 #include "common/storage.clh"
+#include "matmul/finish_value.clh"
 
 // Sizes in whole float4; the elements beyond are zero.
 #define UP4(x) (((x) + 3) / 4 * 4)
@@ -31,15 +33,6 @@
 #define B_LINES (TB ? N : UP4(K))
 #define B_LINE (TB ? UP4(K) + 4 : TX * RN + 4)
 #define B_LENGTH (TB ? K : N)
-
-inline float finish(float v, ulong at, int column, int has_bias, global const float* bias, global const R_T* residual) {
-    if (has_bias) v += bias[column];
-#if HAS_RESIDUAL
-    const float r = R_AT(residual, at);
-#endif
-    EPILOGUE(v, r)
-    return v;
-}
 
 // Copies an operand into local memory; what pads its lines, or has no line in memory, is zero. AT_ONCE loads are on their way
 // at a time, since a work-group waits for nothing else.

@@ -8,6 +8,7 @@
 // With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
 // order. Defines: SG, TM, TN, GROUPS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
 #include "common/storage.clh"
+#include "matmul/finish_value.clh"
 #include "common/subgroup.clh"
 
 // A lane's element of SG that follow each other.
@@ -17,15 +18,6 @@ inline float a_lane(global const A_T* from, int lane) {
 #else
     return A_AT(from, lane);
 #endif
-}
-
-inline float finish(float v, ulong at, int column, int has_bias, global const float* bias, global const R_T* residual) {
-    if (has_bias) v += bias[column];
-#if HAS_RESIDUAL
-    const float r = R_AT(residual, at);
-#endif
-    EPILOGUE(v, r)
-    return v;
 }
 
 kernel __attribute__((reqd_work_group_size(GROUPS * SG, 1, 1))) __attribute__((intel_reqd_sub_group_size(SG))) void

@@ -104,19 +104,19 @@ class DlprimBackend(Backend):  # type: ignore[misc, unused-ignore]  # Any where 
         """
         super().run_node(node, inputs, device, outputs_info, **kwargs)
         version = int(kwargs.get("opset_version", min(onnx.defs.onnx_opset_version(), NEWEST_OPSET)))
-        names = list(dict.fromkeys(name for name in node.input if name))
-        values = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs)
+        names = [name for name in node.input if name]
+        given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=True))
         graph = onnx.helper.make_graph(
             [node],
             "node",
-            [_value_info(name, np.asarray(value)) for name, value in zip(names, values)],
+            [_value_info(name, np.asarray(value)) for name, value in given.items()],
             [onnx.ValueInfoProto(name=name) for name in node.output if name],
         )
         imports = [onnx.helper.make_opsetid("", version)]
         if node.domain:
             imports.append(onnx.helper.make_opsetid(node.domain, 1))
         model = onnx.helper.make_model(graph, opset_imports=imports)
-        return cls._open(model, device).run(dict(zip(names, values)))
+        return cls._open(model, device).run(given)
 
     @staticmethod
     def _open(model: onnx.ModelProto, device: str) -> DlprimRep:

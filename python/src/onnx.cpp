@@ -40,11 +40,15 @@ nb::module_ numpy() {
     return nb::module_::import_("numpy");
 }
 
-ONNXValue to_value(nb::handle value) {
+constexpr int deepest_value = 16;  ///< sequences in sequences; a list may contain itself
+
+ONNXValue to_value(nb::handle value, int depth = 0) {
     if (value.is_none()) return {};
     if (PyList_Check(value.ptr()) || PyTuple_Check(value.ptr())) {
+        if (depth == deepest_value)
+            throw nb::value_error("sequences are nested deeper than 16 levels");
         ONNXValue::Sequence elements;
-        for (nb::handle element : value) elements.push_back(to_value(element));
+        for (nb::handle element : value) elements.push_back(to_value(element, depth + 1));
         return elements;
     }
     nb::object array = numpy().attr("asarray")(value);

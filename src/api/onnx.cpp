@@ -109,6 +109,21 @@ std::int64_t ONNXModel::opset() const {
     return found == impl().opsets.end() ? 0 : found->second;
 }
 
+namespace {
+
+/// Whether a value of this shape can be the input: as many dimensions, of the sizes that are known.
+bool fits(const Shape& shape, const onnx::ValueInfo& input) {
+    if (!input.shape) return true;
+    if (shape.rank() != std::ssize(*input.shape)) return false;
+    for (int i = 0; i < shape.rank(); ++i) {
+        const std::optional<std::int64_t>& size = (*input.shape)[static_cast<std::size_t>(i)].size;
+        if (size && *size != shape[i]) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
 ONNXModel ONNXModel::fixed(const std::map<std::string, HostTensor>& values) const {
     auto model = std::make_shared<onnx::Model>(impl());
     for (const auto& [name, value] : values) {
@@ -121,7 +136,10 @@ ONNXModel ONNXModel::fixed(const std::map<std::string, HostTensor>& values) cons
         require(input->dtype == value.dtype, "'", model->source, "': input '", name,
                 "' is of type ", input->type, ", it cannot be fixed at a value of type ",
                 name_of(value.dtype));
-        model->graph.initializers[name] = {name, std::make_shared<HostTensor>(value), {}};
+        require(fits(value.shape, *input), "'", model->source, "': input '", name,
+                "' is declared as ", input->str(), ", it cannot be fixed at a value of shape ",
+                value.shape.str());
+        model->graph.initializers[name] = {name, ONNXValue(value).shared_tensor(), {}};
     }
     ONNXModel result;
     result.impl_ = std::move(model);

@@ -72,15 +72,13 @@ onnx::Fed ONNXRun::feed(const ONNXValue& value) {
     return {};
 }
 
-/// Goes on from the node where the last record was made to its child, which may be new. Returns
-/// whether it is old.
-bool ONNXRun::advance() {
+/// Goes on from the node where the last record was made to its child, which may be new.
+void ONNXRun::advance() {
     const Record& last = records_.back();
     const bool makes_slots = !last.step || last.step->function;
     const std::string key = last.step ? key_of(last.values, makes_slots) : key_;
     std::unique_ptr<Node>& child = node_->children[key];
-    const bool is_old = child != nullptr;
-    if (!is_old) {
+    if (!child) {
         child = std::make_unique<Node>();
         child->parent = node_;
         child->key = key;
@@ -97,7 +95,6 @@ bool ONNXRun::advance() {
             if (memory->defined())
                 memory->copy_from_host(contents_.back()->data.data(), memory->bytes());
     }
-    return is_old;
 }
 
 ONNXSession::Values ONNXRun::run() {

@@ -37,8 +37,7 @@ class ONNXRun : public onnx::StageRunner {
     };
 
     onnx::Fed feed(const ONNXValue& value);
-    void enter(Node& node);
-    bool advance();
+    void advance();
     Record execute(const Step& step);
     onnx::HostValue contents(const Place& place) const;
     ONNXValue result(const Result& from) const;

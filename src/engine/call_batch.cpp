@@ -125,6 +125,18 @@ std::size_t row_words(const std::vector<KernelParameter>& parameters) {
     return words;
 }
 
+/// Whether a line of the preprocessor contains the word. mentions() leaves such lines out.
+bool macros_mention(std::string_view text, std::string_view word) {
+    bool continued = false;
+    for (const std::string& line : split(std::string(text), '\n')) {
+        const std::size_t first = line.find_first_not_of(" \t");
+        const bool macro = continued || (first != std::string::npos && line[first] == '#');
+        if (macro && line.find(word) != std::string::npos) return true;
+        continued = macro && !line.empty() && line.back() == '\\';
+    }
+    return false;
+}
+
 ProgramSource batch_source(const KernelCall& call, const std::vector<KernelParameter>& parameters) {
     const ProgramSource& source = call.source();
     const Head head = head_of(source.source, call.kernel()).value();
@@ -152,6 +164,11 @@ std::optional<std::string> batch_key(const KernelCall& call) {
     if (mentions(before, {"get_group_id", "get_global_id"}) || mentions(before, sizes) ||
         mentions(body, sizes))
         return std::nullopt;
+    // A macro in front of the kernel, or an option, may ask for them in its place.
+    for (const std::string_view word : {"get_group_id", "get_global_id", "get_global_size",
+                                        "get_num_groups", "get_global_offset"})
+        if (macros_mention(before, word) || call.source().options.find(word) != std::string::npos)
+            return std::nullopt;
     return cat(call.kernel(), '\n', call.range().local[0], '\n', call.source().options, '\n', text);
 }
 

@@ -208,7 +208,6 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
     std::int64_t count = options.count, rows = 1;
     if (tiles) {
         kernel = "copy_tiles";
-        options.count = product(copy.sizes, 0, n - 2);
         // The tile with its extra column must fit into local memory, and edge x 4 items into a
         // work-group.
         const std::size_t group = group_size(traits);
@@ -222,7 +221,8 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
         if (traits.wide_vectors) width = lines = 1;
         range = {3,
                  {size(divide_up(copy.sizes[n - 1], options.tile)) * width,
-                  size(divide_up(copy.sizes[n - 2], options.tile)) * lines, size(options.count)},
+                  size(divide_up(copy.sizes[n - 2], options.tile)) * lines,
+                  size(product(copy.sizes, 0, n - 2))},
                  {width, lines, 1}};
     } else if (traits.wide_vectors) {
         kernel = "copy_rows";

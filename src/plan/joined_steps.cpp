@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "engine/call_batch.hpp"
 #include "engine/disabled.hpp"
+#include "plan/engine_failed.hpp"
 
 #include <algorithm>
 #include <map>
@@ -105,7 +106,9 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
         step.written.insert(step.written.end(), member->written.begin(), member->written.end());
         step.bytes += member->bytes;
         step.bound_seconds += member->bound_seconds;
-        if (!is_packing(step) && member != members[0]) step.fused.push_back(member->name);
+        if (is_packing(step)) continue;
+        if (member != members[0]) step.fused.push_back(member->name);
+        step.fused.insert(step.fused.end(), member->fused.begin(), member->fused.end());
     }
     if (is_packing(step)) {
         step.name = cat("pack ", members.size(), " parameters");
@@ -114,7 +117,12 @@ BuiltStep joined(ContextImpl& context, const std::vector<const Step*>& members) 
         step.engine = members[0]->engine;
     }
     const NotedBuilds noted;
-    step.launch = std::make_unique<CallBatch>(context, calls);
+    try {
+        step.launch = std::make_unique<CallBatch>(context, calls);
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::out_of_memory) throw;
+        throw EngineFailed(error, joined_steps_key);
+    }
     built.programs = noted.programs();
     return built;
 }

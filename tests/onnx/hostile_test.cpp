@@ -62,6 +62,37 @@ TEST_CASE("sizes that overflow, and divisions by zero, are errors") {
         "no single number"));
 }
 
+TEST_CASE("computed indices into a dimension without elements are an error") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("ArgMax", {"x"}, {"i"}, {{attribute("axis", 0)}}),
+                   node("Gather", {"table", "i"}, {"y"})};
+    model.inputs = {value("x", {4})};
+    model.outputs = {bytes(1, "y")};
+    model.initializers = {floats("table", {0, 3}, {})};
+    CHECK(has(error_of(model.str(), ErrorKind::format), "which has no elements"));
+}
+
+TEST_CASE("a value that is fixed has the declared shape and as many bytes") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Reshape", {"x", "s"}, {"y"})};
+    model.inputs = {value("x", {4}), value("s", {2}, type_int64)};
+    model.outputs = {bytes(1, "y")};
+    dlprim::ONNXModel open_model;
+    open_model.parse(model.str(), "fixed.onnx");
+    const auto fix = [&](const dlprim::Shape& shape, std::size_t bytes) {
+        dlprim::HostTensor sizes;
+        sizes.shape = shape;
+        sizes.dtype = dlprim::DType::i64;
+        sizes.data.resize(bytes);
+        return open_model.fixed({{"s", sizes}});
+    };
+    CHECK_NOTHROW(fix({2}, 16));
+    CHECK_THROWS_AS(fix({2}, 8), dlprim::Error);
+    CHECK_THROWS_AS(fix({3}, 24), dlprim::Error);
+}
+
 TEST_CASE("small files ask for little work and memory") {
     if (is_absent()) return;
     const Sizes zeros(60000, 0);

@@ -50,6 +50,15 @@ TEST_CASE("strings are picked by what the device computes") {
     Session session = open_session(model);
     CHECK(session.run({{"scores", tensor({2}, {0, 1})}}) == "string []: dog");
     CHECK(session.run({{"scores", tensor({2}, {2, 1})}}) == "string []: cat");
+    // An output that the same stage makes is read besides, whichever is named first.
+    for (const bool numbers_first : {true, false}) {
+        Model both = model;
+        both.nodes.insert(both.nodes.begin(), node("Relu", {"scores"}, {"positive"}));
+        both.outputs.insert(numbers_first ? both.outputs.begin() : both.outputs.end(),
+                            value("positive", {2}));
+        Session other = open_session(both);
+        CHECK(other.run({{"scores", tensor({2}, {0, 1})}}).find("dog") != std::string::npos);
+    }
 }
 
 TEST_CASE("words are normalised") {
@@ -81,6 +90,23 @@ TEST_CASE("strings are joined and split") {
     CHECK(session.run({{"x", strings({2}, {"a,b", "c"})}}) == "string [2, 3]: a b z c z ");
     CHECK(session.output("counts") == "int64 [2]: 3 2");
     CHECK(session.run({{"x", strings({2}, {"a,b,c", "c"})}}) == "string [2, 3]: a b c,z c z ");
+}
+
+TEST_CASE("texts that double with every node are an error, not all memory") {
+    if (is_absent()) return;
+    Model model;
+    model.opset = 20;
+    for (int i = 0; i < 40; ++i) {
+        const std::string from = i == 0 ? "x" : "t" + std::to_string(i);
+        model.nodes.push_back(node("StringConcat", {from, from},
+                                   {i == 39 ? std::string("y") : "t" + std::to_string(i + 1)}));
+    }
+    model.inputs = {value("x", {1}, type_string)};
+    model.outputs = {value("y", {1}, type_string)};
+    dlprim::ONNXSessionOptions options;
+    options.max_known_bytes = 1 << 20;
+    Session session = open_session(model, options);
+    CHECK(has(session.error({{"x", strings({1}, {"two words"})}}), "would take more than"));
 }
 
 TEST_CASE("n-grams are counted") {

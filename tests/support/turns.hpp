@@ -17,8 +17,9 @@ namespace dlprim::testing {
 /// on. A kind with a single case is run, and one with many is run with cases from all over the
 /// list. With DLPRIM_TEST_SHARED in the environment, only the first chance, the fourth, the
 /// sixteenth and so on are used. Every device uses the first; two runtimes of one processor share
-/// the later ones (share_of in support/devices.hpp). On the host, and everywhere with
-/// DLPRIM_TEST_FORCE=all in the environment, every chance is used.
+/// the later ones (share_of in support/devices.hpp), unless its value is "alone", for what one of
+/// them does and the other does not. On the host, and everywhere with DLPRIM_TEST_FORCE=all in the
+/// environment, every chance is used.
 ///
 /// With DLPRIM_TEST_ENGINE in the environment, which is a part of an engine's name, trials of other
 /// engines are left out. `kind` contains the engine's name.

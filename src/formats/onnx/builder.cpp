@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace dlprim::onnx {
 
@@ -54,7 +55,6 @@ Ref Builder::constant(const std::string& name, HostValue value, bool stored) {
     BuiltValue& made = make({value->shape, value->dtype}, name);
     made.known = std::move(value);
     made.stored = stored;
-    if (stored) most_known_bytes_ += copies_of_stored * made.known->data.size();
     return &made;
 }
 
@@ -68,7 +68,10 @@ Ref Builder::strings(const std::string& name, const Shape& shape,
     for (const std::string& text : values) {
         const auto next = static_cast<std::int64_t>(texts_.size());
         const auto [place, is_new] = text_numbers_.try_emplace(text, next);
-        if (is_new) texts_.push_back(text);
+        if (is_new) {
+            claim({std::ssize(text)}, DType::u8);
+            texts_.push_back(text);
+        }
         numbers.push_back(place->second);
     }
     return as_strings(constant(name, host_integers(shape, numbers)));
@@ -79,11 +82,19 @@ Ref Builder::as_strings(Ref value) {
     return value;
 }
 
-std::vector<std::string> Builder::texts(Ref value) const {
+std::vector<std::string> Builder::texts(Ref value) {
     std::vector<std::string> result;
-    for (const std::int64_t number : to_integers(*value->known))
-        result.push_back(texts_.at(static_cast<std::size_t>(number)));
+    for (const std::int64_t number : to_integers(*value->known)) {
+        const std::string& text = texts_.at(static_cast<std::size_t>(number));
+        claim({std::ssize(text)}, DType::u8);
+        result.push_back(text);
+    }
     return result;
+}
+
+void Builder::allow_copies_of(std::uint64_t bytes) {
+    const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - most_known_bytes_;
+    most_known_bytes_ += std::min(room / copies_of_stored, bytes) * copies_of_stored;
 }
 
 void Builder::claim(const Shape& shape, DType dtype) {

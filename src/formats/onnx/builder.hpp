@@ -90,11 +90,13 @@ class Builder {
     /// The same value, whose numbers stand for strings.
     Ref as_strings(Ref value);
     /// The strings of a known value.
-    std::vector<std::string> texts(Ref value) const;
+    std::vector<std::string> texts(Ref value);
 
     /// Memory for a known value that is made here, zeros. Throws Error(unsupported) where all of
     /// them would be larger than limit_known_bytes(): a small file must not ask for all memory.
     std::shared_ptr<HostTensor> allocate(const Shape& shape, DType dtype);
+    /// Raises that limit for copies of an initialiser, which is as large itself.
+    void allow_copies_of(std::uint64_t bytes);
     /// Counts memory for such a value that is made elsewhere.
     void claim(const Shape& shape, DType dtype);
 

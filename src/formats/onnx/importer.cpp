@@ -96,6 +96,7 @@ std::vector<std::pair<std::string, AnyValue>> Importer::run() {
     if (model_.graph.outputs.empty())
         fail(ErrorKind::format, "'", model_.source, "': the graph has no outputs");
     add_nodes(model_.graph.nodes, names_of(model_.graph.outputs), main_);
+    first_of_node_ = 0;  // reading an output may run a stage, of which every other one is wanted
     std::vector<std::pair<std::string, AnyValue>> outputs;
     for (const ValueInfo& info : model_.graph.outputs) {
         outputs.emplace_back(info.name, find(main_, info.name, "the graph's output"));

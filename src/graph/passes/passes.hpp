@@ -31,7 +31,8 @@ struct DifferentiateOptions {
 };
 /// Adds the nodes of the backward pass. Afterwards graph.gradients maps trainable parameters (and
 /// inputs) to their gradients. If several nodes read a value, one pointwise node sums its
-/// gradients. Values that the loss does not depend on get a gradient of zeros.
+/// gradients; those of parts that lie beside each other are one Concat (gradient_pieces.hpp).
+/// Values that the loss does not depend on get a gradient of zeros.
 void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 
 /// For inference: folds a BatchNorm that follows a convolution or an InnerProduct into its weights.

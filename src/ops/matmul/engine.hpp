@@ -53,10 +53,11 @@ void add_vector(EngineRegistry& engines, const std::string& op);
 void add_dot(EngineRegistry& engines, const std::string& op);
 void add_subgroup(EngineRegistry& engines, const std::string& op);
 void add_tiled(EngineRegistry& engines, const std::string& op);
-void add_small(EngineRegistry& engines, const std::string& op);
 void add_stored16(EngineRegistry& engines, const std::string& op);
 void add_stored16_weights(EngineRegistry& engines, const std::string& op);
 void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
+/// For MatMul alone: an InnerProduct is a single product.
+void add_small(EngineRegistry& engines);
 
 }  // namespace dlprim::matmul

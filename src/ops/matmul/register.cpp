@@ -7,6 +7,7 @@ namespace dlprim {
 
 void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(matmul::make_operator());
+    matmul::add_small(engines);
     for (const char* op : {"MatMul", "InnerProduct"}) {
         matmul::add_host(engines, op);
         matmul::add_vector(engines, op);
@@ -15,7 +16,6 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_stored16(engines, op);
         matmul::add_split(engines, op);
         matmul::add_subgroup(engines, op);
-        matmul::add_small(engines, op);
         matmul::add_tiled(engines, op);
         matmul::add_gemv(engines, op);
         matmul::add_reference(engines, op);

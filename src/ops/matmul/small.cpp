@@ -42,7 +42,7 @@ struct Cover {
 
 class Small : public MatMulEngine {
   public:
-    explicit Small(std::string op) : MatMulEngine(std::move(op), "small") {}
+    Small() : MatMulEngine("MatMul", "small") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.wide_vectors)
@@ -91,7 +91,7 @@ class Small : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/small.cl", storage_source};
+        return {"matmul/small.cl", "matmul/finish_value.clh", storage_source};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -109,8 +109,8 @@ class Small : public MatMulEngine {
 
 }  // namespace
 
-void add_small(EngineRegistry& engines, const std::string& op) {
-    engines.add(std::make_unique<Small>(op));
+void add_small(EngineRegistry& engines) {
+    engines.add(std::make_unique<Small>());
 }
 
 }  // namespace dlprim::matmul

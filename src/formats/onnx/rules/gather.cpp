@@ -133,6 +133,8 @@ const Rule rules[] = {
 Ref gather_computed(Call& call, Ref data, Ref indices, int axis) {
     const Shape& shape = data->spec.shape;
     Builder& build = call.build;
+    call.check(shape[axis] > 0, "computed indices into dimension ", axis, " of shape ", shape.str(),
+               ", which has no elements");
     // The axis becomes the first dimension of a table, and what is in front of it comes behind.
     Ints front{axis};
     for (int i = 0; i < shape.rank(); ++i)

@@ -28,7 +28,7 @@ Ints stored_places(const WindowPositions& positions, const Shape& image, bool co
 /// The maxima of all windows, and where they are in the whole tensor.
 void max_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_mode,
                       bool columns_first) {
-    constexpr double lowest = std::numeric_limits<float>::lowest();
+    constexpr double lowest = -std::numeric_limits<double>::infinity();
     Builder& build = call.build;
     const Shape& shape = image->spec.shape;
     const WindowPositions positions = window_positions(call, windows, shape, ceil_mode, false);
@@ -40,6 +40,7 @@ void max_by_positions(Call& call, const Windows& windows, Ref image, bool ceil_m
     const Ref first = build.pointwise("y0 = min[0](x0 == x1 || x0 != x0 ? index(0) : size(0))",
                                       {elements, top}, {}, "int64");
     const auto outputs = static_cast<std::int64_t>(positions.counts.size());
+    build.claim({positions.elements, outputs}, DType::i64);
     const Ref places =
         build.constant("", host_integers({positions.elements, outputs, 1},
                                          stored_places(positions, shape, columns_first)));

@@ -44,6 +44,7 @@ std::int64_t output_size(Call& call, const Windows& windows, std::size_t i, std:
 
 WindowPositions window_positions(Call& call, const Windows& windows, const Shape& image,
                                  bool ceil_mode, bool count_padding) {
+    call.check(!image.empty(), "an image of shape ", image.str(), " has no elements to pool");
     const std::size_t dims = windows.kernel.size();
     WindowPositions made;
     Ints sizes;
@@ -52,10 +53,12 @@ WindowPositions window_positions(Call& call, const Windows& windows, const Shape
         made.out.push_back(output_size(call, windows, i, sizes[i], ceil_mode));
     }
     made.elements = product(windows.kernel);
-    const std::int64_t outputs = product(made.out), all = product(sizes);
+    const std::int64_t outputs = product(made.out);
+    const std::int64_t all = image.product(2, image.rank());  // the row of the padding
     call.supports(made.elements <= most_positions / std::max<std::int64_t>(outputs, 1),
                   "windows with ", made.elements, " elements for ", outputs,
                   " outputs are too many to be read one by one");
+    call.build.claim({made.elements, outputs}, DType::i64);
     made.counts.assign(static_cast<std::size_t>(outputs), 0);
     Ints element(dims, 0);
     do {

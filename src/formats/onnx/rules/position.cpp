@@ -110,6 +110,7 @@ void eye_like(Call& call) {
         if (!known) call.unsupported("type ", type_name(given), " is not supported");
         dtype = *known;
     }
+    call.build.claim(x, DType::i64);
     Ints values(static_cast<std::size_t>(x.numel()), 0);
     for (std::int64_t row = 0; row < x[0]; ++row) {
         if (k < -row || k >= x[1] - row) continue;

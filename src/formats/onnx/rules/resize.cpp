@@ -66,6 +66,7 @@ Ref interpolated(Call& call, const ResizeWay& way, const std::string& method,
 Ref resized(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& axis) {
     call.supports(axis.in <= largest_weights / axis.out, "resizing from ", axis.in, " to ",
                   axis.out, " in this way takes a matrix that is too large");
+    call.build.claim({axis.out, axis.in}, DType::f64);
     const ResizeWeights made = resize_weights(way, axis);
     Builder& build = call.build;
     const Shape& shape = value->spec.shape;

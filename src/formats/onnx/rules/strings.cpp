@@ -53,8 +53,11 @@ void concat(Call& call) {
         return static_cast<std::size_t>(result);
     };
     std::vector<std::string> joined;
-    for (std::int64_t i = 0; i < shape.numel(); ++i)
-        joined.push_back(left[place(a, i)] + right[place(b, i)]);
+    for (std::int64_t i = 0; i < shape.numel(); ++i) {
+        const std::string &front = left[place(a, i)], &back = right[place(b, i)];
+        call.build.claim({std::ssize(front) + std::ssize(back)}, DType::u8);
+        joined.push_back(front + back);
+    }
     call.set(0, call.build.strings("", shape, joined));
 }
 

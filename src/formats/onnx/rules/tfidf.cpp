@@ -48,6 +48,8 @@ struct Pool {
 /// The pool's grams: `counts` says where those of each length begin in `elements`.
 void read_grams(Call& call, Pool& pool, const Ints& elements) {
     const Ints counts = call.integers("ngram_counts"), outputs = call.integers("ngram_indexes");
+    // No gram of the pool is longer than it has counts for.
+    pool.longest = std::min(pool.longest, std::ssize(counts));
     std::size_t gram = 0;
     for (std::size_t n = 0; n < counts.size(); ++n) {
         const std::int64_t begin = counts[n],

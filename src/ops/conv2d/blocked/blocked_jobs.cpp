@@ -68,22 +68,9 @@ std::int64_t slab_bytes(const Traits& device, const DenseJob& job, const Tile& t
     return 4 * reach.most_lanes * job.kernel_h * job.kernel_w * tile.blocks * device.vector_width;
 }
 
-// The call that packs weights for slabs that reach across groups.
-void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJob& job,
-                        std::uint64_t at) {
-    const Traits& device = context.traits();
-    const int blocks = job_tile(device, job).blocks;
-    const Reach reach = job_reach(device, job);
-    const std::string options = define("V", device.vector_width) +
-                                define("OUT_LANES", blocks * device.vector_width) +
-                                define("LANE_STEP", lane_step);
-    KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
-                    single_items(reach.slabs));
-    call.tensor("w", 0).tensor_at("packed", 1, at);
-    const std::pair<const char*, std::int64_t> scalars[] = {{"slab_lanes", reach.most_lanes},
-                                                            {"out", reach.group_out},
-                                                            {"in", reach.group_in},
-                                                            {"group_out", job.group_out},
+// Adds a packing call after binding where the job's weights lie.
+void add_weights_call(KernelLaunch& launch, KernelCall call, const DenseJob& job) {
+    const std::pair<const char*, std::int64_t> scalars[] = {{"group_out", job.group_out},
                                                             {"group_in", job.group_in},
                                                             {"stride_group", job.weight_group},
                                                             {"stride_out", job.weight_out},
@@ -98,6 +85,24 @@ void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJ
     for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
     call.check();
     launch.add(std::move(call));
+}
+
+// The call that packs weights for slabs that reach across groups.
+void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJob& job,
+                        std::uint64_t at) {
+    const Traits& device = context.traits();
+    const int blocks = job_tile(device, job).blocks;
+    const Reach reach = job_reach(device, job);
+    const std::string options = define("V", device.vector_width) +
+                                define("OUT_LANES", blocks * device.vector_width) +
+                                define("LANE_STEP", lane_step);
+    KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
+                    single_items(reach.slabs));
+    call.tensor("w", 0).tensor_at("packed", 1, at);
+    call.scalar("slab_lanes", static_cast<std::int32_t>(reach.most_lanes))
+        .scalar("out", static_cast<std::int32_t>(reach.group_out))
+        .scalar("in", static_cast<std::int32_t>(reach.group_in));
+    add_weights_call(launch, std::move(call), job);
 }
 
 // How a work-item goes through the weights of a slab; see the kernel.
@@ -255,23 +260,9 @@ void add_packing(KernelLaunch& launch, ContextImpl& context, const DenseJob& job
     const std::int64_t in_blocks = ceil_div(job.group_in, in_lanes);
     KernelCall call(program, "pack", single_items(job.groups * group_slabs * in_blocks));
     call.tensor("w", 0).tensor_at("packed", 1, at);
-    const std::pair<const char*, std::int64_t> scalars[] = {{"group_slabs", group_slabs},
-                                                            {"in_blocks", in_blocks},
-                                                            {"group_out", job.group_out},
-                                                            {"group_in", job.group_in},
-                                                            {"stride_group", job.weight_group},
-                                                            {"stride_out", job.weight_out},
-                                                            {"stride_in", job.weight_in},
-                                                            {"kernel_h", job.kernel_h},
-                                                            {"kernel_w", job.kernel_w},
-                                                            {"kernel_w_full", job.weight_w},
-                                                            {"h0", job.h0},
-                                                            {"h_step", job.h_step},
-                                                            {"w0", job.w0},
-                                                            {"w_step", job.w_step}};
-    for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
-    call.check();
-    launch.add(std::move(call));
+    call.scalar("group_slabs", static_cast<std::int32_t>(group_slabs))
+        .scalar("in_blocks", static_cast<std::int32_t>(in_blocks));
+    add_weights_call(launch, std::move(call), job);
 }
 
 std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJob>& jobs) {
