@@ -49,7 +49,7 @@ def test_tensors_go_from_thread_to_thread(context: dlprim.Context) -> None:
 
 def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
     """A copy and finish() let the interpreter's lock go."""
-    x = Tensor.full(opencl, (300, 300), 0.001)
+    x = Tensor.full(opencl, (700, 700), 0.001)
     (x @ x).numpy()  # compiled
     counts = [0]
     done = threading.Event()
@@ -59,14 +59,16 @@ def test_other_threads_run_while_one_waits(opencl: dlprim.Context) -> None:
             counts[0] += 1
 
     old = sys.getswitchinterval()
-    # Longer than the products take, so that a thread that keeps the lock keeps it.
-    sys.setswitchinterval(1)
+    # Short while the products are enqueued, so that they are not done before the wait begins.
+    sys.setswitchinterval(1e-4)
     thread = threading.Thread(target=count)
     try:
         thread.start()
         y = x
         for _ in range(10):
             y = y @ x
+        # Long from here on: the other thread counts only if finish() lets it.
+        sys.setswitchinterval(1)
         before = counts[0]
         opencl.finish()
         assert counts[0] > before
