@@ -19,11 +19,15 @@ std::string ValueInfo::str() const {
 
 void Importer::add_initializers(const Graph& graph, Scope& scope) {
     for (const auto& [name, tensor] : graph.initializers) {
-        if (tensor.value) build_.allow_copies_of(tensor.value->data.size());
-        scope.values[name] = build_.constant(name, tensor.value, true);
-        else if (tensor.strings) scope.values[name] =
-            build_.strings(name, tensor.strings->shape, tensor.strings->values);
-        else refused_[name] = tensor.refusal;
+        if (tensor.value) {
+            build_.allow_copies_of(tensor.value->data.size());
+            scope.values[name] = build_.constant(name, tensor.value, true);
+        } else if (tensor.strings) {
+            scope.values[name] =
+                build_.strings(name, tensor.strings->shape, tensor.strings->values);
+        } else {
+            refused_[name] = tensor.refusal;
+        }
     }
 }
 
