@@ -8,6 +8,7 @@ namespace dlprim::onnx {
 
 std::string shape_text(const std::vector<Dimension>& shape) {
     std::vector<std::string> dims;
+    dims.reserve(shape.size());
     for (const Dimension& dim : shape)
         dims.push_back(dim.size ? cat(*dim.size) : dim.symbol.empty() ? "?" : dim.symbol);
     return cat("[", join(dims, ", "), "]");
