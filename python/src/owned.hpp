@@ -35,7 +35,7 @@ class Owned {
         } catch (const Error&) {
             // In a child of fork(), the device's memory belongs to the parent.
         }
-        object_.release();
+        static_cast<void>(object_.release());
     }
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;

@@ -362,7 +362,7 @@ std::string NetImpl::first_nan() {
     require_params("first_nan()");
     const Step* const step = first_nan_step(*built().executor);
     if (step == nullptr) return {};
-    const std::string name = described(step->name);
+    std::string name = described(step->name);
     if (step->fused.empty()) return name;
     // The launch computes several operators. To find out which of them it was, run each separately.
     try {

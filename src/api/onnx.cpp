@@ -31,7 +31,8 @@ void check_params_stay(const std::map<std::string, onnx::HostValue>& before,
     }
 }
 
-std::shared_ptr<NetImpl> make_net(const Context& context, std::shared_ptr<const onnx::Model> model,
+std::shared_ptr<NetImpl> make_net(const Context& context,
+                                  const std::shared_ptr<const onnx::Model>& model,
                                   const NetOptions& options) {
     onnx::ImportedNet net = onnx::import_model(*model, options.input_shapes, options.batch);
     auto impl = std::make_shared<NetImpl>(context, std::move(net.description), options);
@@ -126,7 +127,9 @@ bool fits(const Shape& shape, const onnx::ValueInfo& input) {
 
 ONNXModel ONNXModel::fixed(const std::map<std::string, HostTensor>& values) const {
     auto model = std::make_shared<onnx::Model>(impl());
-    for (const auto& [name, value] : values) {
+    for (const auto& fixed_at : values) {
+        const std::string& name = fixed_at.first;
+        const HostTensor& value = fixed_at.second;
         const std::vector<onnx::ValueInfo> inputs = onnx::fed_inputs(*model);
         const auto input = std::find_if(inputs.begin(), inputs.end(),
                                         [&](const auto& one) { return one.name == name; });

@@ -138,7 +138,8 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
 
 }  // namespace
 
-std::unique_ptr<Plan> make_plan(const Context& context, Graph graph, const PlanOptions& options) {
+std::unique_ptr<Plan> make_plan(const Context& context, const Graph& graph,
+                                const PlanOptions& options) {
     for (;;) {
         try {
             return try_plan(Access::impl(context), graph, options);

@@ -18,7 +18,7 @@ namespace dlprim {
 /// one is used, and the notes say so. Throws Error if a forced engine does not apply to its node
 /// (with its reason) or if no engine does. Throws out_of_memory, which says how much is needed and
 /// for what, how much there is, and the largest batch that fits.
-std::unique_ptr<Plan> make_plan(const Context& context, Graph graph,
+std::unique_ptr<Plan> make_plan(const Context& context, const Graph& graph,
                                 const PlanOptions& options = {});
 
 }  // namespace dlprim

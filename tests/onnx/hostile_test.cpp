@@ -111,6 +111,7 @@ TEST_CASE("small files ask for little work and memory") {
     for (int i = 0; i < depth; ++i) {
         const std::string inner = i + 1 < depth ? "f" + std::to_string(i + 1) : "Identity";
         std::vector<std::string> nodes;
+        nodes.reserve(100);
         for (int j = 0; j < 100; ++j)
             nodes.push_back(node(inner, {"a"}, {j == 0 ? "b" : "b" + std::to_string(j)},
                                  {{}, "", i + 1 < depth ? "custom" : ""}));

@@ -115,6 +115,7 @@ class Checker {
         std::vector<HostArray> operands = data_.inputs;
         operands.insert(operands.end(), data_.params.begin(), data_.params.end());
         std::vector<TensorSpec> specs;
+        specs.reserve(operands.size());
         for (const HostArray& operand : operands) specs.push_back({operand.shape, operand.dtype});
         made_ = op_.infer(data_.attrs, specs);
         OracleCall call{

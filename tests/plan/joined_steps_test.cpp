@@ -224,7 +224,10 @@ Sliced slices_of(const Context& device, int size) {
     rate.learning_rate = 0.05;
     Solver solver(net, rate);
     for (unsigned step = 0; step < 3; ++step) {
-        set_floats(net, "data", random_floats(static_cast<std::size_t>(2 * 3 * size * size), step));
+        set_floats(
+            net, "data",
+            random_floats(2 * 3 * static_cast<std::size_t>(size) * static_cast<std::size_t>(size),
+                          step));
         set_labels(net, "label", {1, 3});
         solver.step();
     }

@@ -135,7 +135,7 @@ std::vector<Ref> Builder::known_results(const std::vector<TensorSpec>& outputs,
 std::vector<Ref> Builder::add(std::string_view type, const std::vector<Ref>& inputs,
                               const Attrs& options, const std::vector<Ref>& params) {
     const Operator& op = OperatorRegistry::instance().get(type);
-    BuiltOperator made{std::string(type), operator_names_.free(at_), options, inputs, params, {}};
+    BuiltOperator made{std::string(type), operator_names_.unused(at_), options, inputs, params, {}};
     const std::string where = cat("[", type, " '", made.name, "'] ");
     const Attrs complete = op.schema().complete(options, where);
     std::vector<TensorSpec> specs, outputs;

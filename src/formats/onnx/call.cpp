@@ -100,14 +100,14 @@ std::string Call::text(std::string_view name, std::string_view otherwise) {
 }
 
 std::vector<std::int64_t> Call::integers(std::string_view name,
-                                         std::vector<std::int64_t> otherwise) {
+                                         const std::vector<std::int64_t>& otherwise) {
     const auto* const value = find<std::vector<std::int64_t>>(name, "a list of integers");
-    return value ? *value : std::move(otherwise);
+    return value ? *value : otherwise;
 }
 
-std::vector<double> Call::numbers(std::string_view name, std::vector<double> otherwise) {
+std::vector<double> Call::numbers(std::string_view name, const std::vector<double>& otherwise) {
     const auto* const value = find<std::vector<double>>(name, "a list of numbers");
-    return value ? *value : std::move(otherwise);
+    return value ? *value : otherwise;
 }
 
 std::vector<std::string> Call::texts(std::string_view name) {

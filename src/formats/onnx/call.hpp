@@ -85,8 +85,8 @@ class Call {
     double number(std::string_view name, double otherwise);
     std::string text(std::string_view name, std::string_view otherwise);
     std::vector<std::int64_t> integers(std::string_view name,
-                                       std::vector<std::int64_t> otherwise = {});
-    std::vector<double> numbers(std::string_view name, std::vector<double> otherwise = {});
+                                       const std::vector<std::int64_t>& otherwise = {});
+    std::vector<double> numbers(std::string_view name, const std::vector<double>& otherwise = {});
     std::vector<std::string> texts(std::string_view name);
     /// A graph that the node owns. Throws Error(format) where it has none of this name.
     const Graph& graph(std::string_view name);

@@ -26,6 +26,7 @@ void each_name_read(const Node& node, const Use& use) {
 
 std::vector<std::string> names_of(const std::vector<ValueInfo>& values) {
     std::vector<std::string> names;
+    names.reserve(values.size());
     for (const ValueInfo& value : values) names.push_back(value.name);
     return names;
 }

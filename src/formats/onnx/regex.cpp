@@ -198,7 +198,7 @@ class RegexParser {
     /// What stands behind a backslash.
     Set escape() {
         const std::uint32_t point = take();
-        const Set digits{{'0', '9'}}, words{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
+        Set digits{{'0', '9'}}, words{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
             blanks{{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}};
         switch (point) {
             case 'd':

@@ -39,7 +39,8 @@ class Dot : public MatMulEngine {
         const double steps =
             static_cast<double>(ceil_div(g.m, rows) * ceil_div(g.n, columns) * g.batches);
         const double slots = static_cast<double>(rows * columns);
-        const double vectors = steps * (slots * static_cast<double>(g.k / width) +
+        const std::int64_t whole_vectors = g.k / width;
+        const double vectors = steps * (slots * static_cast<double>(whole_vectors) +
                                         slots * (8.0 + static_cast<double>(g.k % width)));
         const double loads_bound = std::max(1.0, static_cast<double>(rows + columns) * 1.2 / slots);
         double seconds = roofline_seconds(

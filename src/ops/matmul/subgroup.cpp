@@ -49,7 +49,7 @@ class Subgroup : public MatMulEngine {
     explicit Subgroup(std::string op) : MatMulEngine(std::move(op), "subgroup") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = subgroup_verdict(device); !verdict) return verdict;
+        if (Verdict verdict = subgroup_verdict(device); !verdict) return verdict;
         return check_gemm(problem, true);
     }
 

@@ -72,6 +72,7 @@ struct Example {
     static std::vector<HostArray> tensors(const std::vector<Shape>& shapes, unsigned seed) {
         std::mt19937 random(seed + 1000);
         std::vector<HostArray> made;
+        made.reserve(shapes.size());
         for (const Shape& shape : shapes) made.push_back(normals(shape, random));
         return made;
     }
@@ -123,6 +124,7 @@ void check_engine(const Context& context, const Engine& engine, Problem problem,
             operands.back().fill(1e30);
         }
         std::vector<BufferRef> bound;
+        bound.reserve(operands.size());
         for (const Tensor& operand : operands) bound.push_back(ref(operand));
         const auto launch = engine.build(impl, problem, tuning);
         launch->enqueue(impl.queue(), bound);

@@ -27,7 +27,8 @@ void training_batch_norm(Call& call, double eps, double momentum) {
     const Shape& x = call.shape(0);
     call.check(x.rank() >= 2, "an input of shape ", x.str(), " has no channels");
     Builder& build = call.build;
-    const auto [mean, variance] = moments(build, call.in(0), all_but_channels(x));
+    const std::pair<Ref, Ref> both = moments(build, call.in(0), all_but_channels(x));
+    const Ref mean = both.first, variance = both.second;
     const auto channels = [&](Ref value) { return build.reshape(value, mean->spec.shape); };
     call.set(
         0, build.pointwise("y0 = (x0 - x1) * rsqrt(x2 + p0) * x3 + x4",
