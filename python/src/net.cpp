@@ -253,7 +253,7 @@ void bind_runs(NetClass& net) {
             nb::arg("batch"), "A new first dimension for every input.")
         .def(
             "reshape",
-            [](const OwnedNet& self, nb::dict input_shapes) {
+            [](const OwnedNet& self, const nb::dict& input_shapes) {
                 std::map<std::string, Shape> shapes;
                 if (!to_shapes(input_shapes, shapes))
                     throw nb::type_error("reshape() takes a dict of input names and shapes");

@@ -169,7 +169,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
     plan_options.tune_seconds = options_.tune_seconds;
     if (lets_go()) plan_options.bind_params_from = large_param;
     plan_options.chains = !apart;
-    std::unique_ptr<Plan> plan = make_plan(context_, std::move(graph), plan_options);
+    std::unique_ptr<Plan> plan = make_plan(context_, graph, plan_options);
     const bool shows = options_.progress && !plan->chains.empty();
     if (shows) options_.progress("compiling all small steps as one", 0, 1);
     built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);

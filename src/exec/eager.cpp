@@ -143,8 +143,7 @@ std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& stor
     PlanOptions options;
     options.input_layouts[id] = from.layout();
     const Context context = Access::impl(from.context()).inner();
-    return std::make_shared<Executor>(context, make_plan(context, std::move(graph), options), store,
-                                      true);
+    return std::make_shared<Executor>(context, make_plan(context, graph, options), store, true);
 }
 
 /// Converts a result of an eager call to plain.

@@ -110,8 +110,8 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)
         if (operands[i].layout != nullptr) options.input_layouts[values[i]] = *operands[i].layout;
-    entry->executor = std::make_unique<Executor>(
-        context, make_plan(context, std::move(graph), options), store, true);
+    entry->executor =
+        std::make_unique<Executor>(context, make_plan(context, graph, options), store, true);
 
     const Plan& plan = entry->executor->plan();
     entry->results.resize(call.backward ? given : made.size());

@@ -24,7 +24,7 @@ std::unique_ptr<Plan> plan_of(const Context& device, const NetDescription& netwo
     if (mode == Mode::training) add_update(graph, {});
     PlanOptions options;
     options.build = false;
-    return make_plan(device, std::move(graph), options);
+    return make_plan(device, graph, options);
 }
 
 std::vector<std::filesystem::path> networks() {

@@ -35,7 +35,7 @@ TEST_CASE("first samples cost no launch", "[shared_memory]") {
         PlanOptions options;
         options.build = false;
         Graph graph = build_graph(parse_net_json(network, "test"), {}, 0, false);
-        const std::unique_ptr<Plan> plan = make_plan(device, std::move(graph), options);
+        const std::unique_ptr<Plan> plan = make_plan(device, graph, options);
         CHECK(std::none_of(plan->steps.begin(), plan->steps.end(),
                            [](const Step& step) { return step.type == "Slice"; }));
         CHECK(plan->steps.size() == 2);

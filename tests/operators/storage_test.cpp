@@ -199,7 +199,7 @@ class Checker {
         if (!engine.empty()) options.engines = {{type, engine}};
         Graph graph = make_graph(backward);
         BlockStore store;
-        Executor executor(device_, make_plan(device_, std::move(graph), options), store);
+        Executor executor(device_, make_plan(device_, graph, options), store);
         ++tally_.plans;
         const Plan& plan = executor.plan();
         std::map<std::string, std::string> others = look(plan, engine);

@@ -155,7 +155,7 @@ std::unique_ptr<Plan> training_plan(const Context& device, int size) {
     add_update(graph, {});
     PlanOptions options;
     options.engines = simple_engines();
-    return make_plan(device, std::move(graph), options);
+    return make_plan(device, graph, options);
 }
 
 std::vector<const Step*> packings(const Plan& plan) {
