@@ -2,12 +2,16 @@
 # SPDX-License-Identifier: MIT
 """Exports torchvision's networks to ONNX by PyTorch's exporters, and compares dlprim_run's results with PyTorch's.
 
-    compare_onnx.py [NAME ...] [-d DEVICE] [--exporter script|export|both] [--opset N ...] [--dynamic] [--folder DIR]
+    compare_onnx.py [NAME ...] [-d DEVICE] [--exporter script|export|both] [--opset N|newest ...] [--dynamic] [--discard]
+                    [--folder DIR]
 
-The exporter "script" is the one by TorchScript, "export" the one by torch.export. --dynamic leaves the batch open. Models
-and PyTorch's results are kept in the folder (.cache/onnx). A network agrees where no element differs by more than 1e-3
-of the largest; exit code 1 where one does not. What PyTorch itself cannot export is listed and counts as neither.
-Needs torch, torchvision, onnx, onnxscript and h5py.
+The exporter "script" is the one by TorchScript, "export" the one by torch.export. Without --opset each network is exported
+for operator sets 9, 11, 13, 17 and the newest that the exporter knows. --dynamic leaves the batch open. Models and
+PyTorch's results are kept in the folder (.cache/onnx); --discard removes each model when it was run. A network agrees
+where no element differs by more than 1e-3 of the largest; exit code 1 where one does not. What PyTorch itself cannot
+export is listed and counts as neither. A model whose operator set is not the one that was asked for is named with its own:
+torch.export's exporter writes the newest form and converts it where that is possible. Needs torch, torchvision, onnx,
+onnxscript and h5py.
 """
 import argparse
 import logging
@@ -19,16 +23,19 @@ import warnings
 
 import h5py
 import numpy as np
+import onnx
 import torch
 import torchvision_net
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", ROOT / "build/tools"))
 NETWORKS = [
-    "alexnet", "vgg16", "resnet18", "resnext50_32x4d", "wide_resnet50_2", "efficientnet_b0", "regnet_y_400mf",
+    "alexnet", "vgg16", "resnet18", "resnext50_32x4d", "wide_resnet50_2", "efficientnet_b0", "efficientnet_b4",
+    "regnet_y_400mf",
     "squeezenet1_0", "mobilenet_v2", "densenet121", "googlenet", "inception_v3", "shufflenet_v2_x1_0", "mobilenet_v3_large",
-    "mobilenet_v3_small", "mnasnet1_0", "convnext_tiny", "vit_b_16",
+    "mobilenet_v3_small", "mnasnet1_0", "convnext_tiny", "vit_b_16", "swin_t",
 ]
+OPSETS = ["9", "11", "13", "17", "newest"]
 
 
 def make_model(name):
@@ -38,6 +45,22 @@ def make_model(name):
         if not parameter.detach().any():
             torch.nn.init.normal_(parameter, std=0.02)
     return model
+
+
+def newest_opset(exporter):
+    constants = torch.onnx._constants
+    if exporter == "script":
+        return constants.ONNX_TORCHSCRIPT_EXPORTER_MAX_OPSET
+    return constants.ONNX_MAX_OPSET
+
+
+def opset_of(path):
+    return next(each.version for each in onnx.load(path, load_external_data=False).opset_import if not each.domain)
+
+
+def remove(path):
+    for file in (path, path.with_name(path.name + ".data")):
+        file.unlink(missing_ok=True)
 
 
 def export(model, images, path, exporter, opset, dynamic):
@@ -84,8 +107,9 @@ def main():
     parser.add_argument("names", nargs="*", default=NETWORKS)
     parser.add_argument("-d", "--device", default="cpu")
     parser.add_argument("--exporter", choices=("script", "export", "both"), default="both")
-    parser.add_argument("--opset", type=int, nargs="+", default=[18])
+    parser.add_argument("--opset", nargs="+", default=OPSETS)
     parser.add_argument("--dynamic", action="store_true")
+    parser.add_argument("--discard", action="store_true")
     parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".cache/onnx")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -95,7 +119,8 @@ def main():
     for name in options.names:
         model, images, inputs, outputs = reference(name, options.folder)
         for exporter in ("script", "export") if options.exporter == "both" else (options.exporter,):
-            for opset in options.opset:
+            newest = newest_opset(exporter)
+            for opset in dict.fromkeys(newest if each == "newest" else int(each) for each in options.opset):
                 what = f"{name}-{exporter}-{opset}{'-dynamic' if options.dynamic else ''}"
                 path = options.folder / f"{what}.onnx"
                 try:
@@ -104,9 +129,13 @@ def main():
                 except Exception as error:  # noqa: BLE001 - whatever an exporter ends with
                     print(f"{what}: PyTorch does not export it: {torchvision_net.first_line(error)}", flush=True)
                     continue
+                if (written := opset_of(path)) != opset:
+                    what += f" (of opset {written})"
                 agrees, how = compare(path, options.device, inputs, outputs, options.folder)
                 failed += not agrees
                 print(f"{what}: {how}{'' if agrees else '  FAILED'}", flush=True)
+                if options.discard:
+                    remove(path)
     return 1 if failed else 0
 
 

@@ -6,8 +6,8 @@
 #   scripts/tidy.sh [--minutes N] --all        all files
 #   scripts/tidy.sh [--minutes N] FILE.cpp...  these files
 # The test `tidy` runs it within a minute on the default, with the test build's folder for itself.
-# A changed header is checked through one file that includes it. --minutes (10): files that are left by then are named, and
-# the exit status is 77. DLPRIM_TIDY_BUILD names the folder for the compiler's options (build-tidy); nothing is built there.
+# A changed header is checked through one file that includes it. --minutes (10): files that are not done by then are named,
+# and the exit status is 77. DLPRIM_TIDY_BUILD names the folder for the compiler's options (build-tidy); nothing is built there.
 # There are no precompiled headers, so a file that forgets an #include is found here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -82,15 +82,22 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 end=$(($(date +%s) + minutes * 60))
 check() {
-    local file=$1 build=$2 results=$3 end=$4 name
+    local file=$1 build=$2 results=$3 end=$4 name seconds status=0
     name=${file//\//_}
-    if [ "$(date +%s)" -ge "$end" ]; then
+    seconds=$((end - $(date +%s)))
+    if [ "$seconds" -le 0 ]; then
         echo "$file" > "$results/$name.left"
     elif ! grep -qF "/$file\"" "$build/compile_commands.json"; then
         echo "$file is no part of this build: not checked"
-    elif ! clang-tidy-14 --quiet --extra-arg=-Wno-unknown-warning-option -p "$build" --warnings-as-errors='*' "$file" > "$results/$name.found" 2> /dev/null; then
-        cat "$results/$name.found"
-        echo "$file" > "$results/$name.bad"
+    else
+        timeout "$seconds" clang-tidy-14 --quiet --extra-arg=-Wno-unknown-warning-option -p "$build" --warnings-as-errors='*' \
+            "$file" > "$results/$name.found" 2> /dev/null || status=$?
+        if [ "$status" = 124 ]; then
+            echo "$file" > "$results/$name.left"
+        elif [ "$status" != 0 ]; then
+            cat "$results/$name.found"
+            echo "$file" > "$results/$name.bad"
+        fi
     fi
 }
 export -f check

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How torchvision_net.py translates attention: of vision transformers, of shifted windows (Swin), of maxvit_t.
+"""How torchvision_operators.py translates attention: of vision transformers, of shifted windows (Swin), of maxvit_t.
 
 A head's queries, keys and values come from one product with all rows, [-1, C] -> [-1, 3 C]. One Transpose brings them, and
 windows with them, to [3, ..., heads, positions, C / heads]: a product works on each row alone, so that windows may be made
@@ -14,8 +14,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torchvision.models import maxvit, swin_transformer
+from torchvision_models import torchvision
 
+maxvit, swin_transformer = torchvision.models.maxvit, torchvision.models.swin_transformer
 Node = torch.fx.Node
 LOG_2 = math.log(2)
 

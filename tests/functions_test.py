@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Fails when a function of C++ or Python has more than 100 lines or 8 parameters, and first shows on made-up functions
-that it can fail. Usage: functions_test.py [REPOSITORY]."""
+"""Fails when a function of C++, Python or OpenCL C has more than 100 lines, or one of the first two more than 8
+parameters, and first shows on made-up functions that it can fail. Usage: functions_test.py [REPOSITORY]."""
 
 import ast
 import pathlib
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 MOST_LINES = 100
 MOST_PARAMETERS = 8
-FOLDERS = ["src", "include", "tools", "examples", "benchmarks", "tests", "python", "scripts"]
+FOLDERS = ["src", "include", "tools", "examples", "benchmarks", "tests", "python", "scripts", "kernels"]
 
 # Functions that may be longer or take more, as "file:function", with the reason.
 KEYWORDS = "its parameters are the keyword arguments of the Python function that calls it"
@@ -104,8 +104,12 @@ def count(parameters: str) -> int:
     return commas + 1 if parameters.strip() not in ("", "void") else 0
 
 
+def quieted(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match.group())
+
+
 def functions_of_cpp(text: str) -> Iterator[Function]:
-    text = QUIET.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    text = QUIET.sub(quieted, text)
     scopes: list[Scope] = []
     begin, parentheses = 0, 0
     for match in re.finditer(r"(?:public|private|protected):(?!:)|[{};()]", text):
@@ -133,6 +137,33 @@ def functions_of_cpp(text: str) -> Iterator[Function]:
             begin = match.end()
 
 
+def one_branch(text: str, last: bool) -> str:
+    """The text with the first or the last branch of each #if alone, and the lines of the others empty."""
+    lines = text.split("\n")
+    while True:
+        # Innermost ones first.
+        end = next((i for i, line in enumerate(lines) if re.match(r"\s*#\s*endif", line)), None)
+        if end is None:
+            return "\n".join(lines)
+        starts = [end]
+        while not re.match(r"\s*#\s*if", lines[starts[0]]):
+            before = (i for i in range(starts[0] - 1, -1, -1) if re.match(r"\s*#\s*(if|elif|else)", lines[i]))
+            starts.insert(0, next(before))
+        begin, until = (starts[-2], end) if last else (starts[0], starts[1])
+        for i in range(starts[0], end + 1):
+            if not begin < i < until:
+                lines[i] = ""
+
+
+def functions_of_opencl(text: str) -> Iterator[Function]:
+    """Those of both branches of each #if, since braces may pair only within one. Parameters of kernels have names."""
+    # Macros are no functions, nor what a line that consists of one makes.
+    text = re.sub(r"^[ \t]*#[ \t]*(?:define|pragma)(?:\\\n|[^\n])*", quieted, text, flags=re.MULTILINE)
+    text = re.sub(r"^[A-Z0-9_]+\([^\n]*\)$", quieted, text, flags=re.MULTILINE)
+    found = [f for last in (False, True) for f in functions_of_cpp(one_branch(text, last))]
+    yield from sorted({f._replace(parameters=0) for f in found}, key=lambda f: f.line)
+
+
 def functions_of_python(text: str) -> Iterator[Function]:
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -144,13 +175,15 @@ def functions_of_python(text: str) -> Iterator[Function]:
 
 def functions_of(path: pathlib.Path) -> Iterator[Function]:
     text = path.read_text(encoding="utf-8")
+    if path.suffix in (".cl", ".clh"):
+        return functions_of_opencl(text)
     return functions_of_python(text) if path.suffix == ".py" else functions_of_cpp(text)
 
 
 def too_big(root: pathlib.Path) -> Iterator[tuple[str, str]]:
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix not in (".cpp", ".hpp", ".py") or not path.is_file():
+            if path.suffix not in (".cpp", ".hpp", ".py", ".cl", ".clh") or not path.is_file():
                 continue
             name = path.relative_to(root).as_posix()
             for function in functions_of(path):
@@ -196,11 +229,42 @@ def outer(self, a, b=1, *, c=2):
     return inner
 """
 IN_PYTHON = {("outer", 4, 2), ("inner", 2, 0)}
+OPENCL = """
+#define LOAD(X) \\
+    inline float load_##X(global const float* x) { return x[X]; }
+LOAD(A)
+LOAD(B)
+
+kernel __attribute__((reqd_work_group_size(256, 1, 1))) void sum(global const float* x, ulong x_offset, int n,
+                                                                 global float* y EPILOGUE_PARAMETERS) {
+#if ROWS
+    for (int i = 0; i < n; ++i) {
+#elif COLUMNS
+    for (int i = 0; i < n; i += 2) {
+#else
+    {
+#endif
+        y[0] += x[0];
+    }
+}
+#if WIDE
+INLINE void wide(local float* to) {
+    to[0] = 1;
+}
+#else
+INLINE void narrow(local float* to) {}
+#endif
+"""
+IN_OPENCL = {("sum", 12, 0), ("wide", 3, 0), ("narrow", 1, 0)}
 
 
 def self_test() -> bool:
     good = True
-    for text, read, expected in ((CPP, functions_of_cpp, IN_CPP), (PYTHON, functions_of_python, IN_PYTHON)):
+    for text, read, expected in (
+        (CPP, functions_of_cpp, IN_CPP),
+        (PYTHON, functions_of_python, IN_PYTHON),
+        (OPENCL, functions_of_opencl, IN_OPENCL),
+    ):
         found = {(f.name, f.lines, f.parameters) for f in read(text)}
         for name in sorted(found ^ expected):
             print(f"self-test: {name} is {'found' if name in found else 'not found'}")

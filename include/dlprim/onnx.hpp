@@ -60,6 +60,8 @@ class ONNXModel {
     std::vector<std::string> node_types() const;
     /// The version of ONNX's own operator set; 0 where the model names none.
     std::int64_t opset() const;
+    /// The newest version of ONNX's own operator set that the library reads.
+    static std::int64_t newest_opset();
 
     /// The same model with these inputs fixed at values, such as sizes or axes that operators need
     /// before the network runs. They are then no inputs any more. Throws Error: not_found for a

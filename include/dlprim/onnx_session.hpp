@@ -34,7 +34,8 @@ struct ONNXSessionOptions {
     /// How many ways through the model are kept, at least 1. A way is the nets of one run: of one
     /// set of input shapes and of values read on the way. The one used least recently is dropped.
     int max_programs = 8;
-    /// How often one Loop or Scan may go round. A loop that would go on is an error.
+    /// How often one Loop or Scan may go round, and how many steps RNN, LSTM and GRU may have. More
+    /// are an error.
     std::int64_t max_iterations = 1 << 14;
     /// How many nodes one run may import, each node of a loop's body once per iteration.
     std::int64_t max_nodes = 1 << 18;

@@ -211,6 +211,7 @@ struct Abs {
 struct Cast {
     static constexpr std::string_view type = "Cast";
     std::optional<DType> dtype = {};  ///< required
+    bool reinterpret = false;         ///< keeps the bits, in a type of the same size
 };
 
 struct Dropout {
@@ -324,6 +325,44 @@ struct Embedding {
     std::int64_t num_embeddings = 0;               ///< required: rows of the table
     std::int64_t embedding_dim = 0;                ///< required: features of a row
     std::optional<std::int64_t> padding_idx = {};  ///< a row that gets no gradient; -1: the last
+};
+
+/// Parts of a tensor that indices (int32 or int64) name. "rows": index i names row i of dimension
+/// `dim`. "elements": indices of the tensor's rank name elements of dimension `dim`, as
+/// torch.gather. "tuples": the last dimension of the indices holds positions in the first
+/// dimensions behind batch_dims common ones. An index below 0 counts from the end.
+struct Gather {
+    static constexpr std::string_view type = "Gather";
+    std::string mode = "rows";  ///< "rows", "elements" or "tuples"
+    std::int64_t dim = 0;       ///< of rows and elements; negative counts from the end
+    std::int64_t batch_dims = 0;
+};
+
+/// The opposite: updates change the parts that the indices name, the last of several last. Without
+/// the tensor that is changed, and with `shape`, it begins with zeros.
+struct Scatter {
+    static constexpr std::string_view type = "Scatter";
+    std::string mode = "rows";  ///< as of Gather
+    std::int64_t dim = 0;
+    std::int64_t batch_dims = 0;
+    std::string reduction = "none";  ///< "none" (replaces), "add", "mul", "max" or "min"
+    IntList shape = {};
+};
+
+/// Values and their positions (int64). Of equal ones the one in front comes first.
+struct TopK {
+    static constexpr std::string_view type = "TopK";
+    std::int64_t k = 0;  ///< required
+    std::int64_t dim = -1;
+    bool largest = true;  ///< or else the smallest
+    bool sorted = true;   ///< they always come in order
+};
+
+/// The same of all elements along a dimension.
+struct Sort {
+    static constexpr std::string_view type = "Sort";
+    std::int64_t dim = -1;
+    bool descending = false;
 };
 
 // Sequences.

@@ -36,6 +36,7 @@
 // of another group that share a block with outputs that do.
 //
 // Work-group: one work-item. Local memory: none.
+#include "common/inline.clh"
 #include "common/vectors.clh"
 
 #define DECLARE_O(o, p) VEC acc_##o##_##p;
@@ -72,6 +73,13 @@
 #define LANE_COUNT(c) V
 #define LANES_BEFORE(c) ((c) * V)
 #endif
+
+// Copies `span` pixels of a row to `piece`, with zeros in place of those outside of [before, until).
+INLINE void copy_piece(global const float* from, int before, int until, int span, float* piece) {
+    for (int i = 0; i < before; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
+    for (int i = before; i < until; i++) *(VEC*)(piece + i * V) = READ(from + i * V);
+    for (int i = until; i < span; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
+}
 
 // One kernel position: multiplies `lanes` lanes of the input block from xp by lanes*O*V weights at wp.
 #define POSITION \
@@ -165,9 +173,7 @@ void conv(global const float* x, ulong x_offset, global const float* w, ulong w_
                             POSITION
                         }
                     } else {
-                        for (int i = 0; i < before; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
-                        for (int i = before; i < until; i++) *(VEC*)(piece + i * V) = READ(from + i * V);
-                        for (int i = until; i < span; i++) *(VEC*)(piece + i * V) = (VEC)(0.0f);
+                        copy_piece(from, before, until, span, piece);
                         for (int kw = 0; kw < kernel_w; kw++) {
                             const float* xp = piece + kw * dilate_w * V + LANE0(c);
                             POSITION

@@ -45,7 +45,8 @@
 // A coordinate that stays outside of every image, whatever tap is added.
 #define NOWHERE (-(1 << 30))
 
-// Statements of the kernel, on its locals.
+// Statements of the kernel, on its locals. With functions in place of these and of those of split_filter.cl,
+// training steps took 1 % longer on an H200.
 
 // Reads step `s` (channels from c0 on, tap (ky, kx)) into registers.
 #define FETCH_WEIGHTS                                                  \
@@ -99,6 +100,28 @@
     _Pragma("unroll") for (int q = 0; q < A_QUADS; ++q) *                                               \
         (local float4*)(a_tile + ((buffer)*BK + a_row + q * A_STEP) * LDA + a_column) = a_next[q];      \
     KEEP_IMAGE(buffer)
+// Writes column j of the tile to y: STORE_QUAD four pixels at once, STORE the pixel in component `lane`, e behind the first.
+#define STORE_QUAD                                                                                      \
+    if (pixel0 >= pixels) continue;                                                                     \
+    const int image = pixel0 / out_plane;                                                               \
+    const ulong base = ((ulong)image * groups + g) * group_out * y_plane + (pixel0 - image * out_plane);\
+    const int y_aligned = (y_offset & 3) == 0;                                                          \
+    _Pragma("unroll") for (int i = 0; i < 4 * GM; ++i) {                                                \
+        const int m = m0 + TILE_ROW(i);                                                                 \
+        if (m < group_out) {                                                                            \
+            const ulong at = base + (ulong)m * y_plane;                                                 \
+            float4 v = sum[i][j];                                                                       \
+            if (has_bias) v += bias[m];                                                                 \
+            EPILOGUE(v.x, at);                                                                          \
+            EPILOGUE(v.y, at + 1);                                                                      \
+            EPILOGUE(v.z, at + 2);                                                                      \
+            EPILOGUE(v.w, at + 3);                                                                      \
+            if (y_aligned)                                                                              \
+                C_PUT_ALIGNED4(y + at, v);                                                              \
+            else                                                                                        \
+                C_PUT_VECTOR(4, y + at, v);                                                             \
+        }                                                                                               \
+    }
 #define STORE(lane, e)                                                                                  \
     if (pixel0 + e < pixels) {                                                                          \
         const int image = (pixel0 + e) / out_plane, in_plane = (pixel0 + e) - image * out_plane;        \
@@ -206,27 +229,7 @@ kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void implicit_gemm(
     for (int j = 0; j < GN; ++j) {
         const int pixel0 = n0 + TILE_COLUMN(j);
 #if Y_QUADS
-        if (pixel0 >= pixels) continue;
-        const int image = pixel0 / out_plane;
-        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + (pixel0 - image * out_plane);
-        const int y_aligned = (y_offset & 3) == 0;
-#pragma unroll
-        for (int i = 0; i < 4 * GM; ++i) {
-            const int m = m0 + TILE_ROW(i);
-            if (m < group_out) {
-                const ulong at = base + (ulong)m * y_plane;
-                float4 v = sum[i][j];
-                if (has_bias) v += bias[m];
-                EPILOGUE(v.x, at);
-                EPILOGUE(v.y, at + 1);
-                EPILOGUE(v.z, at + 2);
-                EPILOGUE(v.w, at + 3);
-                if (y_aligned)
-                    C_PUT_ALIGNED4(y + at, v);
-                else
-                    C_PUT_VECTOR(4, y + at, v);
-            }
-        }
+        STORE_QUAD
 #else
         STORE(x, 0)
         STORE(y, 1)

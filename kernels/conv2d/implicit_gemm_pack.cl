@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Weights as conv2d.implicit_gemm reads them: [group][depth][row], element (g, k, m) being the weight of output
-// channel m and of the input channel and tap that k stands for: k runs over blocks of `block` input channels,
-// within them over taps, within those over channels. Zero where there is no such channel or tap.
-// One work-item an element; no local memory.
+// Packs weights as conv2d/implicit_gemm.cl and conv2d/subgroup.cl read them.
+//
+//     packed   [ group ][ k: `depth` ][ m: `row` ]
+//
+//     k = 0     | m 0 | m 1 | ...     output channels beside each other, zeros where there is none
+//     k = 1     | m 0 | m 1 | ...     k: blocks of `block` input channels, within them taps, within those the channels
+//
+// Defines: none. Work-item: one element. Work-group: of any size, its items share nothing. Local memory: none.
 
 kernel void implicit_gemm_pack(global const float* weight, ulong weight_offset, global float* packed,
                                ulong packed_offset, long count, int group_out, int group_in, int row, int depth,

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Images of at most four channels as conv2d.wgmma_narrow reads them: padded by zeros to h x w, four channels of a pixel
-// beside each other, as halves (matrix/halves.clh) with a power of two for each image. At `planes`, in bytes:
-//   upper halves   [image][h][w][4 channels]
-//   lower halves   likewise, with PRODUCTS 3
-//   unscale        a float an image
-//   largest        PARTS numbers an image: the bits of the largest magnitudes of its parts
+// Splits images of at most four channels into halves, four channels of a pixel beside each other, as conv2d/planes.cl reads
+// them with NARROW. Images are padded by zeros to h x w.
 //
-// wgmma_narrow_largest: a work-group a part (dimension 0) of an image (dimension 1). wgmma_narrow_pack: a work-item a
-// pixel (dimension 0) of an image (dimension 1).
+//     plain image                       planes, in bytes:
+//       c0 [ x_h x x_w ]   ---->          upper halves   [ image ][ h ][ w ][ c0 c1 c2 c3 ]
+//       c1 [ x_h x x_w ]                  lower halves   likewise, with PRODUCTS 3
+//       ...                               unscale        a float per image, which has one power of two as its scale
+//                                         largest        PARTS numbers per image: bits of its parts' largest magnitudes
 //
-// Defines: PRODUCTS.
+// Define     meaning                                                                  example
+// PRODUCTS   3: upper and lower halves; 1: upper halves alone (matrix/halves.clh)     3
+//
+// narrow_largest: a work-group finds the largest magnitude of one part (dimension 0) of an image (dimension 1).
+// Local memory: 1 KiB.
+// narrow_pack: a work-item packs one pixel (dimension 0) of an image (dimension 1). Local memory: none.
 #include "matrix/halves.clh"
 
 #define PARTS 16

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Images as conv2d.wgmma_planes reads them: channels of a pixel beside each other in blocks of 64, as halves
-// (matrix/halves.clh) with a power of two for each pixel and block. At `planes`, in bytes:
-//   upper halves   [block][pixel of all images][64 channels], zeros behind the last channel
-//   lower halves   likewise, with PRODUCTS 3
-//   unscale        a float for each block and pixel
-// A work-group a block of 64 channels and 32 pixels. Local memory: 64 * 33 * 4 bytes.
+// Splits images into halves, channels of a pixel beside each other, as conv2d/planes.cl reads them.
+//
+//     plain image: 64 channels x 32 pixels              planes, in bytes:
+//          +--------------------+                         upper halves   [ block ][ pixel of all images ][ 64 channels ]
+//       64 |  a work-group's    |  -- transposed -->      lower halves   likewise, with PRODUCTS 3
+//          +--------------------+                         unscale        a float for each block and pixel
+//
+// A block is 64 channels; behind the last channel there are zeros. Each pixel of a block has a power of two as its scale.
+//
+// Define     meaning                                                                  example
+// PRODUCTS   3: upper and lower halves; 1: upper halves alone (matrix/halves.clh)     3
+//
+// Work-group: 64 channels (dimension 1) of 32 pixels (dimension 0). A work-item reads eight channels of a pixel, and then
+// writes eight channels that follow each other. Local memory: 64 * 33 floats.
 #include "matrix/halves.clh"
 
 #define PIXELS 32

@@ -23,6 +23,7 @@
 // a time: halves 2 i and 2 i + 1 of a row are pixels i and i + 32, on both sides. Its rows of a step share a scale. While the
 // unit multiplies one step, the same work-items split the next.
 // Local memory: 2 * (BM + 128) * 256 bytes (half of that with PRODUCTS 1), and about 3 KiB.
+#include "common/inline.clh"
 #include "matrix/split_tile.clh"
 
 #define PLANE (H * W)
@@ -34,7 +35,20 @@
 #define A_ROWS (BM / 8)
 #define B_ROWS (BN / 8)
 
-// Statements of the kernel, on its locals.
+// Adds a step's products, scaled back: r0 and r1 for the two rows of a work-item, `factors` for each eight columns' warp.
+INLINE void add_step(const float* product, float r0, float r1, local const float* factors, float* sum) {
+#pragma unroll
+    for (int i = 0; i < SUMS / 4; ++i) {
+        const float f = factors[i / 2], f0 = f * r0, f1 = f * r1;
+        sum[4 * i] = fma(product[4 * i], f0, sum[4 * i]);
+        sum[4 * i + 1] = fma(product[4 * i + 1], f0, sum[4 * i + 1]);
+        sum[4 * i + 2] = fma(product[4 * i + 2], f1, sum[4 * i + 2]);
+        sum[4 * i + 3] = fma(product[4 * i + 3], f1, sum[4 * i + 3]);
+    }
+}
+
+// Statements of the kernel, on its locals. With functions in place of these and of those of implicit_gemm.cl,
+// training steps took 1 % longer on an H200.
 
 #define FIND_SPOTS(t)                                                                                         \
     if (id < 64) {                                                                                            \
@@ -59,6 +73,7 @@
             if (live && s1 >= 0) next_a[2 * i + 1] = from1[i * OUT_PLANE];                                  \
         }                                                                                                 \
     }
+#define INSIDE(s, ky, kx) ((uint)(s).z >> (ky) & (uint)(s).z >> (kx) & 1)
 #if TAP_OUTER
 #define READ_B(t)                                                                                    \
     {                                                                                                \
@@ -97,6 +112,8 @@
             SPLIT_STORE(a, b, to + UNIT_AT(i, lane >> 2), to + (apart) + UNIT_AT(i, lane >> 2)) \
         }                                                                                  \
     }
+#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
+#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
 #define MULTIPLY_STEP                                                                                                \
     MULTIPLY(A_TILE(at + row_bytes), A_TILE(at + A_PLANE + row_bytes), B_TILE(at + PLANES * A_PLANE + column_bytes), \
              B_TILE(at + PLANES * A_PLANE + B_PLANE + column_bytes), 0, 0)
@@ -141,10 +158,6 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_filter(
 #endif
 
     float next_a[2 * A_ROWS], next_b[2 * B_ROWS], sum[SUMS], product[SUMS];
-#define INSIDE(s, ky, kx) ((uint)(s).z >> (ky) & (uint)(s).z >> (kx) & 1)
-#define KEEP_A(stage) KEEP(next_a, A_ROWS, tiles + (stage)*STAGE, A_PLANE, unscale_a + (stage)*8, SPLIT_UNSCALE)
-#define KEEP_B(stage) KEEP(next_b, B_ROWS, tiles + (stage)*STAGE + PLANES * A_PLANE, B_PLANE, unscale_b + (stage)*8, SPLIT_UNSCALE_CUT)
-
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) sum[i] = product[i] = 0;
     // Stages and spots go by the step's parity; rows travel in registers for a whole step.
@@ -182,14 +195,7 @@ kernel __attribute__((reqd_work_group_size(256, 1, 1))) void split_filter(
         const float r0 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2)];
         const float r1 = unscale_a[stage * 8 + (WM == 2 ? warp : (warp & 3) * 2 + 1)];
         local const float* factors = unscale_b + stage * 8 + (WM == 2 ? 0 : warpgroup * 4);
-#pragma unroll
-        for (int i = 0; i < SUMS / 4; ++i) {
-            const float f = factors[i / 2], f0 = f * r0, f1 = f * r1;
-            sum[4 * i] = fma(product[4 * i], f0, sum[4 * i]);
-            sum[4 * i + 1] = fma(product[4 * i + 1], f0, sum[4 * i + 1]);
-            sum[4 * i + 2] = fma(product[4 * i + 2], f1, sum[4 * i + 2]);
-            sum[4 * i + 3] = fma(product[4 * i + 3], f1, sum[4 * i + 3]);
-        }
+        add_step(product, r0, r1, factors, sum);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 

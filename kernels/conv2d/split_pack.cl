@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Weights as conv2d.wgmma_split reads them, at `packed`, in bytes:
-//   unscale   a float a row (rows: output channels, rounded up to tiles of `tile` rows)
-//   table     two ints a k: distance in the image, and bits of a pixel's mask that must be set (y, and x in the
-//             second byte); k runs over input channels, within them over taps, and is rounded up to steps of 64
-//   planes    for each tile and step the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves, swizzled
-//             (matrix/unit.clh)
-// Weights of taps beyond live_h, live_w are zeros. A work-group a row, and one for each 256 entries of the table behind them. Local memory: 1 KiB.
+// Packs weights as halves for the tiles of a matrix unit, as conv2d/split.cl and conv2d/planes.cl read them.
 //
-// Defines: PRODUCTS.
+//     packed, in bytes:
+//       unscale   [ a float per row ]
+//       table     [ two ints per k: distance in the image, bits of a pixel's mask that must be set (y; x in the second byte) ]
+//       planes    [ tile 0: step 0: upper halves, lower halves | step 1: ... ][ tile 1: ... ] ...
+//
+//     a plane of a tile and one step:    64 of K, 128 bytes
+//                                       +------------------+
+//                           `tile` rows | 8 chunks of 16 B |   chunk c of row r is at c ^ r % 8 (matrix/unit.clh)
+//                                       +------------------+
+//
+// Rows are output channels, rounded up to tiles of `tile` rows. K goes by blocks of `block` input channels, and within a
+// block by taps; it is rounded up to steps of 64. Weights of taps beyond live_h and live_w are zeros.
+//
+// Define     meaning                                                                  example
+// PRODUCTS   3: upper and lower halves; 1: upper halves alone (matrix/halves.clh)     3
+//
+// Work-group: one row, or, behind the rows, 256 entries of the table. A work-item reads every 256th weight of the row and
+// writes every 256th chunk. Local memory: 1 KiB.
 #include "matrix/halves.clh"
 
 #define ITEMS 256

@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: MIT
-// A filter gradient [output channel][input channel][tap] from its parts [part][output channel][tap][input channel]. A
-// work-group makes 32 elements, for which eight work-items each add every eighth part. Local memory: 1 KiB.
+// Adds the partial sums of a filter gradient whose K was split (split-K), and brings taps to their place.
+//
+//     parts     [ part ][ output channel ][ tap ][ input channel ]
+//                  |  part % 8 is a work-item's slice; then the eight slices of an element are added in local memory
+//                  v
+//     dweight   [ output channel ][ input channel ][ tap ]
+//
+// Define: the epilogue alone (src/engine/epilogue.hpp).
+//
+// Work-group: 32 elements, eight work-items for each. The order of additions depends on the number of parts alone.
+// Local memory: 1 KiB.
 
 kernel __attribute__((reqd_work_group_size(256, 1, 1))) void stored16_filter_sum(
     global const float* parts, ulong parts_offset, global float* dweight, ulong dweight_offset, int count, int splits,

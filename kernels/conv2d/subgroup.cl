@@ -19,10 +19,90 @@
 // Work-groups are numbered by row tile, then column tile, then (group, part of K). If K is split, a part is written to y at
 // part * part_stride. Reads beyond w_row return the last weights, and reads beyond the images the last pixel; their results
 // are not written. Local memory: none.
+#include "common/inline.clh"
 #include "common/storage.clh"
 #include "common/subgroup.clh"
 
 #define TAPS (KERNEL_H * KERNEL_W)
+
+// The channels of a group in one image.
+typedef struct {
+    int h, w, plane, channels, dilate_h, dilate_w;
+} Image;
+
+// The result, and where in its planes pixels of this convolution lie: every row_step rows from row0 on, and columns likewise.
+typedef struct {
+    int pixels, groups, channels, plane, w, out_plane, out_w, row0, column0, row_step, column_step;
+} Result;
+
+// Goes from channels c0 on and tap (ky, kx) to those of the next step.
+INLINE void next_step(int* c0, int* ky, int* kx) {
+    if (++*kx == KERNEL_W) {
+        *kx = 0;
+        if (++*ky == KERNEL_H) {
+            *ky = 0;
+            *c0 += BK;
+        }
+    }
+}
+
+// The element of channel 0 of group g at a pixel, which is counted over all images.
+INLINE ulong place_of(Result y, int g, int pixel) {
+    const int image = pixel / y.out_plane, in_plane = pixel - image * y.out_plane;
+    const int row = Y_DENSE ? 0 : in_plane / y.out_w;
+    const int place = Y_DENSE ? in_plane
+                              : (y.row0 + row * y.row_step) * y.w + y.column0 + (in_plane - row * y.out_w) * y.column_step;
+    return ((ulong)image * y.groups + g) * y.channels * y.plane + place;
+}
+
+// Reads a lane's weights of one row of K, which lie at w, to u. Unless the tile's rows are `whole`, `last` is the last weight.
+INLINE void read_weights(global const float* w, int whole, int last, int lane, float* u) {
+#pragma unroll
+    for (int h = 0; h < ROW_READS; ++h) u[h] = whole ? LANE_FLOAT(w + h * SG) : w[min(h * SG + lane, last)];
+}
+
+#if FLAT_CHANNELS
+// Reads a lane's pixels of row k of K, whose corners are (top, left) and whose group's channels are at `from`.
+INLINE void read_pixels(global const A_T** from, const int* top, const int* left, Image x, int k, float* b_now) {
+    const int tap = k / FLAT_CHANNELS, c = k % FLAT_CHANNELS;
+    const int down = tap / KERNEL_W * x.dilate_h, across = tap % KERNEL_W * x.dilate_w;
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+        const int iy = top[j] + down, ix = left[j] + across;
+        const int there = tap < TAPS && (uint)iy < (uint)x.h && (uint)ix < (uint)x.w;
+        b_now[j] = there ? A_AT(from[j], c * x.plane + iy * x.w + ix) : 0.0f;
+    }
+}
+#elif DIRECT
+// Reads a lane's pixels of channel c. If all pixels of the strip are contiguous, `strip` is where its channels are, else 0.
+INLINE void read_pixels(global const A_T** from, global const A_T* strip, Image x, int c, float* b_now) {
+    const int live = !CHANNEL_TAIL || c < x.channels;
+#if A_STORED == 0
+    if (live && strip != 0) {
+        LANE_FLOATS(b_now, strip + (ulong)c * x.plane)
+        return;
+    }
+#endif
+#pragma unroll
+    for (int j = 0; j < TN; ++j) b_now[j] = live ? A_AT(from[j], (ulong)c * x.plane) : 0.0f;
+}
+#else
+// Where a lane's pixels of channel c and tap (ky, kx) are, and whether they are inside of the image.
+INLINE void find_tap(global const A_T** corner, const int* top, const int* left, Image x, int c, int2 tap, int* inside,
+                     global const A_T** from) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) {
+        const int iy = top[j] + tap.x * x.dilate_h, ix = left[j] + tap.y * x.dilate_w;
+        inside[j] = (uint)iy < (uint)x.h && (uint)ix < (uint)x.w;
+        from[j] = corner[j] + (c * x.plane + iy * x.w + ix);
+    }
+}
+// Reads them of the channel r behind; `live` is 0 if there is no such channel.
+INLINE void read_pixels(global const A_T** from, const int* inside, int live, Image x, int r, float* b_now) {
+#pragma unroll
+    for (int j = 0; j < TN; ++j) b_now[j] = inside[j] && live ? A_AT(from[j], (ulong)r * x.plane) : 0.0f;
+}
+#endif
 
 kernel __attribute__((reqd_work_group_size(GROUPS * SG, 1, 1))) __attribute__((intel_reqd_sub_group_size(SG))) void
 conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulong w_offset, global const float* bias,
@@ -35,25 +115,28 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
     const int m0 = (int)get_group_id(0) % tiles_m * BM + get_sub_group_id() * TM;
     const int n0 = (int)get_group_id(0) / tiles_m % tiles_n * BN;
     const int z = (int)get_group_id(0) / tiles_m / tiles_n, g = z % groups, part = z / groups;
-    const int plane = x_h * x_w, out_plane = out_h * out_w;
+    const Image image = {x_h, x_w, x_h * x_w, group_in, dilate_h, dilate_w};
+    const Result result = {pixels, groups, group_out, y_h * y_w, y_w, out_h * out_w, out_w,
+                           row0, column0, row_step, column_step};
     const int first_step = part * steps_part, last_step = min(steps, first_step + steps_part);
     if (m0 >= group_out) return;
 
     w += w_offset + ((ulong)g * steps + first_step) * BK * w_row + m0;
     const int whole_rows = m0 + ROW_READS * SG <= w_row;
-    x += x_offset;
+    x += x_offset + (ulong)g * group_in * image.plane;
+    const ulong image_size = (ulong)groups * group_in * image.plane;
     global const A_T* x_from[TN];
 #if DIRECT
-    // Whether all pixels of the strip are contiguous.
-    const int strip = n0 + BN <= pixels && n0 / out_plane == (n0 + BN - 1) / out_plane;
+    const int n_image = n0 / result.out_plane, is_strip = n0 + BN <= pixels && n_image == (n0 + BN - 1) / result.out_plane;
+    global const A_T* strip = is_strip ? x + (ulong)n_image * image_size + n0 % result.out_plane : 0;
 #else
     int top[TN], left[TN];
 #endif
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
         const int pixel = min(n0 + j * SG + lane, pixels - 1);
-        const int image = pixel / out_plane, in_plane = pixel - image * out_plane;
-        x_from[j] = x + ((ulong)image * groups + g) * group_in * plane;
+        const int n = pixel / result.out_plane, in_plane = pixel - n * result.out_plane;
+        x_from[j] = x + (ulong)n * image_size;
 #if DIRECT
         x_from[j] += in_plane;
 #else
@@ -62,15 +145,9 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
         left[j] = (in_plane - row * out_w) * stride_w - pad_w;
 #endif
     }
-#if DIRECT
-    global const A_T* strip_from = x + ((ulong)(n0 / out_plane) * groups + g) * group_in * plane + n0 % out_plane;
-#endif
 
     float sum[TM][TN], b_now[TN], u[ROW_READS];
     SUMS_CLEAR
-#define READ_WEIGHTS(r)                                                               \
-    _Pragma("unroll") for (int h = 0; h < ROW_READS; ++h) u[h] =                      \
-        whole_rows ? LANE_FLOAT(w + (r)*w_row + h * SG) : w[(r)*w_row + min(h * SG + lane, w_row - 1 - m0)];
 #define WEIGHT(i) sub_group_broadcast(u[(i) / SG], (i) % SG)
 
 #if !FLAT_CHANNELS
@@ -81,72 +158,38 @@ conv2d_subgroup(global const A_T* x, ulong x_offset, global const float* w, ulon
 #if !FLAT_CHANNELS && !DIRECT
         int inside[TN];
         global const A_T* from[TN];
-#pragma unroll
-        for (int j = 0; j < TN; ++j) {
-            const int iy = top[j] + ky * dilate_h, ix = left[j] + kx * dilate_w;
-            inside[j] = (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;
-            from[j] = x_from[j] + (c0 * plane + iy * x_w + ix);
-        }
+        find_tap(x_from, top, left, image, c0, (int2)(ky, kx), inside, from);
 #endif
 #pragma unroll
         for (int r = 0; r < BK; ++r) {
-            READ_WEIGHTS(r)
+            read_weights(w + r * w_row, whole_rows, w_row - 1 - m0, lane, u);
 #if FLAT_CHANNELS
-            const int k = step * BK + r, tap = k / FLAT_CHANNELS, c = k % FLAT_CHANNELS;
-            const int down = tap / KERNEL_W * dilate_h, across = tap % KERNEL_W * dilate_w;
-#pragma unroll
-            for (int j = 0; j < TN; ++j) {
-                const int iy = top[j] + down, ix = left[j] + across;
-                const int there = tap < TAPS && (uint)iy < (uint)x_h && (uint)ix < (uint)x_w;
-                b_now[j] = there ? A_AT(x_from[j], c * plane + iy * x_w + ix) : 0.0f;
-            }
+            read_pixels(x_from, top, left, image, step * BK + r, b_now);
 #elif DIRECT
-            const int live = !CHANNEL_TAIL || c0 + r < group_in;
-#if A_STORED == 0
-            if (live && strip) {
-                LANE_FLOATS(b_now, strip_from + (ulong)(c0 + r) * plane)
-            } else
-#endif
-            {
-#pragma unroll
-                for (int j = 0; j < TN; ++j) b_now[j] = live ? A_AT(x_from[j], (ulong)(c0 + r) * plane) : 0.0f;
-            }
+            read_pixels(x_from, strip, image, c0 + r, b_now);
 #else
-#pragma unroll
-            for (int j = 0; j < TN; ++j)
-                b_now[j] = inside[j] && (!CHANNEL_TAIL || c0 + r < group_in) ? A_AT(from[j], (ulong)r * plane) : 0.0f;
+            read_pixels(from, inside, !CHANNEL_TAIL || c0 + r < group_in, image, r, b_now);
 #endif
             SUMS_ADD(WEIGHT)
         }
         w += BK * w_row;
 #if !FLAT_CHANNELS
-        if (++kx == KERNEL_W) {
-            kx = 0;
-            if (++ky == KERNEL_H) {
-                ky = 0;
-                c0 += BK;
-            }
-        }
+        next_step(&c0, &ky, &kx);
 #endif
     }
 
-    const int y_plane = y_h * y_w;
     y += y_offset + (ulong)part * part_stride;
     bias += bias_offset + g * group_out;
 #pragma unroll
     for (int j = 0; j < TN; ++j) {
         const int pixel = n0 + j * SG + lane;
         if (pixel >= pixels) continue;
-        const int image = pixel / out_plane, in_plane = pixel - image * out_plane;
-        const int row = Y_DENSE ? 0 : in_plane / out_w;
-        const int place = Y_DENSE ? in_plane
-                                  : (row0 + row * row_step) * y_w + column0 + (in_plane - row * out_w) * column_step;
-        const ulong base = ((ulong)image * groups + g) * group_out * y_plane + place;
+        const ulong base = place_of(result, g, pixel);
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
             const int m = m0 + i;
             if (m < group_out) {
-                const ulong at = base + (ulong)m * y_plane;
+                const ulong at = base + (ulong)m * result.plane;
                 float v = sum[i][j];
                 if (has_bias) v += bias[m];
                 EPILOGUE(v, at);

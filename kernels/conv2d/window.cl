@@ -31,6 +31,7 @@
 // takes windows on its own, so that one multiplies while others read or write. A window has one power of two as its scale.
 // Range: windows in dimension 0, by as many work-groups as the device holds; 64s of output channels in dimension 1.
 // Local memory: A_BYTES + WORKERS * WINDOW_BYTES.
+#include "common/inline.clh"
 #include "matrix/round16.clh"
 #include "matrix/halves.clh"
 #include "matrix/unit.clh"
@@ -72,6 +73,96 @@ inline uint warp_max(uint v) {
     return most;
 }
 
+// The image that windows are cut from: channel planes of one image, and their number and size.
+typedef struct {
+    global const float* planes;
+    int channels, h, w;
+} WindowImage;
+
+// Reads a work-item's chunks of the window whose first pixel is (top, left), zeros outside of the image, to v. Returns the
+// bits of the largest magnitude.
+INLINE uint window_read(WindowImage x, int top, int left, int id, float* v) {
+    uint most = 0;
+#pragma unroll
+    for (int i = 0; i < LOADS; ++i) {
+        const uint e = id + 128 * i, chunk = e / (ROWS * COLUMNS), pixel = e % (ROWS * COLUMNS);
+        const int row = top + (int)(pixel / COLUMNS) * S, column = left + (int)(pixel % COLUMNS) * S;
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const uint channel = chunk * 8 + j, c = channel / (S * S);
+            const int x_y = row + (int)(channel / S % S), x_x = column + (int)(channel % S);
+            float value = 0;
+            if (e < CHUNKS && (int)c < x.channels && (uint)x_y < (uint)x.h && (uint)x_x < (uint)x.w)
+                value = x.planes[((int)c * x.h + x_y) * x.w + x_x];
+            most = max(most, as_uint(value) & 0x7fffffffu);
+            v[i * 8 + j] = value;
+        }
+    }
+    return most;
+}
+
+// Writes halves of these chunks, scaled, to the window in local memory.
+INLINE void window_write(const float* v, float scale, int id, local uchar* window) {
+#pragma unroll
+    for (int i = 0; i < LOADS; ++i) {
+        uint upper[4], lower[4];
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const float a = v[i * 8 + 2 * j] * scale, b = v[i * 8 + 2 * j + 1] * scale;
+            SPLIT_PAIR(a, b, upper[j], lower[j])
+        }
+        const int e = id + 128 * i;
+        if (e < CHUNKS) {
+            *(local uint4*)(window + e * 16) = (uint4)(upper[0], upper[1], upper[2], upper[3]);
+#if PLANES == 2
+            *(local uint4*)(window + PLANE + e * 16) = (uint4)(lower[0], lower[1], lower[2], lower[3]);
+#endif
+        }
+    }
+}
+
+// sum = the products of the weights at a_at and of the window at b_at, both local addresses.
+INLINE void window_multiply(uint a_at, uint b_at, float* sum) {
+#pragma unroll
+    for (int i = 0; i < 32; ++i) sum[i] = 0;
+#if PRODUCTS == 3
+    // Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
+    // Accumulators are set once: written between products, they make the compiler wait for each.
+    float product[32];
+#pragma unroll
+    for (int i = 0; i < 32; ++i) product[i] = 0;
+#pragma unroll
+    for (int t = 0; t < STEPS; ++t) {
+        const uint upper_at = a_at + t * (PLANES * 8192);
+        UNIT_BEGIN
+        // Small products first: the unit cuts off what is below the sum at every addition.
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            if (t * 4 + k < PAIRS) {
+                UNIT_64(product, UNIT_ROWS(upper_at + 8192) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), k == 0, 0, 0);
+                UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0, 0, 0);
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            if (t * 4 + k < PAIRS)
+                UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), 0, 0, 0);
+        }
+        UNIT_COMMIT
+        UNIT_WAIT_32(product)
+#pragma unroll
+        for (int i = 0; i < 32; ++i) sum[i] += product[i];
+    }
+#else
+    UNIT_BEGIN
+#pragma unroll
+    for (int p = 0; p < PAIRS; ++p)
+        UNIT_64(sum, UNIT_ROWS(a_at + p / 4 * 8192) + UNIT_STEP(32) * (p % 4), WINDOW(b_at, p), p == 0, 0, 0);
+    UNIT_COMMIT
+    UNIT_WAIT_32(sum)
+#endif
+}
+
 kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void window_product(
     global const float* x, ulong x_offset, global const uchar* w, ulong w_offset, global const float* bias,
     ulong bias_offset, global Y_TYPE* y, ulong y_offset, int has_bias, int channels_in, int channels_out, int x_h,
@@ -97,91 +188,21 @@ kernel __attribute__((reqd_work_group_size(WORKERS * 128, 1, 1))) void window_pr
     for (int tile = (int)get_group_id(0) * WORKERS + worker; tile < tiles; tile += (int)get_num_groups(0) * WORKERS) {
         const int image = tile / (tiles_y * tiles_x), inside = tile - image * (tiles_y * tiles_x);
         const int out_y = inside / tiles_x * 8, out_x = inside % tiles_x * 8;
-        const int top = out_y * S - pad_h, left = out_x * S - pad_w;
-        global const float* plane = x + (ulong)image * channels_in * x_h * x_w;
+        const WindowImage plain = {x + (ulong)image * channels_in * x_h * x_w, channels_in, x_h, x_w};
         float v[LOADS * 8];
-        uint most = 0;
-#pragma unroll
-        for (int i = 0; i < LOADS; ++i) {
-            const uint e = id + 128 * i, chunk = e / (ROWS * COLUMNS), pixel = e % (ROWS * COLUMNS);
-            const int row = top + (int)(pixel / COLUMNS) * S, column = left + (int)(pixel % COLUMNS) * S;
-#pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                const uint channel = chunk * 8 + j, c = channel / (S * S);
-                const int x_y = row + (int)(channel / S % S), x_x = column + (int)(channel % S);
-                float value = 0;
-                if (e < CHUNKS && (int)c < channels_in && (uint)x_y < (uint)x_h && (uint)x_x < (uint)x_w)
-                    value = plane[((int)c * x_h + x_y) * x_w + x_x];
-                most = max(most, as_uint(value) & 0x7fffffffu);
-                v[i * 8 + j] = value;
-            }
-        }
-        most = warp_max(most);
+        uint most = warp_max(window_read(plain, out_y * S - pad_h, out_x * S - pad_w, id, v));
         if (lane == 0) largest[worker * 4 + warp] = most;
         // Of all warps; and nobody works on the window before any more.
         WORKER_BARRIER
 #pragma unroll
         for (int i = 0; i < 4; ++i) most = max(most, largest[worker * 4 + i]);
         const float scale = SPLIT_SCALE(most), unscale = SPLIT_UNSCALE_CUT(most);
-#pragma unroll
-        for (int i = 0; i < LOADS; ++i) {
-            uint upper[4], lower[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                const float a = v[i * 8 + 2 * j] * scale, b = v[i * 8 + 2 * j + 1] * scale;
-                SPLIT_PAIR(a, b, upper[j], lower[j])
-            }
-            const int e = id + 128 * i;
-            if (e < CHUNKS) {
-                *(local uint4*)(window + e * 16) = (uint4)(upper[0], upper[1], upper[2], upper[3]);
-#if PLANES == 2
-                *(local uint4*)(window + PLANE + e * 16) = (uint4)(lower[0], lower[1], lower[2], lower[3]);
-#endif
-            }
-        }
+        window_write(v, scale, id, window);
         UNIT_FENCE
         WORKER_BARRIER
 
         float sum[32];
-#pragma unroll
-        for (int i = 0; i < 32; ++i) sum[i] = 0;
-#if PRODUCTS == 3
-        // Sums of 64 of K are the tensor core's, the rest is added in float outside of it (it rounds toward zero).
-        // Accumulators are set once: written between products, they make the compiler wait for each.
-        float product[32];
-#pragma unroll
-        for (int i = 0; i < 32; ++i) product[i] = 0;
-#pragma unroll
-        for (int t = 0; t < STEPS; ++t) {
-            const uint upper_at = a_at + t * (PLANES * 8192);
-            UNIT_BEGIN
-            // Small products first: the unit cuts off what is below the sum at every addition.
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                if (t * 4 + k < PAIRS) {
-                    UNIT_64(product, UNIT_ROWS(upper_at + 8192) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), k == 0,
-                            0, 0);
-                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at + PLANE, t * 4 + k), 0, 0, 0);
-                }
-            }
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                if (t * 4 + k < PAIRS)
-                    UNIT_64(product, UNIT_ROWS(upper_at) + UNIT_STEP(32) * k, WINDOW(b_at, t * 4 + k), 0, 0, 0);
-            }
-            UNIT_COMMIT
-            UNIT_WAIT_32(product)
-#pragma unroll
-            for (int i = 0; i < 32; ++i) sum[i] += product[i];
-        }
-#else
-        UNIT_BEGIN
-#pragma unroll
-        for (int p = 0; p < PAIRS; ++p)
-            UNIT_64(sum, UNIT_ROWS(a_at + p / 4 * 8192) + UNIT_STEP(32) * (p % 4), WINDOW(b_at, p), p == 0, 0, 0);
-        UNIT_COMMIT
-        UNIT_WAIT_32(sum)
-#endif
+        window_multiply(a_at, b_at, sum);
 
 #if Y_LAST
         // Nobody multiplies any more.

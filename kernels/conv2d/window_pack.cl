@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: MIT
-// Weights as conv2d.wgmma_window reads them, at `packed`, in bytes:
-//   unscale   a float a row (rows: output channels, rounded up to 64s)
-//   planes    for each 64 rows and step of 64 of K the upper halves, then, with PRODUCTS 3, the lower: rows of 64 halves,
-//             swizzled (unit.clh)
-// K is C8 chunks of eight channels, within them SIDE_H x SIDE_W taps, of images whose pixels are S x S of the plain ones:
-// channel (c * S + y) * S + x is pixel (y, x) of the S x S of channel c. What a kernel of KERNEL_H x KERNEL_W lacks is zero.
-// A work-group a row. Local memory: 1 KiB.
+// Packs weights as halves for the tiles of a matrix unit, as conv2d/window.cl reads them.
 //
-// Defines: PRODUCTS; S; SIDE_H, SIDE_W; C8; KERNEL_H, KERNEL_W.
+//     packed, in bytes:
+//       unscale   [ a float per row ]
+//       planes    [ rows 0 to 63: step 0: upper halves, lower halves | step 1: ... ][ rows 64 to 127: ... ] ...
+//
+//     a plane of 64 rows and one step:    64 of K, 128 bytes
+//                                        +------------------+
+//                                64 rows | 8 chunks of 16 B |   chunk c of row r is at c ^ r % 8 (matrix/unit.clh)
+//                                        +------------------+
+//
+// Rows are output channels, rounded up to 64s. K is C8 chunks of eight channels, and within a chunk SIDE_H x SIDE_W taps, of
+// images whose pixels are S x S of the plain ones: channel (c * S + y) * S + x is pixel (y, x) of the S x S of channel c.
+// What a kernel of KERNEL_H x KERNEL_W lacks is zero.
+//
+// Define               meaning                                                                  example
+// PRODUCTS             3: upper and lower halves; 1: upper halves alone (matrix/halves.clh)     3
+// S                    stride                                                                   2
+// SIDE_H, SIDE_W       kernel's size over the stride, rounded up                                4, 4
+// C8                   chunks of eight channels of S x S pixels                                 2
+// KERNEL_H, KERNEL_W   taps of the plain kernel                                                 7, 7
+//
+// Work-group: one row. A work-item reads every 256th weight and writes every 256th chunk. Local memory: 1 KiB.
 #include "matrix/halves.clh"
 
 #define ITEMS 256

@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Second pass of products split along k: C = epilogue(alpha * sum over parts, in order, + bias). A work-item an
-// element. Defines: HAS_RESIDUAL, EPILOGUE. Local memory: none.
+// Adds the partial sums of a matrix product whose K was split (split-K), in order, and applies bias and epilogue.
+//
+//     parts   [ part 0: count floats ][ part 1 ] ... [ part splits - 1 ]
+//                 |                       |                |
+//     c       [   +-----------------------+----------------+-> * alpha, bias, epilogue -> element `at` ]
+//
+// Define               meaning                                                    example
+// HAS_RESIDUAL         1 if the epilogue has an operand of C's shape              0
+// EPILOGUE(v, r)       applies the epilogue to v; r is the residual's element     v = fmax(v, 0.0f);
+// C_STORED, R_STORED   types of C and of the residual (common/storage.clh)        0, 0
+//
+// Work-item: one element. Work-group: of any size, its items share nothing. Local memory: none.
 #include "common/storage.clh"
 
 kernel void matmul_finish(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,

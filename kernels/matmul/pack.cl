@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: MIT
-// Packing for matmul.vector: a matrix of `count` lines by k steps becomes panels of `width` lines, each
-// [k][width], zero where a panel has no line. Element (line, step) lies at line * line_step + step * k_step.
-// A work-item packs PACK_STEPS steps of one panel of one batch.
-// Defines: A_BATCH(i), B_BATCH(i): where the batch's matrix lies; SOURCE_BATCH: which of the two. Local memory: none.
+// Packs a matrix into panels for matmul.vector.
+//
+//     matrix: `count` lines of k steps            panels: [ batch ][ panel ][ k ][ width ]
+//        line 0      | . . . . . . |               step 0   | line 0 | line 1 | ... | width - 1 |
+//        line 1      | . . . . . . |     ---->     step 1   | line 0 | line 1 | ... | width - 1 |
+//        ...                                       ...        zeros where a panel has no line
+//
+// Element (line, step) of the matrix lies at line * line_step + step * k_step.
+//
+// Define                   meaning                                            example
+// A_BATCH(i), B_BATCH(i)   where the matrices of batch i begin                i * a_batch
+// SOURCE_BATCH             which of the two the packed matrix belongs to      B_BATCH
+//
+// Work-item: PACK_STEPS steps of one panel of one batch. Work-group: one work-item. Local memory: none.
 
 #define PACK_STEPS 64
 

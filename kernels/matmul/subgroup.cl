@@ -7,6 +7,7 @@
 //
 // With several parts of K group z sums steps [z / batches * k_part, ...) into C part z; matmul_finish adds them in
 // order. Defines: SG, TM, TN, GROUPS, TA, TB (stored transposed), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
+#include "common/inline.clh"
 #include "common/storage.clh"
 #include "matmul/finish_value.clh"
 #include "common/subgroup.clh"
@@ -19,6 +20,41 @@ inline float a_lane(global const A_T* from, int lane) {
     return A_AT(from, lane);
 #endif
 }
+
+// The rows of one step of K of A stored transposed, over lanes. Unless all of them are there, `last` is the last.
+INLINE void read_rows(global const A_T* from, int whole, int last, int lane, float* x) {
+#pragma unroll
+    for (int h = 0; h < ROW_READS; ++h) x[h] = whole ? a_lane(from + h * SG, lane) : A_AT(from, min(h * SG + lane, last));
+}
+// A lane's columns of the step of K that begins at `from`. `whole`: the tile's columns are all there, from column0 on.
+INLINE void read_columns(global const B_T* from, int whole, int column0, const int* column, float* b_now) {
+#if B_STORED == 0
+    if (whole) {
+        LANE_FLOATS(b_now, from + column0)
+        return;
+    }
+#endif
+#pragma unroll
+    for (int j = 0; j < TN; ++j) b_now[j] = B_AT(from, column[j]);
+}
+
+// Step p of K as all lanes need it, in the kernel's locals: x where A is stored transposed, and b_now.
+#if TA
+#define READ_ROWS(p) read_rows(a + ((ulong)(p)*lda + row0), whole_rows, m - 1 - row0, lane, x);
+#define A_VALUE(i) sub_group_broadcast(x[(i) / SG], (i) % SG)
+#else
+#define READ_ROWS(p)
+#define A_VALUE(i) sub_group_broadcast(x[i], step)
+#endif
+#define READ_COLUMNS(p) read_columns(b + (ulong)(p)*ldb, whole_columns, column0, column, b_now);
+// The step `e` of four whose values of B are in v.
+#define STEP_OF_FOUR(e, lane_of_four)                                              \
+    {                                                                              \
+        const int step = four + e;                                                 \
+        READ_ROWS(k0 + step)                                                       \
+        _Pragma("unroll") for (int j = 0; j < TN; ++j) b_now[j] = v[j].lane_of_four; \
+        SUMS_ADD(A_VALUE)                                                          \
+    }
 
 kernel __attribute__((reqd_work_group_size(GROUPS * SG, 1, 1))) __attribute__((intel_reqd_sub_group_size(SG))) void
 matmul_subgroup(global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset, global const float* bias,
@@ -38,7 +74,7 @@ matmul_subgroup(global const A_T* a, ulong a_offset, global const B_T* b, ulong 
     int column[TN];
 #pragma unroll
     for (int j = 0; j < TN; ++j) column[j] = min(column0 + j * SG + lane, n - 1);
-#if !TB && B_STORED == 0
+#if !TB
     const int whole_columns = column0 + BN <= n;
 #endif
 #if TA
@@ -49,34 +85,6 @@ matmul_subgroup(global const A_T* a, ulong a_offset, global const B_T* b, ulong 
 #endif
     float sum[TM][TN], b_now[TN];
     SUMS_CLEAR
-
-// Step p of K as all lanes need it: x where A is stored transposed, and b_now.
-#if TA
-#define READ_ROWS(p)                                                                        \
-    _Pragma("unroll") for (int h = 0; h < ROW_READS; ++h) {                                 \
-        global const A_T* from = a + ((ulong)(p)*lda + row0);                               \
-        x[h] = whole_rows ? a_lane(from + h * SG, lane)                                     \
-                          : A_AT(from, min(h * SG + lane, m - 1 - row0));                   \
-    }
-#define A_VALUE(i) sub_group_broadcast(x[(i) / SG], (i) % SG)
-#else
-#define READ_ROWS(p)
-#define A_VALUE(i) sub_group_broadcast(x[i], step)
-#endif
-#define READ_COLUMNS_EACH(p)                        \
-    {                                               \
-        global const B_T* from = b + (ulong)(p)*ldb; \
-        _Pragma("unroll") for (int j = 0; j < TN; ++j) b_now[j] = B_AT(from, column[j]); \
-    }
-#if B_STORED == 0
-#define READ_COLUMNS(p)                                    \
-    if (whole_columns) {                                   \
-        LANE_FLOATS(b_now, b + ((ulong)(p)*ldb + column0))     \
-    } else                                                 \
-        READ_COLUMNS_EACH(p)
-#else
-#define READ_COLUMNS(p) READ_COLUMNS_EACH(p)
-#endif
 
     int k0 = k_begin;
     for (; k0 + SG <= k_end; k0 += SG) {
@@ -90,13 +98,6 @@ matmul_subgroup(global const A_T* a, ulong a_offset, global const B_T* b, ulong 
             float4 v[TN];
 #pragma unroll
             for (int j = 0; j < TN; ++j) v[j] = B_VECTOR(4, b + ((ulong)column[j] * ldb + k0 + four));
-#define STEP_OF_FOUR(e, lane_of_four)                                              \
-    {                                                                              \
-        const int step = four + e;                                                 \
-        READ_ROWS(k0 + step)                                                       \
-        _Pragma("unroll") for (int j = 0; j < TN; ++j) b_now[j] = v[j].lane_of_four;   \
-        SUMS_ADD(A_VALUE)                                                          \
-    }
             STEP_OF_FOUR(0, x)
             STEP_OF_FOUR(1, y)
             STEP_OF_FOUR(2, z)

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
-// Adds the partial sums of a split product in order: y = sum of parts [splits][count], with bias and epilogue.
+// Adds the partial sums of a product whose K was split (split-K), in order, and applies bias and epilogue.
+//
+//     parts   [ part 0: count floats ][ part 1 ] ... [ part splits - 1 ]
+//                 |                       |                |
+//     y       [   +-----------------------+----------------+-> bias, epilogue -> element `at` ]
 //
 // Define     meaning                              example
 // C_STORED   type of y (common/storage.clh)       0
 // and the epilogue (src/engine/epilogue.hpp).
 //
-// Work-item: one element, counted from `begin`, which is the start of an image. Of that image only pixels from `pixel`
-// on are computed. The channel of element `at` is at / plane % channels. Local memory: none.
+// Elements are counted from `begin`, which is the start of an image. Of that image only pixels from `pixel` on are computed.
+// The channel of element `at` is at / plane % channels.
+// Work-item: one element. Work-group: of any size, its items share nothing. Local memory: none.
 #include "common/storage.clh"
 
 kernel void parts_sum(global const float* parts, ulong parts_offset, global const float* bias, ulong bias_offset,

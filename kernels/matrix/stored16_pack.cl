@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: MIT
-// Weights as conv2d.wgmma_half reads them, at `packed`, in bytes:
-//   unscale   a float a row (rows: output channels, rounded up to blocks of 64)
-//   blocks    for each 64 rows and step of K the row's 64 halves (bfloat16), swizzled (matrix/unit.clh); K goes by blocks of
-//             `block` input channels, filled up with zeros, within them by taps, up to `depth`
-// A row is multiplied by the power of two that brings its largest magnitude to between 2^14 and 2^15, so that weights of
-// any magnitude keep their bits. A work-group a row. Local memory: 1 KiB and ROOM floats.
+// Packs weights in 16 bits for the tiles of a matrix unit, as matrix/stored16.cl and conv2d/stored16_first.cl read them.
 //
-// Defines: KIND: 1 half, 2 bfloat16; ROOM: the row's weights stay in local memory between the two passes if that is
-// `depth` or more, else it is 0.
+//     packed, in bytes:   [ unscale: a float per row ][ rows 0 to 63: step 0 | step 1 | ... ][ rows 64 to 127: ... ] ...
+//
+//     a block of 64 rows and one step:    64 of K, 128 bytes
+//                                        +------------------+
+//                              64 rows   | 8 chunks of 16 B |   chunk c of row r is at c ^ r % 8 (unit.clh)
+//                                        +------------------+
+//
+// Rows are output channels, rounded up to blocks of 64. K goes by blocks of `block` input channels, filled up with zeros, and
+// within a block by taps, up to `depth`. A row is multiplied by the power of two that brings its largest magnitude to between
+// 2^14 and 2^15, so that weights of any magnitude keep their bits; `unscale` undoes that.
+//
+// Define   meaning                                                                            example
+// KIND     type of the packed weights: 1 half, 2 bfloat16                                     1
+// ROOM     0, or a number of at least `depth`: the row's weights then stay in local memory
+//          between the two passes over them                                                   4608
+//
+// Work-group: one row. A work-item reads every 256th weight and writes every 256th chunk.
+// Local memory: 1 KiB and ROOM floats.
 #include "matrix/round16.clh"
 
 #define ITEMS 256

@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: MIT
-// The end of a convolution whose sums were split: y = the parts [splits][count] added in order, with bias and epilogue,
-// channels last. A work-item four channels (LANES 4, channels are a multiple of four) or one. No local memory.
+// Adds the partial sums of a product of 16-bit operands whose K was split (split-K), in order, and applies bias and epilogue.
+// The result has its channels last.
 //
-// Defines: LANES; Y_KIND (round16.clh).
+//     parts   [ part 0: count floats ][ part 1 ] ... [ part splits - 1 ]
+//                 |                       |                |
+//     y       [   +-----------------------+----------------+-> bias, epilogue -> LANES channels from `at` on ]
+//
+// Define   meaning                                                                    example
+// LANES    channels per work-item: 4 if channels are a multiple of four, else 1       4
+// Y_KIND   type of y: 0 float, 1 half, 2 bfloat16 (round16.clh)                       1
+// and the epilogue (src/engine/epilogue.hpp) on LANES floats.
+//
+// Work-item: LANES channels of a pixel. Work-group: of any size, its items share nothing. Local memory: none.
 #include "matrix/round16.clh"
 #define Y_TYPE JOIN(STORED_, Y_KIND)
 

@@ -21,13 +21,10 @@ import numpy as np
 import onnx
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
-from ._core import Context, ONNXSession, find
+from ._core import Context, ONNXSession, find, newest_onnx_opset
 from .errors import DlprimError
 
 __all__ = ["DlprimBackend", "DlprimRep", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]
-
-NEWEST_OPSET = 28
-"""The newest version of ONNX's operators that the library reads (docs/onnx.md)."""
 
 
 def _device(name: str) -> str:
@@ -103,7 +100,7 @@ class DlprimBackend(Backend):  # type: ignore[misc, unused-ignore]  # Any where 
         this library know. The outputs' types and shapes follow from the operator, so that outputs_info is ignored.
         """
         super().run_node(node, inputs, device, outputs_info, **kwargs)
-        version = int(kwargs.get("opset_version", min(onnx.defs.onnx_opset_version(), NEWEST_OPSET)))
+        version = int(kwargs.get("opset_version", min(onnx.defs.onnx_opset_version(), newest_onnx_opset)))
         names = [name for name in node.input if name]
         given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=True))
         graph = onnx.helper.make_graph(

@@ -36,7 +36,7 @@ HostArray from_array(nb::object array) {
     host.shape = to_shape(array.attr("shape"));
     array = numpy().attr("asarray")(array, nb::arg("dtype") = type.attr("newbyteorder")("="),
                                     nb::arg("order") = "C");
-    if (host.dtype == DType::bf16) array = array.attr("view")("uint16");
+    if (is_held_by_bits(host.dtype)) array = array.attr("view")(bits_name(host.dtype));
     host.data = host.shape.empty() ? nullptr : memory_of(array);
     host.owner = std::move(array);
     return host;
@@ -76,12 +76,21 @@ std::int64_t to_size(nb::handle size) {
 
 }  // namespace
 
-nb::object bfloat16_type() {
+bool is_held_by_bits(DType dtype) {
+    return dtype == DType::bf16 || is_narrow(dtype);
+}
+
+const char* bits_name(DType dtype) {
+    return size_of(dtype) == 2 ? "uint16" : "uint8";
+}
+
+nb::object typed_bits(nb::object array, DType dtype) {
+    if (!is_held_by_bits(dtype)) return array;
     try {
-        return nb::module_::import_("ml_dtypes").attr("bfloat16");
+        return array.attr("view")(nb::module_::import_("ml_dtypes").attr(dtype_name(dtype)));
     } catch (nb::python_error& error) {
-        if (!error.matches(PyExc_ImportError)) throw;
-        return nb::none();
+        if (!error.matches(PyExc_ImportError) && !error.matches(PyExc_AttributeError)) throw;
+        return array;
     }
 }
 
@@ -116,13 +125,11 @@ Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DT
 }
 
 nb::object to_numpy(const Tensor& tensor) {
-    const bool bits = tensor.dtype() == DType::bf16;
-    nb::object array = numpy().attr("empty")(to_tuple(tensor.shape()),
-                                             bits ? "uint16" : dtype_name(tensor.dtype()));
+    const DType dtype = tensor.dtype();
+    nb::object array = numpy().attr("empty")(
+        to_tuple(tensor.shape()), is_held_by_bits(dtype) ? bits_name(dtype) : dtype_name(dtype));
     read(tensor, array);
-    if (!bits) return array;
-    nb::object bfloat16 = bfloat16_type();
-    return bfloat16.is_none() ? array : array.attr("view")(bfloat16);
+    return typed_bits(array, dtype);
 }
 
 void copy_to(const Tensor& tensor, nb::handle array) {
@@ -141,7 +148,7 @@ void copy_to(const Tensor& tensor, nb::handle array) {
                         " and shape " + tensor.shape().str() +
                         " must be one of that type and shape, C-ordered, of native byte order and "
                         "writable");
-    read(tensor, dtype == DType::bf16 ? array.attr("view")("uint16") : nb::borrow(array));
+    read(tensor, is_held_by_bits(dtype) ? array.attr("view")(bits_name(dtype)) : nb::borrow(array));
 }
 
 Shape to_shape(nb::handle sizes) {

@@ -107,8 +107,13 @@ Tensor to_tensor(const Context& context, const HostArray& host, std::optional<DT
 void copy_from(Tensor& tensor, nb::handle values);
 /// A new numpy array with a copy of the values.
 nb::object to_numpy(const Tensor& tensor);
-/// ml_dtypes.bfloat16 if that package is installed, else None, because numpy has no such type.
-nb::object bfloat16_type();
+/// Whether numpy lacks the type, whose elements are then held by their bits.
+bool is_held_by_bits(DType dtype);
+/// "uint16" or "uint8", of as many bits.
+const char* bits_name(DType dtype);
+/// The array of bits as one of ml_dtypes' types, where that package is installed and has it; else
+/// the array itself. So is one of a type that numpy has.
+nb::object typed_bits(nb::object array, DType dtype);
 /// Copies the values into a numpy array of the tensor's shape and type.
 void copy_to(const Tensor& tensor, nb::handle array);
 

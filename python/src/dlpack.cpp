@@ -24,6 +24,10 @@ constexpr const char* no_address =
     "makes";
 
 nb::dlpack::dtype to_dlpack(DType dtype) {
+    if (is_narrow(dtype))
+        throw nb::type_error((std::string("tensors of ") + dtype_name(dtype) +
+                              " cannot be shared by DLPack; tensor.astype(...) converts")
+                                 .c_str());
     const Code code = dtype == DType::boolean    ? Code::Bool
                       : dtype == DType::bf16     ? Code::Bfloat
                       : is_float(dtype)          ? Code::Float
@@ -33,7 +37,7 @@ nb::dlpack::dtype to_dlpack(DType dtype) {
 }
 
 DType from_dlpack_type(nb::dlpack::dtype dtype) {
-    for (int i = 0; i <= static_cast<int>(DType::boolean); ++i)
+    for (int i = 0; i <= static_cast<int>(DType::u64); ++i)
         if (to_dlpack(static_cast<DType>(i)) == dtype) return static_cast<DType>(i);
     throw nb::type_error(("tensors have no element type like DLPack's of code " +
                           std::to_string(dtype.code) + " and " + std::to_string(dtype.bits) +
@@ -105,7 +109,7 @@ nb::object array_of(const Tensor& tensor, nb::handle dtype, nb::handle copy) {
     if (!share && copy.is(Py_False))
         throw nb::value_error((std::string("the tensor") + no_address).c_str());
     nb::module_ numpy = nb::module_::import_("numpy");
-    nb::object array = share && tensor.dtype() != DType::bf16
+    nb::object array = share && !is_held_by_bits(tensor.dtype())
                            ? numpy.attr("asarray")(shared(tensor))
                            : to_numpy(tensor);
     if (dtype.is_none()) return array;

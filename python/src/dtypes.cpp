@@ -10,7 +10,7 @@
 namespace dlprim::python {
 namespace {
 
-constexpr std::array<std::pair<DType, const char*>, 12> names{{
+constexpr std::array<std::pair<DType, const char*>, 23> names{{
     {DType::f32, "float32"},
     {DType::f16, "float16"},
     {DType::bf16, "bfloat16"},
@@ -23,6 +23,18 @@ constexpr std::array<std::pair<DType, const char*>, 12> names{{
     {DType::u32, "uint32"},
     {DType::i64, "int64"},
     {DType::boolean, "bool"},
+    {DType::u64, "uint64"},
+    // As the package ml_dtypes calls them.
+    {DType::f8e4m3fn, "float8_e4m3fn"},
+    {DType::f8e4m3fnuz, "float8_e4m3fnuz"},
+    {DType::f8e5m2, "float8_e5m2"},
+    {DType::f8e5m2fnuz, "float8_e5m2fnuz"},
+    {DType::f8e8m0, "float8_e8m0fnu"},
+    {DType::f4e2m1, "float4_e2m1fn"},
+    {DType::i4, "int4"},
+    {DType::u4, "uint4"},
+    {DType::i2, "int2"},
+    {DType::u2, "uint2"},
 }};
 
 bool find_dtype(std::string_view name, DType& dtype) {
@@ -41,9 +53,8 @@ std::string all_names() {
 }
 
 [[noreturn]] void refuse(const std::string& name) {
-    const char* instead = name == "uint64"              ? "; astype('int64') converts"
-                          : name.starts_with("complex") ? "; its .real and .imag have one"
-                          : name == "object"            ? "; an array of numbers has"
+    const char* instead = name.starts_with("complex") ? "; its .real and .imag have one"
+                          : name == "object"          ? "; an array of numbers has"
                           : name.starts_with("float128") || name.starts_with("longdouble")
                               ? "; astype('float64') converts"
                               : "";

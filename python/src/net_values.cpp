@@ -12,7 +12,7 @@ namespace dlprim::python {
 namespace {
 
 bool is_unsigned(DType dtype) {
-    return dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32;
+    return dtype == DType::u8 || dtype == DType::u16 || dtype == DType::u32 || dtype == DType::u64;
 }
 
 /// The first number of an integer type, and one past its last.
@@ -36,14 +36,14 @@ void check_held(const HostArray& array, DType dtype, const std::string& what) {
     }
 }
 
-/// The type in DLPack. bfloat16, which numpy itself lacks, is given as bit patterns.
+/// The type in DLPack. What numpy itself lacks, such as bfloat16, is given as bit patterns.
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
     using Code = nb::dlpack::dtype_code;
     const auto bits = static_cast<std::uint8_t>(8 * size_of(dtype));
-    const Code code = dtype == DType::boolean                      ? Code::Bool
-                      : dtype == DType::bf16 || is_unsigned(dtype) ? Code::UInt
-                      : is_float(dtype)                            ? Code::Float
-                                                                   : Code::Int;
+    const Code code = dtype == DType::boolean                        ? Code::Bool
+                      : is_held_by_bits(dtype) || is_unsigned(dtype) ? Code::UInt
+                      : is_float(dtype)                              ? Code::Float
+                                                                     : Code::Int;
     return {static_cast<std::uint8_t>(code), bits, 1};
 }
 
@@ -57,6 +57,9 @@ std::vector<std::byte> converted(const HostArray& array, DType dtype, const std:
         if (count > 0) std::memcpy(result.data(), array.data, result.size());
         return result;
     }
+    if (is_narrow(dtype))
+        throw Error(ErrorKind::invalid_argument,
+                    what + " is " + dtype_name(array.dtype) + ", not " + dtype_name(dtype));
     if (!is_float(dtype)) check_held(array, dtype, what);
     convert(array.data, array.dtype, result.data(), dtype, count);
     return result;
@@ -71,10 +74,7 @@ nb::object to_numpy(HostTensor&& tensor) {
         sizes.push_back(static_cast<std::size_t>(size));
     const nb::ndarray<nb::numpy> array(memory->data(), sizes.size(), sizes.data(), owner, nullptr,
                                        dlpack_dtype(tensor.dtype));
-    nb::object result = nb::cast(array);
-    if (tensor.dtype != DType::bf16) return result;
-    const nb::object bfloat16 = bfloat16_type();
-    return bfloat16.is_none() ? result : result.attr("view")(bfloat16);
+    return typed_bits(nb::cast(array), tensor.dtype);
 }
 
 }  // namespace dlprim::python

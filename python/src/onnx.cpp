@@ -64,14 +64,13 @@ ONNXValue to_value(nb::handle value, int depth = 0) {
 }
 
 nb::object from_tensor(const HostTensor& tensor) {
-    const bool bits = tensor.dtype == DType::bf16;
-    nb::object array =
-        numpy().attr("empty")(to_tuple(tensor.shape), bits ? "uint16" : dtype_name(tensor.dtype));
+    nb::object array = numpy().attr("empty")(
+        to_tuple(tensor.shape),
+        is_held_by_bits(tensor.dtype) ? bits_name(tensor.dtype) : dtype_name(tensor.dtype));
     if (!tensor.data.empty())
         std::memcpy(nb::cast<nb::ndarray<nb::c_contig, nb::device::cpu>>(array).data(),
                     tensor.data.data(), tensor.data.size());
-    const nb::object bfloat16 = bits ? bfloat16_type() : nb::none();
-    return bfloat16.is_none() ? array : array.attr("view")(bfloat16);
+    return typed_bits(array, tensor.dtype);
 }
 
 nb::object from_value(const ONNXValue& value) {
@@ -143,6 +142,7 @@ std::vector<std::string> input_names(const OwnedSession& session) {
 }  // namespace
 
 void bind_onnx(nb::module_& module) {
+    module.attr("newest_onnx_opset") = ONNXModel::newest_opset();
     nb::class_<OwnedSession>(
         module, "ONNXSession",
         "Runs an ONNX model whose shapes, branches and loops may depend on values "

@@ -50,7 +50,12 @@ nb::object item(const Tensor& tensor) {
         tensor.copy_to_host(bytes.data(), tensor.bytes());
     }
     if (tensor.dtype() == DType::boolean) return nb::bool_(bytes[0] != std::byte{0});
-    if (is_float(tensor.dtype())) {
+    if (tensor.dtype() == DType::u64) {
+        std::uint64_t value = 0;
+        convert(bytes.data(), tensor.dtype(), &value, DType::u64, 1);
+        return nb::int_(value);
+    }
+    if (is_float(tensor.dtype()) || is_narrow(tensor.dtype())) {
         double value = 0;
         convert(bytes.data(), tensor.dtype(), &value, DType::f64, 1);
         return nb::float_(value);
@@ -62,7 +67,7 @@ nb::object item(const Tensor& tensor) {
 
 nb::object list_of(const Tensor& tensor) {
     if (tensor.shape().rank() == 0) return item(tensor);
-    return to_numpy(tensor.dtype() == DType::bf16 ? cast_to(tensor, DType::f32) : tensor)
+    return to_numpy(is_held_by_bits(tensor.dtype()) ? cast_to(tensor, DType::f32) : tensor)
         .attr("tolist")();
 }
 

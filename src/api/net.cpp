@@ -220,6 +220,9 @@ void Net::set_input(const std::string& name, const void* data, std::uint64_t byt
     const auto& classes = impl().built().classes;
     if (const auto found = classes.find(name); found != classes.end())
         check_labels(name, tensor.dtype(), data, tensor.shape().numel(), found->second);
+    const auto& indices = impl().built().indices;
+    if (const auto found = indices.find(name); found != indices.end())
+        check_indices(name, found->second, tensor.dtype(), data, tensor.shape().numel());
     impl().feed(name, data);
 }
 

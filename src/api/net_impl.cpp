@@ -149,6 +149,7 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
     Graph graph = build_graph(description_, options_);
     auto built = std::make_unique<Built>();
     built->classes = label_inputs(graph);
+    built->indices = index_inputs(graph);
     for (const auto& [value, weight] : graph.losses)
         for (const auto& output : graph.outputs)
             if (output.first == value) built->losses.emplace_back(output.second, weight);

@@ -3,6 +3,7 @@
 // shapes. In inference, large parameters have device memory only while they are needed.
 #pragma once
 
+#include "api/index_inputs.hpp"
 #include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
@@ -51,6 +52,7 @@ class NetImpl : private ParamSupply {
         std::map<std::string, Tensor> inputs, outputs, output_gradients, gradients;
         std::map<std::string, ValueId> params;
         std::map<std::string, std::int64_t> classes;  ///< label inputs: number of classes
+        std::map<std::string, std::vector<IndexReader>> indices;  ///< index inputs: their readers
         std::vector<std::pair<std::string, double>> losses;
         bool ran_forward = false;
         std::uint64_t last_use = 0;  ///< larger means that it became current later

@@ -125,6 +125,10 @@ bool fits(const Shape& shape, const onnx::ValueInfo& input) {
 
 }  // namespace
 
+std::int64_t ONNXModel::newest_opset() {
+    return onnx::newest_opset;
+}
+
 ONNXModel ONNXModel::fixed(const std::map<std::string, HostTensor>& values) const {
     auto model = std::make_shared<onnx::Model>(impl());
     for (const auto& fixed_at : values) {

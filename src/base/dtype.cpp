@@ -2,6 +2,7 @@
 // Element types: sizes, names and host conversions between any two of them.
 #include <dlprim/dtype.hpp>
 
+#include "base/narrow.hpp"
 #include "base/text.hpp"
 
 #include <bit>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace dlprim {
 
@@ -16,6 +18,7 @@ std::size_t size_of(DType dtype) noexcept {
     switch (dtype) {
         case DType::f64:
         case DType::i64:
+        case DType::u64:
             return 8;
         case DType::f32:
         case DType::i32:
@@ -26,56 +29,47 @@ std::size_t size_of(DType dtype) noexcept {
         case DType::i16:
         case DType::u16:
             return 2;
-        case DType::i8:
-        case DType::u8:
-        case DType::boolean:
+        default:
             return 1;
     }
-    return 1;
 }
 
+namespace {
+
+// By the number of a DType; then other names that are read.
+constexpr std::string_view names[] = {
+    "float",      "half",         "bfloat16",       "double",     "int8",           "uint8",
+    "int16",      "uint16",       "int32",          "uint32",     "int64",          "bool",
+    "uint64",     "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0",
+    "float4e2m1", "int4",         "uint4",          "int2",       "uint2"};
+constexpr std::pair<std::string_view, DType> other_names[] = {
+    {"int", DType::i32},
+    {"float32", DType::f32},
+    {"float16", DType::f16},
+    {"float64", DType::f64},
+    {"float8_e4m3fn", DType::f8e4m3fn},
+    {"float8_e4m3fnuz", DType::f8e4m3fnuz},
+    {"float8_e5m2", DType::f8e5m2},
+    {"float8_e5m2fnuz", DType::f8e5m2fnuz},
+    {"float8_e8m0fnu", DType::f8e8m0},
+    {"float4_e2m1fn", DType::f4e2m1}};
+
+}  // namespace
+
 std::string_view name_of(DType dtype) noexcept {
-    switch (dtype) {
-        case DType::f32:
-            return "float";
-        case DType::f16:
-            return "half";
-        case DType::bf16:
-            return "bfloat16";
-        case DType::f64:
-            return "double";
-        case DType::i8:
-            return "int8";
-        case DType::u8:
-            return "uint8";
-        case DType::i16:
-            return "int16";
-        case DType::u16:
-            return "uint16";
-        case DType::i32:
-            return "int32";
-        case DType::u32:
-            return "uint32";
-        case DType::i64:
-            return "int64";
-        case DType::boolean:
-            return "bool";
-    }
-    return "unknown";
+    return names[static_cast<std::size_t>(dtype)];
 }
 
 DType parse_dtype(std::string_view name) {
-    static const std::vector<std::string> names = {
-        "float", "half",   "bfloat16", "double", "int8", "uint8",   "int16",   "uint16",
-        "int32", "uint32", "int64",    "bool",   "int",  "float32", "float16", "float64"};
-    static constexpr DType values[] = {DType::f32, DType::f16, DType::bf16, DType::f64,
-                                       DType::i8,  DType::u8,  DType::i16,  DType::u16,
-                                       DType::i32, DType::u32, DType::i64,  DType::boolean,
-                                       DType::i32, DType::f32, DType::f16,  DType::f64};
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (names[i] == name) return values[i];
+    for (std::size_t i = 0; i < std::size(names); ++i)
+        if (names[i] == name) return static_cast<DType>(i);
+    std::vector<std::string> known(std::begin(names), std::end(names));
+    for (const auto& [other, dtype] : other_names) {
+        if (other == name) return dtype;
+        known.emplace_back(other);
+    }
     fail(ErrorKind::invalid_argument, "unknown element type '", name, "'",
-         did_you_mean(name, names));
+         did_you_mean(name, known));
 }
 
 bool is_float(DType dtype) noexcept {
@@ -84,7 +78,11 @@ bool is_float(DType dtype) noexcept {
 }
 
 bool is_integer(DType dtype) noexcept {
-    return !is_float(dtype) && dtype != DType::boolean;
+    return !is_float(dtype) && !is_narrow(dtype) && dtype != DType::boolean;
+}
+
+bool is_narrow(DType dtype) noexcept {
+    return dtype > DType::u64;
 }
 
 float half_to_float(std::uint16_t bits) noexcept {
@@ -147,6 +145,27 @@ struct BoolElement {
     static std::uint8_t load(std::uint8_t stored) { return stored != 0; }
 };
 
+template <DType dtype>
+struct NarrowElement {
+    using Stored = std::uint8_t;
+    static float load(std::uint8_t stored) { return from_narrow(dtype, stored); }
+};
+
+template <typename T>
+constexpr bool is_narrow_element = false;
+template <DType dtype>
+constexpr bool is_narrow_element<NarrowElement<dtype>> = true;
+template <DType dtype>
+std::uint8_t store_narrow(NarrowElement<dtype>, double value) {
+    return to_narrow(dtype, value);
+}
+template <DType dtype, typename I>
+std::uint8_t store_narrow(NarrowElement<dtype>, I value) requires std::is_integral_v<I> {
+    // The low bits of an integer are exact where a double is not.
+    if (is_narrow_integer(dtype)) return low_bits(dtype, static_cast<std::uint8_t>(value));
+    return to_narrow(dtype, static_cast<double>(value));
+}
+
 template <typename I, typename F>
 I saturate(F value) {
     if (std::isnan(value)) return 0;
@@ -163,6 +182,8 @@ typename To::Stored store(Value value) {
     using Stored = typename To::Stored;
     if constexpr (std::is_same_v<To, BoolElement>)
         return static_cast<std::uint8_t>(value != 0);
+    else if constexpr (is_narrow_element<To>)
+        return store_narrow(To{}, value);
     else if constexpr (std::is_same_v<To, HalfElement>)
         return float_to_half(static_cast<float>(value));
     else if constexpr (std::is_same_v<To, BfloatElement>)
@@ -208,6 +229,28 @@ void dispatch(DType dtype, Visit&& visit) {
             return visit(Plain<std::int64_t>{});
         case DType::boolean:
             return visit(BoolElement{});
+        case DType::u64:
+            return visit(Plain<std::uint64_t>{});
+        case DType::f8e4m3fn:
+            return visit(NarrowElement<DType::f8e4m3fn>{});
+        case DType::f8e4m3fnuz:
+            return visit(NarrowElement<DType::f8e4m3fnuz>{});
+        case DType::f8e5m2:
+            return visit(NarrowElement<DType::f8e5m2>{});
+        case DType::f8e5m2fnuz:
+            return visit(NarrowElement<DType::f8e5m2fnuz>{});
+        case DType::f8e8m0:
+            return visit(NarrowElement<DType::f8e8m0>{});
+        case DType::f4e2m1:
+            return visit(NarrowElement<DType::f4e2m1>{});
+        case DType::i4:
+            return visit(NarrowElement<DType::i4>{});
+        case DType::u4:
+            return visit(NarrowElement<DType::u4>{});
+        case DType::i2:
+            return visit(NarrowElement<DType::i2>{});
+        case DType::u2:
+            return visit(NarrowElement<DType::u2>{});
     }
 }
 

@@ -17,49 +17,6 @@ constexpr const char* row_source = "engine/call_batch.clh";
 /// Which of the calls' two tensors a parameter belongs to.
 enum SideOf : int { reads, writes };
 
-/// Where a kernel's text is divided: "... void NAME(" parameters ") {" body "}" rest.
-struct Head {
-    std::size_t open = 0;  ///< after the parenthesis
-    std::size_t body = 0;  ///< after the brace
-    std::size_t rest = 0;  ///< after the closing brace
-};
-
-/// The position after the brace that closes the one in front of `at`.
-std::size_t past_body(const std::string& text, std::size_t at) {
-    for (int depth = 1; at < text.size() && depth > 0; ++at) {
-        if (text.compare(at, 2, "//") == 0) at = std::min(text.find('\n', at), text.size() - 1);
-        if (text[at] == '{') ++depth;
-        if (text[at] == '}') --depth;
-    }
-    return at;
-}
-
-std::optional<Head> head_of(const std::string& text, const std::string& kernel) {
-    const auto past_space = [&](std::size_t at) {
-        while (at < text.size() && ascii::is_space(text[at])) ++at;
-        return at;
-    };
-    const std::string begin = cat("void ", kernel);
-    for (std::size_t at = text.find(begin); at != std::string::npos;
-         at = text.find(begin, at + 1)) {
-        std::size_t end = past_space(at + begin.size());
-        if (end == text.size() || text[end] != '(') continue;
-        Head head;
-        head.open = end + 1;
-        int depth = 0;
-        for (; end < text.size(); ++end) {
-            if (text[end] == '(') ++depth;
-            if (text[end] == ')' && --depth == 0) break;
-        }
-        end = past_space(end + 1);
-        if (end >= text.size() || text[end] != '{') continue;
-        head.body = end + 1;
-        head.rest = past_body(text, head.body);
-        return head;
-    }
-    return std::nullopt;
-}
-
 bool is_pointer(const KernelParameter& parameter) {
     return parameter.type.find('*') != std::string::npos;
 }
@@ -125,65 +82,69 @@ std::size_t row_words(const std::vector<KernelParameter>& parameters) {
     return words;
 }
 
-/// Whether a line of the preprocessor contains the word. mentions() leaves such lines out.
-bool macros_mention(std::string_view text, std::string_view word) {
-    bool continued = false;
-    for (const std::string& line : split(std::string(text), '\n')) {
-        const std::size_t first = line.find_first_not_of(" \t");
-        const bool macro = continued || (first != std::string::npos && line[first] == '#');
-        if (macro && line.find(word) != std::string::npos) return true;
-        continued = macro && !line.empty() && line.back() == '\\';
-    }
-    return false;
+ProgramSource batch_source(const KernelCall& call, const KernelDefinition& kernel) {
+    const ProgramSource& source = call.source();
+    const std::string& text = source.source;
+    return {source.name,
+            cat("#define BATCH_ROW ", row_words(kernel.parameters), '\n', kernel_source(row_source),
+                text.substr(0, kernel.open), batch_head(kernel.parameters),
+                text.substr(kernel.body, kernel.rest - kernel.body),
+                "\n#undef get_group_id\n#undef get_global_id\n", text.substr(kernel.rest)),
+            source.options};
 }
 
-ProgramSource batch_source(const KernelCall& call, const std::vector<KernelParameter>& parameters) {
-    const ProgramSource& source = call.source();
-    const Head head = head_of(source.source, call.kernel()).value();
-    return {source.name,
-            cat("#define BATCH_ROW ", row_words(parameters), '\n', kernel_source(row_source),
-                source.source.substr(0, head.open), batch_head(parameters),
-                source.source.substr(head.body, head.rest - head.body),
-                "\n#undef get_group_id\n#undef get_global_id\n", source.source.substr(head.rest)),
-            source.options};
+/// The tokens from position `begin` to `end` of the text.
+std::span<const SourceToken> between(const std::vector<SourceToken>& tokens, std::size_t begin,
+                                     std::size_t end) {
+    const auto first = [&](std::size_t at) {
+        return std::partition_point(tokens.begin(), tokens.end(),
+                                    [&](const SourceToken& token) { return token.at < at; });
+    };
+    return {first(begin), first(end)};
+}
+
+/// Whether the kernel asks for the size of its whole range, or what stands in front of it for the
+/// ids of a work-group or a work-item, which only the kernel itself gets by its call.
+bool depends_on_range(const std::vector<SourceToken>& tokens, const KernelDefinition& kernel,
+                      const std::string& options) {
+    static const std::vector<std::string_view> sizes{"get_global_size", "get_num_groups",
+                                                     "get_global_offset"};
+    static const std::vector<std::string_view> all{
+        "get_group_id", "get_global_id", "get_global_size", "get_num_groups", "get_global_offset"};
+    const auto before = between(tokens, 0, kernel.open);
+    return mentions(before, all) || macros_mention(before, all) ||
+           mentions(between(tokens, kernel.body, kernel.rest), sizes) ||
+           std::any_of(all.begin(), all.end(), [&](std::string_view word) {
+               return options.find(word) != std::string::npos;
+           });
 }
 
 }  // namespace
 
 std::optional<std::string> batch_key(const KernelCall& call) {
-    const std::string& text = call.source().source;
-    const std::optional<Head> head = head_of(text, call.kernel());
-    if (!head || !has_one_dimension(call.range()) ||
-        !has_two_sides(call, kernel_signature(text, call.kernel())))
+    const auto& [name, text, options] = call.source();
+    if (!has_one_dimension(call.range())) return std::nullopt;
+    const std::vector<SourceToken> tokens = tokens_of(text);
+    const std::optional<KernelDefinition> kernel = kernel_definition(tokens, call.kernel());
+    if (!kernel || !has_two_sides(call, kernel->parameters) ||
+        depends_on_range(tokens, *kernel, options))
         return std::nullopt;
-    // A function in front of the kernel would not get the ids of the call.
-    const std::string_view whole = text, before = whole.substr(0, head->open);
-    const std::string_view body = whole.substr(head->body, head->rest - head->body);
-    const std::vector<std::string_view> sizes{"get_global_size", "get_num_groups",
-                                              "get_global_offset"};
-    if (mentions(before, {"get_group_id", "get_global_id"}) || mentions(before, sizes) ||
-        mentions(body, sizes))
-        return std::nullopt;
-    // A macro in front of the kernel, or an option, may ask for them in its place.
-    for (const std::string_view word : {"get_group_id", "get_global_id", "get_global_size",
-                                        "get_num_groups", "get_global_offset"})
-        if (macros_mention(before, word) || call.source().options.find(word) != std::string::npos)
-            return std::nullopt;
-    return cat(call.kernel(), '\n', call.range().local[0], '\n', call.source().options, '\n', text);
+    return cat(call.kernel(), '\n', call.range().local[0], '\n', options, '\n', text);
 }
 
 CallBatch::CallBatch(ContextImpl& context, std::span<const BatchedCall> calls) {
     const KernelCall& first = *calls[0].call;
-    const std::vector<KernelParameter> parameters =
-        kernel_signature(first.source().source, first.kernel());
-    program_ = context.build(batch_source(first, parameters));
+    const KernelDefinition definition =
+        kernel_definition(tokens_of(first.source().source), first.kernel()).value();
+    const std::vector<KernelParameter>& parameters = definition.parameters;
+    program_ = context.build(batch_source(first, definition));
     kernel_ = program_->kernel(first.kernel());
     for (const KernelParameter& parameter : parameters)
         if (is_pointer(parameter))
             sides_[side_of(parameter)].index = kernel_->index_of(parameter.name);
     range_.local = {first.range().local[0], 1, 1};
     range_.global[0] = 0;
-    for (const auto& [call, operand] : calls) add_row(*call, operand, row_words(parameters));
+    for (const auto& [call, operand] : calls) add_row(*call, operand, parameters);
 
     table_ = context.allocate(words_.size() * sizeof(words_[0]));
     const auto rows = static_cast<std::int32_t>(calls.size());
@@ -191,12 +152,10 @@ CallBatch::CallBatch(ContextImpl& context, std::span<const BatchedCall> calls) {
     kernel_->set(kernel_->index_of("batch_rows"), &rows, sizeof(rows));
 }
 
-void CallBatch::add_row(const KernelCall& call, int first_operand, std::size_t row_words) {
-    const std::size_t begin = words_.size();
+void CallBatch::add_row(const KernelCall& call, int first_operand,
+                        const std::vector<KernelParameter>& parameters) {
     words_.push_back(static_cast<std::int32_t>(range_.global[0] / range_.local[0]));
     range_.global[0] += call.range().global[0];
-    const std::vector<KernelParameter> parameters =
-        kernel_signature(call.source().source, call.kernel());
     for (std::size_t i = 0; i < parameters.size(); ++i) {
         if (is_pointer(parameters[i])) continue;
         for (const KernelCall::Binding& binding : call.bindings())
@@ -208,7 +167,6 @@ void CallBatch::add_row(const KernelCall& call, int first_operand, std::size_t r
         if (argument_words(parameters[i].type) == 2)
             words_.push_back(static_cast<std::int32_t>(bits >> 32));
     }
-    require(words_.size() == begin + row_words, "a batch's calls have different parameters");
 }
 
 void CallBatch::enqueue(Queue& queue, std::span<const BufferRef> operands) {

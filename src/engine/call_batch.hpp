@@ -9,6 +9,7 @@
 #pragma once
 
 #include "engine/launch.hpp"
+#include "runtime/kernel_parameters.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -58,7 +59,8 @@ class CallBatch : public Launch {
         std::uint64_t bound_id = 0;  ///< of the buffer that was bound last
     };
 
-    void add_row(const KernelCall& call, int first_operand, std::size_t row_words);
+    void add_row(const KernelCall& call, int first_operand,
+                 const std::vector<KernelParameter>& parameters);
 
     std::shared_ptr<Program> program_;
     std::unique_ptr<Kernel> kernel_;

@@ -104,8 +104,8 @@ class Engine {
     virtual std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                                   const Tuning& tuning, int index) const;
 
-    /// The kernel files that it compiles (paths under kernels/). Their hash tells whether its
-    /// database rows are up to date.
+    /// The kernel files that it compiles (paths under kernels/), without those that these include.
+    /// The hash of all of their text tells whether its database rows are up to date.
     virtual std::vector<std::string> sources() const { return {}; }
 };
 

@@ -122,14 +122,14 @@ HostEpilogue::HostEpilogue(const Epilogue& epilogue, std::span<const BufferRef> 
     for (const EpilogueStage& stage : epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
             const auto index = static_cast<std::size_t>(stage.operand);
-            stages_.push_back(
-                {Way::add, reinterpret_cast<const float*>(operands[index].host()), &stage});
+            stages_.push_back({Way::add, reinterpret_cast<const float*>(operands[index].host())});
         } else if (stage.activation == "relu") {
-            stages_.push_back({Way::relu, nullptr, &stage});
+            stages_.push_back({Way::relu});
         } else if (stage.activation == "relu6") {
-            stages_.push_back({Way::relu6, nullptr, &stage});
+            stages_.push_back({Way::relu6});
         } else if (stage.activation != "identity") {
-            stages_.push_back({Way::general, nullptr, &stage});
+            stages_.push_back(
+                {Way::general, nullptr, HostActivation(stage.activation, stage.alpha, stage.beta)});
         }
     }
 }
@@ -148,9 +148,7 @@ void HostEpilogue::apply(float* v, std::int64_t at, std::int64_t count) const {
                     v[i] = v[i] < 0 ? 0.0f : (v[i] > 6 ? 6.0f : v[i]);
                 break;
             case Way::general:
-                for (std::int64_t i = 0; i < count; ++i)
-                    v[i] = static_cast<float>(
-                        activate(s.stage->activation, v[i], s.stage->alpha, s.stage->beta));
+                s.activation->apply(v, count);
                 break;
         }
 }

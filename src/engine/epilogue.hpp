@@ -8,10 +8,12 @@
 // EPILOGUE_ALIGNED: then all operands are aligned for that.
 #pragma once
 
+#include "engine/host_activation.hpp"
 #include "engine/launch.hpp"
 #include "engine/problem.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,8 +45,8 @@ class HostEpilogue {
     enum class Way { add, relu, relu6, general };
     struct Stage {
         Way way;
-        const float* operand;
-        const EpilogueStage* stage;
+        const float* operand = nullptr;
+        std::optional<HostActivation> activation = {};
     };
     std::vector<Stage> stages_;
 };

@@ -24,6 +24,4 @@ Verdict storage_verdict(const Problem& problem, std::initializer_list<int> input
 /// R. Empty if all are float.
 std::string storage_options(std::initializer_list<std::pair<char, DType>> tensors);
 
-constexpr const char* storage_source = "common/storage.clh";
-
 }  // namespace dlprim

@@ -43,6 +43,5 @@ double subgroup_share(const Traits& device, const SubgroupTile& tile, bool gathe
 /// SG, TM, TN, GROUPS: the defines that common/subgroup.clh needs.
 std::vector<std::pair<std::string_view, std::int64_t>> subgroup_defines(const Traits& device,
                                                                         const SubgroupTile& tile);
-constexpr const char* subgroup_source = "common/subgroup.clh";
 
 }  // namespace dlprim

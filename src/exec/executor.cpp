@@ -16,8 +16,20 @@
 namespace dlprim {
 
 namespace {
-constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
+
+/// Whether a launch refused values, such as an index that is out of range. The engine is as good as
+/// before.
+bool blames_values(const Error& error) {
+    return error.kind() == ErrorKind::invalid_argument;
 }
+
+Error named(const Step& step, const Error& error) {
+    return {error.kind(), cat("[", step.type, " '", step.name, "'] ", error.what())};
+}
+
+constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
+
+}  // namespace
 
 Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
                    bool share_scratch)
@@ -207,6 +219,7 @@ void Executor::set_up() {
     try {
         prepare_run();
     } catch (const Error& error) {
+        if (running_ != nullptr && blames_values(error)) throw named(*running_, error);
         if (running_ != nullptr && !running_->disable_key.empty())
             launch_failed(*running_, Part::forward, error);
         throw;
@@ -296,13 +309,17 @@ void Executor::run(Part part) {
     const bool trial = !proven || (part == Part::forward && has_backward_ &&
                                    !proven_[static_cast<std::size_t>(Part::backward)]);
     if (part == Part::forward && trial) keep_states();
-    if (proven) return run_steps(part);
     const bool whole = part <= Part::backward;
     running_ = nullptr;
     states_changed_ = false;
     try {
         run_steps(part);
     } catch (const Error& error) {
+        if (running_ != nullptr && blames_values(error)) {
+            if (whole && !proven) restore_states();
+            throw named(*running_, error);
+        }
+        if (proven) throw;
         if (running_ != nullptr && !running_->disable_key.empty() && (whole || !states_changed_))
             launch_failed(*running_, part, error);
         throw;
@@ -333,11 +350,11 @@ void Executor::run_steps(Part part) {
 void Executor::launch_failed(const Step& step, Part part, const Error& error) {
     const std::string engine =
         step.engine != nullptr ? cat("engine ", step.engine->name(), ": ") : "";
-    const Error named(error.kind(),
+    const Error whole(error.kind(),
                       cat("[", step.type, " '", step.name, "'] ", engine, error.what()));
     if (part <= Part::backward) restore_states();
-    if (!disable(Access::impl(context_), step.disable_key, error.what())) throw named;
-    throw EngineFailure(named, part, part == Part::backward);
+    if (!disable(Access::impl(context_), step.disable_key, error.what())) throw whole;
+    throw EngineFailure(whole, part, part == Part::backward);
 }
 
 std::vector<Executor::Timing> Executor::profile(bool whole_step, const Progress& progress) {

@@ -119,7 +119,7 @@ inline constexpr auto option_names<ops::Threshold> = name_list("threshold");
 template <>
 inline constexpr auto option_names<ops::Hardtanh> = name_list("min_val", "max_val");
 template <>
-inline constexpr auto option_names<ops::Cast> = name_list("dtype");
+inline constexpr auto option_names<ops::Cast> = name_list("dtype", "reinterpret");
 template <>
 inline constexpr auto option_names<ops::Dropout> = name_list("p", "stream");
 template <>
@@ -155,6 +155,15 @@ template <>
 inline constexpr auto option_names<ops::Embedding> = name_list("num_embeddings", "embedding_dim",
                                                                "padding_idx");
 template <>
+inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims");
+template <>
+inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims",
+                                                             "reduction", "shape");
+template <>
+inline constexpr auto option_names<ops::TopK> = name_list("k", "dim", "largest", "sorted");
+template <>
+inline constexpr auto option_names<ops::Sort> = name_list("dim", "descending");
+template <>
 inline constexpr auto option_names<ops::Attention> = name_list("scale", "is_causal", "enable_gqa",
                                                                "dropout_p", "stream");
 template <>
@@ -173,6 +182,7 @@ using AllOptions =
                ops::Hardtanh, ops::Abs, ops::Cast, ops::Dropout, ops::Pointwise, ops::Reduction,
                ops::Softmax, ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat,
                ops::Slice, ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose,
-               ops::Pad, ops::Parameter, ops::Embedding, ops::Attention, ops::LSTM, ops::GRU>;
+               ops::Pad, ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK,
+               ops::Sort, ops::Attention, ops::LSTM, ops::GRU>;
 
 }  // namespace dlprim

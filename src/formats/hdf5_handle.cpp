@@ -56,8 +56,12 @@ Handle memory_type(DType dtype) {
             return copy(H5T_NATIVE_UINT32);
         case DType::i64:
             return copy(H5T_NATIVE_INT64);
+        case DType::u64:
+            return copy(H5T_NATIVE_UINT64);
         case DType::boolean:
             return bool_type();
+        default:
+            break;
     }
     fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
 }
@@ -87,8 +91,12 @@ Handle file_type(DType dtype) {
             return copy(H5T_STD_U32LE);
         case DType::i64:
             return copy(H5T_STD_I64LE);
+        case DType::u64:
+            return copy(H5T_STD_U64LE);
         case DType::boolean:
             return bool_type();
+        default:
+            break;
     }
     fail(ErrorKind::invalid_argument, "a dtype that HDF5 files do not hold");
 }
@@ -111,7 +119,7 @@ std::optional<DType> dtype_of(hid_t type) {
             if (size == 1) return has_sign ? DType::i8 : DType::u8;
             if (size == 2) return has_sign ? DType::i16 : DType::u16;
             if (size == 4) return has_sign ? DType::i32 : DType::u32;
-            if (size == 8) return DType::i64;  // uint64 too: larger values saturate
+            if (size == 8) return has_sign ? DType::i64 : DType::u64;
             return std::nullopt;
         }
         case H5T_ENUM:

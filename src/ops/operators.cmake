@@ -6,6 +6,9 @@ set(DLPRIM_OPERATORS
     matmul
     inner_product
     embedding
+    gather
+    scatter
+    topk
     attention
     split
     fork

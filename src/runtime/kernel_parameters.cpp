@@ -4,70 +4,108 @@
 
 #include "base/text.hpp"
 
+#include <algorithm>
+
 namespace dlprim {
 namespace {
 
-using Tokens = std::vector<std::string>;
+using Tokens = std::vector<SourceToken>;
 
 bool word_char(char c) {
     return ascii::is_word(c);
 }
-bool is_word(const std::string& token) {
+bool is_word(std::string_view token) {
     return !token.empty() && word_char(token[0]) && !ascii::is_digit(token[0]);
 }
 
-// Words, numbers and single characters, without comments, strings and preprocessor lines.
-Tokens tokens_of(std::string_view text) {
-    Tokens tokens;
-    bool line_start = true;
-    for (std::size_t i = 0; i < text.size();) {
-        const char c = text[i];
-        const char next = i + 1 < text.size() ? text[i + 1] : '\0';
-        if (c == '\n') {
-            line_start = true;
-            ++i;
-        } else if (ascii::is_space(c)) {
-            ++i;
-        } else if (c == '/' && next == '/') {
-            while (i < text.size() && text[i] != '\n')
-                i += text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
-        } else if (c == '/' && next == '*') {
-            const std::size_t end = text.find("*/", i + 2);
-            i = end == std::string_view::npos ? text.size() : end + 2;
-        } else if (c == '#' && line_start) {
-            while (i < text.size() && text[i] != '\n')
-                i += text[i] == '\\' && i + 1 < text.size() ? 2 : 1;
-        } else if (c == '"' || c == '\'') {
-            for (++i; i < text.size() && text[i] != c; ++i) i += text[i] == '\\';
-            ++i;
-            line_start = false;
-        } else if (word_char(c)) {
-            const std::size_t begin = i;
-            while (i < text.size() && word_char(text[i])) ++i;
-            tokens.emplace_back(text.substr(begin, i - begin));
-            line_start = false;
-        } else {
-            tokens.emplace_back(1, c);
-            ++i;
-            line_start = false;
+// Reads a text from its beginning to its end, one token after the other.
+class Reader {
+  public:
+    explicit Reader(std::string_view text) : text_(text) {}
+
+    Tokens tokens() {
+        Tokens tokens;
+        while (at_ < text_.size()) {
+            const char c = text_[at_];
+            if (c == '\n')
+                end_line();
+            else if (ascii::is_space(c))
+                ++at_;
+            else if (starts_with("//"))
+                skip_line_comment();
+            else if (starts_with("/*"))
+                skip_block_comment();
+            else if (c == '\\' && (starts_with("\\\n") || starts_with("\\\r\n")))
+                at_ = text_.find('\n', at_) + 1;  // the line goes on in the next one
+            else if (c == '"' || c == '\'')
+                skip_string(c);
+            else
+                add_token(tokens);
         }
+        return tokens;
     }
+
+  private:
+    bool starts_with(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+    void end_line() {
+        ++at_;
+        line_start_ = true;
+        macro_ = false;
+    }
+    void skip_line_comment() {
+        while (at_ < text_.size() && text_[at_] != '\n') at_ += text_[at_] == '\\' ? 2 : 1;
+    }
+    void skip_block_comment() {
+        const std::size_t end = text_.find("*/", at_ + 2);
+        at_ = end == std::string_view::npos ? text_.size() : end + 2;
+    }
+    // An apostrophe in the words of an #error has no other that closes it.
+    void skip_string(char quote) {
+        for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
+            if (macro_ && text_[at_] == '\n') return;
+            at_ += text_[at_] == '\\';
+        }
+        ++at_;
+        line_start_ = false;
+    }
+    void add_token(Tokens& tokens) {
+        macro_ = macro_ || (text_[at_] == '#' && line_start_);
+        line_start_ = false;
+        const std::size_t begin = at_++;
+        if (word_char(text_[begin]))
+            while (at_ < text_.size() && word_char(text_[at_])) ++at_;
+        tokens.push_back({text_.substr(begin, at_ - begin), begin, macro_});
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    bool line_start_ = true, macro_ = false;
+};
+
+// The tokens that are not of the preprocessor.
+Tokens code_of(Tokens tokens) {
+    std::erase_if(tokens, [](const SourceToken& token) { return token.macro; });
     return tokens;
+}
+
+bool is(const SourceToken& token, std::string_view text) {
+    return token.text == text;
 }
 
 // The index after the parenthesis that closes the one at `i`.
 std::size_t past_group(const Tokens& tokens, std::size_t i) {
     int depth = 0;
     for (; i < tokens.size(); ++i) {
-        if (tokens[i] == "(") ++depth;
-        if (tokens[i] == ")" && --depth == 0) return i + 1;
+        if (is(tokens[i], "(")) ++depth;
+        if (is(tokens[i], ")") && --depth == 0) return i + 1;
     }
     return i;
 }
 
 std::size_t past_attributes(const Tokens& tokens, std::size_t i) {
-    while (i + 1 < tokens.size() && (tokens[i] == "__attribute__" || tokens[i] == "__attribute") &&
-           tokens[i + 1] == "(")
+    while (i + 1 < tokens.size() &&
+           (is(tokens[i], "__attribute__") || is(tokens[i], "__attribute")) &&
+           is(tokens[i + 1], "("))
         i = past_group(tokens, i + 1);
     return i;
 }
@@ -76,7 +114,7 @@ std::size_t past_attributes(const Tokens& tokens, std::size_t i) {
 std::vector<KernelParameter> parameters_in(const Tokens& tokens, std::size_t open,
                                            std::size_t close) {
     std::vector<KernelParameter> parameters;
-    Tokens words;
+    std::vector<std::string> words;
     int depth = 0;
     const auto end_parameter = [&] {
         if (words.empty()) return;
@@ -90,79 +128,122 @@ std::vector<KernelParameter> parameters_in(const Tokens& tokens, std::size_t ope
     };
     for (std::size_t i = past_attributes(tokens, open + 1); i < close;
          i = past_attributes(tokens, i + 1)) {
-        const std::string& token = tokens[i];
+        const std::string_view token = tokens[i].text;
         if (token == "(" || token == "[" || token == "{") ++depth;
         if (token == ")" || token == "]" || token == "}") --depth;
         if (depth == 0 && token == ",")
             end_parameter();
         else if (depth == 0 && (is_word(token) || token == "*"))
-            words.push_back(token);
+            words.emplace_back(token);
     }
     const bool nothing = words.size() == 1 && words[0] == "void" && parameters.empty();
     if (!nothing) end_parameter();
     return parameters;
 }
 
-using Signatures = std::map<std::string, std::vector<KernelParameter>, std::less<>>;
+// The index after the brace that closes the one at `open`, or 0 if none does.
+std::size_t past_body(const Tokens& tokens, std::size_t open) {
+    int depth = 0;
+    for (std::size_t i = open; i < tokens.size(); ++i) {
+        if (is(tokens[i], "{")) ++depth;
+        if (is(tokens[i], "}") && --depth == 0) return i + 1;
+    }
+    return 0;
+}
 
-Signatures signatures_in(std::string_view source) {
-    Signatures found;
-    const Tokens tokens = tokens_of(source);
+// `kernel void NAME ( parameters )` as indices of tokens.
+struct Signature {
+    std::size_t name, open, end;
+};
+
+std::vector<Signature> signatures_in(const Tokens& tokens) {
+    std::vector<Signature> found;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
-        if (tokens[i] != "kernel" && tokens[i] != "__kernel") continue;
+        if (!is(tokens[i], "kernel") && !is(tokens[i], "__kernel")) continue;
         std::size_t at = past_attributes(tokens, i + 1);
-        if (at >= tokens.size() || tokens[at] != "void") continue;
+        if (at >= tokens.size() || !is(tokens[at], "void")) continue;
         at = past_attributes(tokens, at + 1);
-        if (at + 1 >= tokens.size() || !is_word(tokens[at]) || tokens[at + 1] != "(") continue;
+        if (at + 1 >= tokens.size() || !is_word(tokens[at].text) || !is(tokens[at + 1], "("))
+            continue;
         const std::size_t end = past_group(tokens, at + 1);
-        if (end > tokens.size() || tokens[end - 1] != ")") continue;
-        found.emplace(tokens[at], parameters_in(tokens, at + 1, end - 1));
+        if (!is(tokens[end - 1], ")")) continue;
+        found.push_back({at, at + 1, end});
         i = end - 1;
     }
     return found;
 }
 
+std::vector<KernelParameter> parameters_of(const Tokens& tokens, const Signature& signature) {
+    return parameters_in(tokens, signature.open, signature.end - 1);
+}
+
+bool contains(const std::vector<std::string_view>& words, std::string_view word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 }  // namespace
+
+std::vector<SourceToken> tokens_of(std::string_view source) {
+    return Reader(source).tokens();
+}
 
 std::map<std::string, std::vector<std::string>, std::less<>> kernel_parameters(
     std::string_view source) {
     std::map<std::string, std::vector<std::string>, std::less<>> found;
-    for (const auto& [kernel, parameters] : signatures_in(source)) {
-        Tokens& names = found[kernel];
-        for (const KernelParameter& parameter : parameters) names.push_back(parameter.name);
+    const Tokens tokens = code_of(tokens_of(source));
+    for (const Signature& signature : signatures_in(tokens)) {
+        const auto [names, added] = found.try_emplace(std::string(tokens[signature.name].text));
+        if (!added) continue;
+        for (const KernelParameter& parameter : parameters_of(tokens, signature))
+            names->second.push_back(parameter.name);
     }
     return found;
 }
 
 std::vector<KernelParameter> kernel_signature(std::string_view source, std::string_view kernel) {
-    const Signatures all = signatures_in(source);
-    const auto found = all.find(kernel);
-    return found == all.end() ? std::vector<KernelParameter>{} : found->second;
+    const Tokens tokens = code_of(tokens_of(source));
+    for (const Signature& signature : signatures_in(tokens))
+        if (is(tokens[signature.name], kernel)) return parameters_of(tokens, signature);
+    return {};
+}
+
+std::optional<KernelDefinition> kernel_definition(std::span<const SourceToken> all,
+                                                  std::string_view kernel) {
+    const Tokens tokens = code_of({all.begin(), all.end()});
+    for (const Signature& signature : signatures_in(tokens)) {
+        if (!is(tokens[signature.name], kernel)) continue;
+        if (signature.end >= tokens.size() || !is(tokens[signature.end], "{")) continue;
+        const std::size_t past = past_body(tokens, signature.end);
+        if (past == 0) return std::nullopt;
+        return KernelDefinition{parameters_of(tokens, signature), tokens[signature.open].at + 1,
+                                tokens[signature.end].at + 1, tokens[past - 1].at + 1};
+    }
+    return std::nullopt;
 }
 
 std::vector<std::string> declared_names(std::string_view source) {
     std::vector<std::string> names;
-    const Tokens tokens = tokens_of(source);
-    std::string candidate;  // the last word outside parentheses
+    const Tokens tokens = code_of(tokens_of(source));
+    std::string_view candidate;  // the last word outside parentheses
     for (std::size_t i = 0; i < tokens.size();) {
         i = past_attributes(tokens, i);
         if (i >= tokens.size()) break;
-        const std::string& token = tokens[i];
+        const std::string_view token = tokens[i].text;
         if (token == ";" || token == "=" || token == "{") {
-            if (!candidate.empty()) names.push_back(candidate);
-            candidate.clear();
+            if (!candidate.empty()) names.emplace_back(candidate);
+            candidate = {};
             int depth = 0;
             if (token == "=")  // the initialiser, up to its semicolon
-                while (i < tokens.size() && tokens[i] != ";") ++i;
+                while (i < tokens.size() && !is(tokens[i], ";")) ++i;
             for (; token == "{" && i < tokens.size(); ++i) {
-                if (tokens[i] == "{") ++depth;
-                if (tokens[i] == "}" && --depth == 0) break;
+                if (is(tokens[i], "{")) ++depth;
+                if (is(tokens[i], "}") && --depth == 0) break;
             }
             ++i;
         } else if (token == "(") {
             i = past_group(tokens, i);
         } else if (token == "[") {
-            while (i < tokens.size() && tokens[i] != "]") ++i;
+            while (i < tokens.size() && !is(tokens[i], "]")) ++i;
             ++i;
         } else {
             if (is_word(token)) candidate = token;
@@ -172,11 +253,21 @@ std::vector<std::string> declared_names(std::string_view source) {
     return names;
 }
 
+bool mentions(std::span<const SourceToken> tokens, const std::vector<std::string_view>& words) {
+    return std::any_of(tokens.begin(), tokens.end(), [&](const SourceToken& token) {
+        return !token.macro && contains(words, token.text);
+    });
+}
+
 bool mentions(std::string_view source, const std::vector<std::string_view>& words) {
-    for (const std::string& token : tokens_of(source))
-        for (const std::string_view word : words)
-            if (token == word) return true;
-    return false;
+    return mentions(tokens_of(source), words);
+}
+
+bool macros_mention(std::span<const SourceToken> tokens,
+                    const std::vector<std::string_view>& words) {
+    return std::any_of(tokens.begin(), tokens.end(), [&](const SourceToken& token) {
+        return token.macro && contains(words, token.text);
+    });
 }
 
 }  // namespace dlprim

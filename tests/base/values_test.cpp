@@ -17,9 +17,12 @@ using namespace dlprim;
 
 namespace {
 
-const DType all_types[] = {DType::f32, DType::f16, DType::bf16, DType::f64,
-                           DType::i8,  DType::u8,  DType::i16,  DType::u16,
-                           DType::i32, DType::u32, DType::i64,  DType::boolean};
+const DType all_types[] = {DType::f32, DType::f16,     DType::bf16, DType::f64, DType::i8,
+                           DType::u8,  DType::i16,     DType::u16,  DType::i32, DType::u32,
+                           DType::i64, DType::boolean, DType::u64};
+const DType narrow_types[] = {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz,
+                              DType::f8e8m0,   DType::f4e2m1,     DType::i4,     DType::u4,
+                              DType::i2,       DType::u2};
 
 std::string error_of(const std::function<void()>& action) {
     try {
@@ -43,9 +46,95 @@ double through(double value, DType dtype) {
 
 TEST_CASE("names of element types read back") {
     for (DType dtype : all_types) CHECK(parse_dtype(name_of(dtype)) == dtype);
+    for (DType dtype : narrow_types) CHECK(parse_dtype(name_of(dtype)) == dtype);
     CHECK(parse_dtype("float16") == DType::f16);
     CHECK(parse_dtype("int") == DType::i32);
     CHECK(error_of([] { parse_dtype("flot"); }).find("'float'") != std::string::npos);
+}
+
+TEST_CASE("integers of 64 bits without a sign are exact") {
+    const std::uint64_t values[] = {0, 1, std::uint64_t{1} << 63, ~std::uint64_t{0}};
+    std::uint64_t copy[4];
+    convert(values, DType::u64, copy, DType::u64, 4);
+    CHECK(std::equal(values, values + 4, copy));
+    std::int32_t low[4];
+    convert(values, DType::u64, low, DType::i32, 4);
+    CHECK(low[3] == -1);
+    CHECK(through(1e30, DType::u64) == 0x1p64);
+    CHECK(through(-5, DType::u64) == 0);
+    CHECK(is_integer(DType::u64));
+}
+
+TEST_CASE("narrow floats round to the nearest number that they have") {
+    const double infinity = std::numeric_limits<double>::infinity();
+    struct Row {
+        DType dtype;
+        double value, back;
+    };
+    const Row rows[] = {
+        {DType::f8e4m3fn, 0.47892547, 0.46875},
+        {DType::f8e4m3fn, 448, 448},
+        {DType::f8e4m3fn, 464, 448},
+        {DType::f8e4m3fn, 0x1p-9, 0x1p-9},
+        {DType::f8e4m3fn, 0x1p-10, 0},
+        {DType::f8e4m3fn, 1.0625, 1},
+        {DType::f8e4m3fn, 1.1875, 1.25},
+        {DType::f8e4m3fnuz, 240, 240},
+        {DType::f8e4m3fnuz, 0x1p-10, 0x1p-10},
+        {DType::f8e5m2, 57344, 57344},
+        {DType::f8e5m2, 61440, infinity},
+        {DType::f8e5m2, -infinity, -infinity},
+        {DType::f8e5m2fnuz, 0x1p-17, 0x1p-17},
+        {DType::f8e5m2fnuz, -57344, -57344},
+        {DType::f4e2m1, -3.5, -4},
+        {DType::f4e2m1, 9, 6},
+        {DType::f4e2m1, 0.25, 0},
+        {DType::f4e2m1, infinity, 6},
+        {DType::f8e8m0, 1.4, 1},
+        {DType::f8e8m0, 1.5, 2},
+        {DType::f8e8m0, 0, 0x1p-127},
+        {DType::f8e8m0, 0x1p127, 0x1p127},
+    };
+    for (const Row& row : rows) {
+        CAPTURE(name_of(row.dtype), row.value);
+        CHECK(through(row.value, row.dtype) == row.back);
+    }
+    for (const DType dtype : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2fnuz}) {
+        CHECK(std::isnan(through(1e6, dtype)));
+        CHECK(std::isnan(through(-infinity, dtype)));
+    }
+    for (const DType dtype :
+         {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0})
+        CHECK(std::isnan(through(std::nan(""), dtype)));
+    CHECK(std::isnan(through(-1, DType::f8e8m0)));
+    CHECK(!std::signbit(through(-0.0, DType::f8e4m3fnuz)));
+    CHECK(std::signbit(through(-0.0, DType::f8e4m3fn)));
+}
+
+TEST_CASE("every code of a narrow type survives its number and back") {
+    for (const DType dtype : narrow_types) {
+        const int codes = dtype >= DType::i4 ? 1 : dtype == DType::f4e2m1 ? 16 : 256;
+        for (int code = 0; code < codes; ++code) {
+            const auto stored = static_cast<std::uint8_t>(code);
+            double value = 0;
+            std::uint8_t back = 0;
+            convert(&stored, dtype, &value, DType::f64, 1);
+            convert(&value, DType::f64, &back, dtype, 1);
+            CAPTURE(name_of(dtype), code);
+            if (!std::isnan(value)) CHECK(back == stored);
+        }
+    }
+}
+
+TEST_CASE("narrow integers keep the low bits") {
+    CHECK(through(-9, DType::i4) == 7);
+    CHECK(through(8, DType::i4) == -8);
+    CHECK(through(-9, DType::u4) == 7);
+    CHECK(through(2.7, DType::i2) == -2);
+    CHECK(through(-1, DType::u2) == 3);
+    CHECK(through(1e30, DType::i4) == -1);
+    CHECK(!is_integer(DType::i4));
+    CHECK(!is_float(DType::f8e5m2));
 }
 
 TEST_CASE("every half survives a float and back") {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Runs the kernels of matmul.wgmma_split and matmul.wgmma_direct (DIRECT 1), and those of the mma
-// engines, emulated on the host, and compares them with a product in double. The test is built once
-// per variant: WM, PRODUCTS or BN and STAGES, TA and TB are the kernel's defines, and so is
-// C_FOURS. A_KIND, B_KIND and C_KIND are the storage types of A, B and C: 0 float, 1 half, 2
-// bfloat16. R_KIND is the storage type of a tensor that is added, or -1.
+// Runs the kernels of matmul.wgmma_split, matmul.wgmma_direct (DIRECT 1) and matmul.wgmma_halves
+// (HALVES 1), and those of the mma engines, emulated on the host, and compares them with a product
+// in double. The test is built once per variant: WM, PRODUCTS or BN and STAGES, TA and TB are the
+// kernel's defines, and so is C_FOURS. A_KIND, B_KIND and C_KIND are the storage types of A, B and
+// C: 0 float, 1 half, 2 bfloat16. R_KIND is the storage type of a tensor that is added, or -1.
 #include "work_group.hpp"
 
 #include <cstdio>
@@ -28,6 +28,19 @@ namespace product {
 }
 #define KERNEL product::matmul_stored16
 constexpr int columns = BN;
+#elif HALVES
+namespace packing {
+#include "matmul/halves_pack.inc"
+}
+// A translated kernel ends the definitions of storage types, which are the kernel's own otherwise.
+#define C_STORED C_KIND
+#if R_KIND >= 0
+#define R_STORED R_KIND
+#endif
+namespace product {
+#include "matmul/halves.inc"
+}
+constexpr int columns = 128;
 #else
 namespace product {
 #include "matmul/split.inc"
@@ -100,11 +113,35 @@ double run(const Shape& s) {
     const int tiles_m = (s.m + 64 * WM - 1) / (64 * WM), tiles_n = (s.n + columns - 1) / columns;
     const int k_part = ((s.k + s.splits - 1) / s.splits + 63) / 64 * 64;
     const auto before = static_cast<ulong>(s.offset);
+#if HALVES
+    // Everything that is not written, and what lies in front of the planes and behind them, is NaN.
+    const int a_tiles = (s.m + 63) / 64, b_tiles = (s.n + 63) / 64, blocks = (s.k + 63) / 64;
+    const long block_bytes = PRODUCTS == 1 ? 8192 : 16384, front = 64;
+    const long a_factors = a_tiles * blocks * block_bytes;
+    const long b_planes = a_factors + a_tiles * blocks * 256;
+    const long b_factors = b_tiles * blocks * block_bytes, end = b_factors + b_tiles * blocks * 256;
+    std::vector<uint4> memory(static_cast<std::size_t>(front + b_planes + end + 64) / 16,
+                              uint4{~0u, ~0u, ~0u, ~0u});
+    auto* const planes = reinterpret_cast<uchar*>(memory.data());
+    run_kernel((a_tiles + b_tiles) * blocks, 1, 256, [&] {
+        packing::halves_pack(a.data(), before, b.data(), before, planes, front, s.m, s.n, s.k,
+                             blocks, a_tiles * blocks, a_factors, b_planes, b_planes + b_factors);
+    });
+    for (const uint4& beyond : {memory[0], memory[3], memory[memory.size() - 4], memory.back()})
+        if (beyond.x != ~0u || beyond.w != ~0u) return NAN;
+    run_kernel(tiles_m * tiles_n * s.splits, 1, 256, [&] {
+        product::halves_product(planes, front, bias.data(), before, residual.data(), before,
+                                c.data(), before, s.m, s.n, blocks, k_part / 64, tiles_m, tiles_n,
+                                s.offset != 0, a_factors, b_planes, b_planes + b_factors, alpha,
+                                s.splits == 1);
+    });
+#else
     run_kernel(tiles_m * tiles_n * s.batches * s.splits, 1, 256, [&] {
         KERNEL(a.data(), before, b.data(), before, bias.data(), before, residual.data(), before,
                c.data(), before, s.m, s.n, s.k, k_part, tiles_m, tiles_n, s.batches, s.m * s.k,
                s.one_b ? 0 : s.k * s.n, alpha, s.splits == 1);
     });
+#endif
     // Nothing outside C may be written.
     for (int i = 0; i < s.offset; ++i)
         if (std::isfinite(c[i - s.offset])) return NAN;
@@ -150,6 +187,9 @@ int main() {
                            Shape{72, 40, 520, 1, 1, false, 0}, Shape{24, 9, 64, 2, 1, false, 0},
                            Shape{11, 16, 72, 2, 1, false, 0}, Shape{16, 24, 13, 2, 1, false, 0}}) {
         if (s.splits > 1 && (C_KIND > 0 || R_KIND >= 0)) continue;
+#if HALVES
+        if (s.batches > 1 || (C_FOURS && s.n % 4 != 0)) continue;
+#endif
 #if DIRECT
         if ((TA ? s.m : s.k) % 8 != 0 || (TB ? s.k : s.n) % 8 != 0) continue;
         if (C_FOURS != (s.n % 4 == 0)) continue;

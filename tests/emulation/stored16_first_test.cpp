@@ -44,7 +44,7 @@ double value(double stored, int kind) {
 }
 // Returns the value as a factor of a product: rounded to 11 or 8 significant bits.
 double rounded(double v) {
-    if (v == 0) return 0;
+    if (v == 0 || std::isnan(v)) return v;
     const int bits = (KIND == 1 ? 10 : 7) - std::ilogb(v);
     return std::ldexp(std::nearbyint(std::ldexp(v, bits)), -bits);
 }
@@ -52,6 +52,7 @@ double rounded(double v) {
 struct Example {
     int n, out, offset;
     std::vector<X> x;
+    std::vector<double> factors;  // x as a product takes it
     std::mt19937 random{7};
     std::normal_distribution<float> normal;
 
@@ -61,6 +62,7 @@ struct Example {
                  X_KIND == 0 ? static_cast<X>(NAN) : static_cast<X>(0x7fff));
         for (int i = 0; i < n * CHANNELS * X_H * X_W; ++i)
             x[static_cast<std::size_t>(i + offset)] = stored<X>(normal(random), X_KIND);
+        for (const X v : x) factors.push_back(rounded(value(static_cast<double>(v), X_KIND)));
     }
     int pixels() const { return n * OUT_H * OUT_W; }
     // Returns column k of the patch of output pixel p, rounded. It is 0 outside the image.
@@ -70,7 +72,7 @@ struct Example {
                   ix = p % OUT_W * STRIDE_W - PAD + kx * DILATE, image = p / OUT_W / OUT_H;
         if (iy < 0 || ix < 0 || iy >= X_H || ix >= X_W) return 0;
         const int at = ((image * CHANNELS + c) * X_H + iy) * X_W + ix + offset;
-        return rounded(value(static_cast<double>(x[static_cast<std::size_t>(at)]), X_KIND));
+        return factors[static_cast<std::size_t>(at)];
     }
 
     // These return the relative L2 error.
@@ -93,13 +95,14 @@ struct Example {
                                     0, y.data(), 0, 1, pixels(), out, PAD, PAD, DILATE, DILATE,
                                     tiles_n, rows / 64, rows * 4L);
         });
+        std::vector<double> w_factors;
+        for (const float v : w) w_factors.push_back(rounded(static_cast<double>(v)));
         double error = 0, size = 0;
         for (int i = 0; i < pixels() * out; ++i) {
             const auto o = static_cast<std::size_t>(i % out);
             double exact = static_cast<double>(bias[o]);
             for (int k = 0; k < depth; ++k)
-                exact += patch(i / out, k) *
-                         rounded(static_cast<double>(w[o * depth + static_cast<std::size_t>(k)]));
+                exact += patch(i / out, k) * w_factors[o * depth + static_cast<std::size_t>(k)];
             const double d =
                 value(static_cast<double>(y[static_cast<std::size_t>(i)]), Y_KIND) - exact;
             error += d * d;

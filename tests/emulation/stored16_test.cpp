@@ -103,6 +103,8 @@ double run(const Shape& s) {
     std::vector<float> w(static_cast<std::size_t>(s.out * s.in * taps)),
         bias(static_cast<std::size_t>(s.out));
     for (float& v : w) v = normal(random) * s.magnitude;
+    std::vector<double> factors;
+    for (const float v : w) factors.push_back(rounded(static_cast<double>(v)));
     for (float& v : bias) v = normal(random) * s.magnitude;
     const int y_count = s.n * yh * yw * s.out;
     Stored y(Y_KIND, static_cast<std::size_t>(y_count)),
@@ -166,7 +168,7 @@ double run(const Shape& s) {
                 const long from = o * weight_out + c * weight_in +
                                   (h0 + k / KERNEL_W * step) * KERNEL_W + w0 + k % KERNEL_W * step;
                 exact += static_cast<double>(x.get(at(((n * s.h + iy) * s.w + ix) * s.in + c))) *
-                         rounded(static_cast<double>(w[static_cast<std::size_t>(from)]));
+                         factors[static_cast<std::size_t>(from)];
             }
         if (s.epilogue) exact = std::max(exact + static_cast<double>(add.get(at(i))), 0.0);
         const double d = static_cast<double>(made) - exact;

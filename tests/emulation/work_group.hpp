@@ -79,7 +79,8 @@ inline long get_global_id(int dimension) {
 enum { CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE };
 
 // Work-items take turns. Each runs until it waits for others, either of its work-group or of its
-// warp alone. setcontext() starts a work-item. After that, a jump is enough to switch to it.
+// warp alone. setcontext() starts a work-item. After that, a jump is enough to switch to it, also
+// for the work-items of later work-groups and kernels, which take its place on its stack.
 struct WorkItem {
     ucontext_t begin;
     jmp_buf at;
@@ -99,17 +100,22 @@ inline void barrier(int) {
     wait_for_others(false);
 }
 inline void run_item() {
-    const auto mine = static_cast<std::size_t>(local_id);
-    (*running)();
-    work_items[mine].done = true;
-    work_items[mine].in_warp = false;
-    _longjmp(turns, 1);
+    for (;;) {
+        (*running)();
+        work_items[static_cast<std::size_t>(local_id)].done = true;
+        wait_for_others(false);
+    }
 }
 inline void take_turn() {
     WorkItem& item = work_items[static_cast<std::size_t>(local_id)];
     if (_setjmp(turns) != 0) return;
     if (item.begun) _longjmp(item.at, 1);
     item.begun = true;
+    item.stack = std::make_unique_for_overwrite<char[]>(stack_bytes);
+    getcontext(&item.begin);
+    item.begin.uc_stack = {item.stack.get(), 0, stack_bytes};
+    item.begin.uc_link = nullptr;
+    makecontext(&item.begin, run_item, 0);
     setcontext(&item.begin);
 }
 /// Runs the warp that begins with work-item `first`, until all of its work-items wait for the
@@ -183,14 +189,13 @@ inline uint bfloat_of(float v) {
     const uint bits = as_uint(v);
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
+inline const std::vector<float> floats_of_halves = [] {
+    std::vector<float> all;
+    for (uint i = 0; i < 65536; ++i) all.push_back(float_of(i));
+    return all;
+}();
 inline float float_of_kind(uint bits, int kind) {
-    if (kind == 2) return as_float(bits << 16);
-    static const std::vector<float> halves = [] {
-        std::vector<float> all;
-        for (uint i = 0; i < 65536; ++i) all.push_back(float_of(i));
-        return all;
-    }();
-    return halves[bits];
+    return kind == 2 ? as_float(bits << 16) : floats_of_halves[bits];
 }
 // A half in memory (kernels/common/storage.clh).
 struct half {
@@ -327,10 +332,24 @@ inline uint tile_place(ulong descriptor, int row, int k, bool transposed) {
     const uint chunk = (at & 127) / 16 + c / 8;
     return (at & ~1023u) + r / 8 * 1024 + r % 8 * 128 + ((chunk ^ (r & 7)) << 4) + c % 8 * 2;
 }
-inline float tile_element(ulong descriptor, int row, int k, bool transposed = false, int kind = 1) {
-    std::uint16_t bits;
-    std::memcpy(&bits, work_group.local + tile_place(descriptor, row, k, transposed), 2);
-    return float_of_kind(bits, kind);
+// Reads the 16 elements of row r of such a step. In a transposed tile, element k + 8 lies 8 lines
+// behind element k. In others, eight elements lie side by side.
+inline void read_tile_row(float* to, ulong descriptor, int row, bool transposed, int kind) {
+    std::uint16_t bits[16];
+    if (transposed && descriptor >> 62 != 0)
+        for (int k = 0; k < 8; ++k) {
+            const uchar* from = work_group.local + tile_place(descriptor, row, k, true);
+            std::memcpy(bits + k, from, 2);
+            std::memcpy(bits + k + 8, from + 8 * 128, 2);
+        }
+    else
+        for (int k = 0; k < 16; k += 8)
+            std::memcpy(bits + k, work_group.local + tile_place(descriptor, row, k, transposed),
+                        16);
+    if (kind == 2)
+        for (int k = 0; k < 16; ++k) to[k] = as_float(static_cast<uint>(bits[k]) << 16);
+    else
+        for (int k = 0; k < 16; ++k) to[k] = floats_of_halves[bits[k]];
 }
 // Computes what a work-item holds of 64 rows by `columns` columns: see UNIT_64 in
 // kernels/matrix/unit.clh.
@@ -341,13 +360,11 @@ inline void multiply(float* sums, ulong a, ulong b, bool first, int columns, boo
     // rows use the same column.
     float rows[2][16];
     for (int half = 0; half < 2; ++half)
-        for (int k = 0; k < 16; ++k)
-            rows[half][k] = tile_element(a, lane / 4 + 16 * warp + 8 * half, k, a_transposed, kind);
+        read_tile_row(rows[half], a, lane / 4 + 16 * warp + 8 * half, a_transposed, kind);
     for (int i = 0; i < columns / 2; i += 4)
         for (int next = 0; next < 2; ++next) {
             float column[16];
-            for (int k = 0; k < 16; ++k)
-                column[k] = tile_element(b, i * 2 + lane % 4 * 2 + next, k, b_transposed, kind);
+            read_tile_row(column, b, i * 2 + lane % 4 * 2 + next, b_transposed, kind);
             for (int half = 0; half < 2; ++half) {
                 float& kept = sums[i + 2 * half + next];
                 float sum = first ? 0 : kept;
@@ -435,7 +452,7 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
     const auto count = static_cast<std::size_t>(items);
     for (auto& half : given) half.assign(count, {});
     running = &kernel;
-    work_items.resize(count);
+    if (work_items.size() < count) work_items.resize(count);
     for (int group = 0; group < groups_x * groups_y; ++group) {
         group_id[0] = group % groups_x;
         group_id[1] = group / groups_x;
@@ -444,13 +461,9 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
         std::memset(work_group.local, 0xff, local_bytes);
         copies.assign(count, {});
         products.assign(count, {});
-        for (WorkItem& item : work_items) {
-            if (!item.stack) item.stack = std::make_unique<char[]>(stack_bytes);
-            item.begun = item.done = item.in_warp = false;
-            getcontext(&item.begin);
-            item.begin.uc_stack = {item.stack.get(), 0, stack_bytes};
-            item.begin.uc_link = nullptr;
-            makecontext(&item.begin, run_item, 0);
+        for (int i = 0; i < items; ++i) {
+            work_items[static_cast<std::size_t>(i)].done = false;
+            work_items[static_cast<std::size_t>(i)].in_warp = false;
         }
         // Alternate which warp runs first, the first one or the last one. Each runs as far as it
         // can.
@@ -461,12 +474,14 @@ inline void run_kernel(int groups_x, int groups_y, int items, const std::functio
                 if (!work_items[static_cast<std::size_t>(first)].done) run_warp(first);
             }
             done = 0;
-            for (const WorkItem& item : work_items) done += item.done;
             // Abort if some work-items wait at a barrier that others will never reach.
-            for (int i = 0; i < items; ++i)
-                if (work_items[static_cast<std::size_t>(i)].done !=
-                    work_items[static_cast<std::size_t>(i / worker_items * worker_items)].done)
-                    std::abort();
+            for (int first = 0; first < items; first += worker_items) {
+                int of_worker = 0;
+                for (int i = first; i < first + worker_items; ++i)
+                    of_worker += work_items[static_cast<std::size_t>(i)].done;
+                if (of_worker != 0 && of_worker != worker_items) std::abort();
+                done += of_worker;
+            }
         }
         for (local_id = 0; local_id < items; ++local_id)
             if (!copies_ahead.empty() || !products_ahead.empty()) std::abort();

@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "graph/operator.hpp"
 #include "runtime/access.hpp"
+#include "runtime/program.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/tuning.hpp>
@@ -189,6 +190,16 @@ TEST_CASE("Rows shipped with the library are of today's sources") {
     CHECK(stale_rows({stale}).size() == 1);
     stale.row.engine = "none.such";
     CHECK(stale_rows({stale}).size() == 1);
+}
+
+TEST_CASE("Engines list the files that they compile, and no file that these include") {
+    OperatorRegistry::instance();  // registers the engines, too
+    for (const std::string& name : EngineRegistry::instance().names())
+        for (const std::string& source : EngineRegistry::instance().find(name)->sources()) {
+            INFO(name << " lists " << source);
+            CHECK(source.ends_with(".cl"));
+            CHECK_FALSE(kernel_source(source).empty());
+        }
 }
 
 TEST_CASE("A file that is no database is refused with a sentence of ours") {

@@ -44,6 +44,9 @@ TEST_CASE("expressions have C's precedence") {
     CHECK(at("y0 = fma(x0, 2, 1) + max(x0, 3) - min(x0, 3) + select(x0 > 2, 1, 0)", {4}) ==
           9 + 4 - 3 + 1);
     CHECK(at("y0 = 1e-3 + .5 + 2.", {}) == 2.501);
+    CHECK(at("y0 = bitor(bitand(x0, 12), bitxor(x1, 1))", {10, -8}) == -7);
+    CHECK(at("y0 = bitnot(x0) + shl(x1, 3) + shr(-5, 1)", {-4.75, 2.5}) == 3 + 16 - 3);
+    CHECK(at("y0 = shl(x0, 64) + shl(x0, -1) + shr(x0, 64) + shr(x0, -1)", {-7}) == -2);
     CHECK(std::isnan(at("y0 = max(x0, 0)", {NAN})));
     CHECK(at("y0 = -inf", {}) == -INFINITY);
     const Program two = parse("y1 = sum[0,-1](x0); y0 = x0 + x2;");

@@ -77,6 +77,20 @@ inline std::vector<PointwiseCase> elementwise_programs() {
          {},
          2e-6,
          "positive"},
+        {"y0 = bitxor(bitor(bitand(x0, 29), x1), bitnot(x0))",
+         {{{5, 37}, DType::i32}, {{37}, DType::i64}},
+         {},
+         0,
+         "integers"},
+        {"y0 = shl(x0, bitand(index(0), 15)) - shr(x0, x1) + shr(shl(x0, 70), 1) + shr(x0, 64)",
+         {{{35}, DType::i32}, {{35}, DType::u8}},
+         {},
+         0,
+         "integers"},
+        {"y0 = bitand(x0 * 100, 60) + shl(x1 * 3, 2) + bitnot(x0) + shr(x0 * 9, 70)",
+         {{{5, 37}}, {{37}}},
+         {},
+         0},
     };
 }
 

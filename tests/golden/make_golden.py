@@ -21,6 +21,7 @@ import torch.nn.functional as F
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE.parent / "cases"
+INDICES = ("labels", "indices", "once")
 FLOATS = ("float", "float32", "double", "float64", "half", "float16", "bfloat16")
 
 
@@ -34,6 +35,10 @@ def make(spec, shape, random):
     fill = spec.get("fill", "normal")
     if fill == "labels":
         values = random.integers(0, spec.get("classes", 2), count)
+    elif fill == "indices":
+        values = random.integers(-spec["classes"], spec["classes"], count)
+    elif fill == "once":
+        values = random.permutation(spec["classes"])[:count]
     elif fill == "distinct":
         values = random.permutation(count) / 8 - count // 16
     elif fill == "equal":
@@ -45,7 +50,7 @@ def make(spec, shape, random):
         values = np.clip(np.round(random.uniform(low, high, count) * 64) / 64, low, high)
     else:
         values = np.round(random.normal(0, 1, count) * 64) / 64
-    if not is_float(spec) and fill != "labels":
+    if not is_float(spec) and fill not in INDICES:
         values = np.trunc(values * 8)
     if spec.get("dtype") in TYPES:
         values = torch.tensor(np.asarray(values, dtype=np.float64)).to(TYPES[spec["dtype"]]).double().numpy()
@@ -254,6 +259,56 @@ def parts(o, x, p):
     return [t * 1 for t in torch.chunk(x[0], o["parts"], o.get("dim", 1))]
 
 
+def from_front(index, size):
+    return torch.where(index < 0, index + size, index).long()
+
+
+def tuples(o, data, indices):
+    """What indexes the data: a tensor per dimension."""
+    batch = o.get("batch_dims", 0)
+    grid = [torch.arange(data.shape[d]).reshape([-1] + [1] * (indices.dim() - 2 - d)) for d in range(batch)]
+    return tuple(grid + [from_front(t, data.shape[batch + k]) for k, t in enumerate(indices.unbind(-1))])
+
+
+def gather(o, x, p):
+    data, indices, dim = x[0], x[1], o.get("dim", 0)
+    mode = o.get("mode", "rows")
+    if mode == "tuples":
+        return data[tuples(o, data, indices)] * 1
+    at = from_front(indices, data.shape[dim])
+    if mode == "elements":
+        return torch.gather(data, dim, at)
+    dim = dim % data.dim()
+    shape = list(data.shape[:dim]) + list(at.shape) + list(data.shape[dim + 1:])
+    return data.index_select(dim, at.flatten()).reshape(shape)
+
+
+def scatter(o, x, p):
+    data = x[0] if len(x) == 3 else torch.zeros(o["shape"], dtype=torch.float64)
+    indices, updates, dim = x[-2], x[-1], o.get("dim", 0)
+    mode, how = o.get("mode", "rows"), o.get("reduction", "none")
+    if mode == "tuples":
+        return data.index_put(tuples(o, data, indices), updates, accumulate=how == "add")
+    at = from_front(indices, data.shape[dim])
+    if mode == "rows":
+        rows = updates.reshape(list(data.shape[:dim]) + [-1] + list(data.shape[dim + 1:]))
+        return (data.index_add if how == "add" else data.index_copy)(dim, at.flatten(), rows)
+    if how == "none":
+        return data.scatter(dim, at, updates)
+    if how == "add":
+        return data.scatter_add(dim, at, updates)
+    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin"}[how])
+
+
+def sort(o, x, p):
+    """TopK, too: torch.topk does not say which of equal elements it takes."""
+    dim = o.get("dim", -1)
+    descending = o.get("largest", True) if "k" in o else o.get("descending", False)
+    values, positions = x[0].sort(dim=dim, descending=descending, stable=True)
+    k = o.get("k", x[0].shape[dim])
+    return [values.narrow(dim, 0, k), positions.narrow(dim, 0, k) + 0 * values.narrow(dim, 0, k)]
+
+
 TYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64}
 # Programs in torch's words, by case.
 POINTWISE = {
@@ -315,6 +370,10 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "PReLU": (lambda o, x, p: F.prelu(x[0], p[0]), lambda o, x: [[o.get("num_parameters", 1)]]),
     "Embedding": (lambda o, x, p: F.embedding(x[0].long(), p[0], o.get("padding_idx")),
                   lambda o, x: [[o["num_embeddings"], o["embedding_dim"]]]),
+    "Gather": (gather, NO_PARAMS),
+    "Scatter": (scatter, NO_PARAMS),
+    "TopK": (sort, NO_PARAMS),
+    "Sort": (sort, NO_PARAMS),
     "MatMul": (matmul, NO_PARAMS),
     "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
         x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),
@@ -342,7 +401,7 @@ def run_case(case, group):
     operands, floats = [], []
     for spec in case["inputs"]:
         operands.append(make(spec, spec["shape"], random))
-        floats.append(is_float(spec) and spec.get("fill") != "labels")
+        floats.append(is_float(spec) and spec.get("fill") not in INDICES)
     for i, shape in enumerate(shapes(o, [spec["shape"] for spec in case["inputs"]])):
         operands.append(make(fills[i] if i < len(fills) else {}, shape, random))
         floats.append(not (kind == "BatchNorm" and i < 2))

@@ -136,3 +136,56 @@ TEST_CASE("eager calls take a wide index for none of the table's", "[labels]") {
         CHECK(gradient[1] == -1);
     }
 }
+
+namespace {
+
+/// A Gather of rows of "x" [4, 2] by "index", which `before` makes from the input "given".
+std::string gather(const std::string& dtype, const std::string& before) {
+    return R"({"inputs": [{"name": "x", "shape": [4, 2]}, {"name": "given", "shape": [3], "dtype": ")" +
+           dtype + R"("}], "outputs": ["y"], "operators": [)" + before + R"(
+      {"name": "rows", "type": "Gather", "inputs": ["x", "index"], "outputs": ["y"]}]})";
+}
+
+}  // namespace
+
+TEST_CASE("indices of inputs are checked", "[labels]") {
+    ON_EVERY_DEVICE(device) {
+        const std::string wider = R"({"name": "wide", "type": "Cast", "inputs": ["given"],
+            "outputs": ["index"], "options": {"dtype": "int64"}},)";
+        Net net = make_net(device, gather("int", wider), with_mode(Mode::inference));
+        set<float>(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
+        set<std::int32_t>(net, "given", {3, -4, -1});
+        net.forward();
+        CHECK(net.output("y").to_floats() == std::vector<float>{6, 7, 0, 1, 6, 7});
+        check_error(invalid, {"[Gather 'rows']", "'given'", "index 4", "position 1", "-4 to 3"},
+                    [&] {
+                        set<std::int32_t>(net, "given", {0, 4, 3});
+                    });
+        check_error(invalid, {"[Gather 'rows']", "index -5", "position 2"}, [&] {
+            set<std::int32_t>(net, "given", {0, 3, -5});
+        });
+    }
+}
+
+TEST_CASE("computed indices read nothing outside", "[labels]") {
+    const std::string moved = R"({"name": "moved", "type": "Pointwise", "inputs": ["given"],
+        "outputs": ["index"], "options": {"code": "y0 = x0 * 1000000007"}},)";
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, gather("int64", moved), with_mode(Mode::inference));
+        set<float>(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
+        set<std::int64_t>(net, "given", {1, -1, 0});
+        if (device.traits().host) {
+            check_error(invalid, {"[Gather 'rows']", "index 1000000007", "position 0", "-4 to 3"},
+                        [&] { net.forward(); });
+            // The engine is as good as before.
+            set<std::int64_t>(net, "given", {0, 0, 0});
+            net.forward();
+            set<std::int64_t>(net, "given", {0, 0, -1});
+            check_error(invalid, {"[Gather 'rows']", "index -1000000007", "position 2"},
+                        [&] { net.forward(); });
+        } else {
+            net.forward();
+            CHECK(net.output("y").to_floats() == std::vector<float>{6, 7, 0, 1, 0, 1});
+        }
+    }
+}

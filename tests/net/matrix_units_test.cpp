@@ -11,6 +11,7 @@
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
+#include "support/gpu_traits.hpp"
 
 #include <cmath>
 #include <limits>
@@ -36,16 +37,7 @@ const char* const network = R"({
 })";
 
 Traits gpu(bool wgmma, bool mma, std::uint64_t kib) {
-    Traits traits = Context("cpu").traits();
-    traits.host = traits.wide_vectors = false;
-    traits.vector_width = 1;
-    traits.max_work_group = 1024;
-    traits.compute_units = 100;
-    traits.wgmma = wgmma;
-    traits.mma = mma;
-    traits.mma_local_bytes = kib << 10;
-    traits.matrix_fp16 = traits.matrix_bf16 = true;
-    return traits;
+    return with_matrix_units(as_gpu(Context("cpu").traits()), wgmma, mma, kib);
 }
 
 /// Returns the names of the engines on matrix units that apply to a training step. If the precision
@@ -224,6 +216,17 @@ TEST_CASE("a device's matrix unit has the engines of the other", "[matrix_units]
     }
 }
 
+/// Whether an engine multiplies operands that are stored in 16 bits as they are.
+bool reads_bfloat(const std::string& engine) {
+    return engine.find("_half") != std::string::npos && engine.find("_halves") == std::string::npos;
+}
+
+/// Whether an engine's name behind its operator, `start` and a way, is one that makes halves of
+/// floats.
+bool splits_floats(const std::string& engine, const std::string& start) {
+    return engine == start + "split" || engine == start + "planes" || engine == start + "halves";
+}
+
 TEST_CASE("a type whose matrix instructions do not work has none of its engines",
           "[matrix_units]") {
     for (const MatrixUnit unit : matrix_units) {
@@ -240,7 +243,7 @@ TEST_CASE("a type whose matrix instructions do not work has none of its engines"
         // matrices.
         std::set<std::string> by_halves, by_bfloats;
         for (const std::string& name : applying(both, Precision::bf16))
-            (name.find("_half") == std::string::npos ? by_halves : by_bfloats).insert(name);
+            (reads_bfloat(name) ? by_bfloats : by_halves).insert(name);
         CHECK(by_bfloats.size() >= 4);
         CHECK((applying(no_bf16, Precision::bf16) == by_halves));
         CHECK((applying(no_fp16, Precision::bf16) == by_bfloats));
@@ -251,7 +254,7 @@ TEST_CASE("a type whose matrix instructions do not work has none of its engines"
             INFO(name << " by " << engine);
             const std::string way = engine.substr(engine.find('.') + 1);
             const std::string start = std::string(name_of(unit)) + '_';
-            CHECK((way == start + "split" || way == start + "planes"));
+            CHECK(splits_floats(way, start));
         }
 
         // An engine also needs the unit to work for the type to which it rounds results.
@@ -326,7 +329,7 @@ TEST_CASE("products of attention and of inner products are given to the matrix u
             }
             const bool narrow = precision == Precision::fp16 || precision == Precision::bf16;
             if (!narrow)
-                for (const std::string& way : ways) CHECK((way == "split" || way == "planes"));
+                for (const std::string& way : ways) CHECK(splits_floats(way, ""));
             // Products whose operands are both stored in 16 bits read them without a conversion.
             for (const char* const name : {"attention/scores", "attention/scores/backward_a",
                                            "attention/scores/backward_b", "attention/values"})
@@ -352,7 +355,7 @@ TEST_CASE("products come out right by every engine on matrix units", "[matrix_un
         std::vector<std::string> ways{""};
         for (const MatrixUnit unit : matrix_units)
             if (unit_verdict(unit, device.traits(), {DType::f16, DType::bf16}))
-                for (const char* const way : {"_split", "_direct"})
+                for (const char* const way : {"_split", "_halves", "_direct"})
                     ways.push_back(std::string(name_of(unit)) + way);
         for (const Precision precision :
              {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})

@@ -68,7 +68,7 @@ double unit_of(Precision precision) {
     return precision == Precision::fp16 ? 0x1p-11 : 0x1p-8;
 }
 
-bool is_narrow(DType dtype) {
+bool has_16_bits(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16;
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("16 bits are stored between nodes, and nowhere else", "[narrow]") {
         const Graph& graph = Access::impl(net).built().executor->plan().graph;
         int narrow = 0;
         for (const Value& value : graph.values) {
-            if (!is_narrow(value.spec.dtype)) continue;
+            if (!has_16_bits(value.spec.dtype)) continue;
             ++narrow;
             CHECK(value.spec.dtype == type);
             CHECK(value.role == Role::intermediate);
@@ -168,7 +168,7 @@ TEST_CASE("an operator of fp32 reads and makes float in a net of fp16", "[narrow
             for (const auto* operands : {&node.inputs, &node.outputs})
                 for (const ValueId id : *operands) {
                     if (middle) CHECK(graph.spec(id).dtype == DType::f32);
-                    narrow += is_narrow(graph.spec(id).dtype);
+                    narrow += has_16_bits(graph.spec(id).dtype);
                 }
         }
         CHECK(own >= 3);

@@ -166,7 +166,8 @@ void check_elements(Arrivals& arrivals) {
         R"({"operation": "prod", "coef1": 2, "coef2": 3, "activation": "relu"})");
     arrivals.check(ops::Threshold{.threshold = 0.5}, R"({"threshold": 0.5})");
     arrivals.check(ops::Hardtanh{.min_val = -2, .max_val = 3}, R"({"min_val": -2, "max_val": 3})");
-    arrivals.check(ops::Cast{.dtype = DType::i32}, R"({"dtype": "int32"})");
+    arrivals.check(ops::Cast{.dtype = DType::i32, .reinterpret = true},
+                   R"({"dtype": "int32", "reinterpret": true})");
     arrivals.check(ops::Dropout{.p = 0.25, .stream = 9}, R"({"p": 0.25, "stream": 9})");
     arrivals.check(ops::Pointwise{.code = "y0 = x0 * p0",
                                   .scalars = {0.1, 2},
@@ -203,6 +204,15 @@ void check_shapes(Arrivals& arrivals) {
         R"({"shape": [2, 3], "dtype": "double", "is_trainable": false, "value": 0.5})");
     arrivals.check(ops::Embedding{.num_embeddings = 9, .embedding_dim = 4, .padding_idx = -1},
                    R"({"num_embeddings": 9, "embedding_dim": 4, "padding_idx": -1})");
+    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1},
+                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1})");
+    arrivals.check(
+        ops::Scatter{
+            .mode = "elements", .dim = 2, .batch_dims = 1, .reduction = "max", .shape = {4, 3}},
+        R"({"mode": "elements", "dim": 2, "batch_dims": 1, "reduction": "max", "shape": [4, 3]})");
+    arrivals.check(ops::TopK{.k = 3, .dim = 0, .largest = false, .sorted = false},
+                   R"({"k": 3, "dim": 0, "largest": false, "sorted": false})");
+    arrivals.check(ops::Sort{.dim = 0, .descending = true}, R"({"dim": 0, "descending": true})");
 }
 
 void check_sequences(Arrivals& arrivals) {

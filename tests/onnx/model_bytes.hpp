@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace onnx_bytes {
@@ -74,6 +75,22 @@ inline std::string attribute(const std::string& name, const Sizes& values) {
     return all;
 }
 
+inline std::string fixed32(int field, float value) {
+    return varint(static_cast<std::uint64_t>(field) << 3 | 5) + raw(std::vector<float>{value});
+}
+inline std::string number_attribute(const std::string& name, float value) {
+    return bytes(1, name) + fixed32(2, value) + number(20, 1);
+}
+inline std::string floats_attribute(const std::string& name, const std::vector<float>& values) {
+    std::string all = bytes(1, name) + number(20, 6);
+    for (const float value : values) all += fixed32(7, value);
+    return all;
+}
+inline std::string texts_attribute(const std::string& name,
+                                   const std::vector<std::string>& values) {
+    return bytes(1, name) + texts(9, values) + number(20, 8);
+}
+
 struct NodeOptions {
     std::vector<std::string> attributes;
     std::string name, domain;
@@ -98,11 +115,17 @@ inline std::string value(const std::string& name, const Sizes& shape, int type =
 struct Model {
     std::vector<std::string> nodes, inputs, outputs, initializers, functions, values;
     std::int64_t opset = 17;
+    std::vector<std::pair<std::string, std::int64_t>>
+        domains;  ///< further ones, and their versions
 
     std::string str() const {
         const std::string graph = texts(1, nodes) + bytes(2, "graph") + texts(5, initializers) +
                                   texts(11, inputs) + texts(12, outputs) + texts(13, values);
-        return number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, opset)) +
+        std::string imports;
+        for (const auto& [domain, version] : domains)
+            imports += bytes(8, bytes(1, domain) + number(2, version));
+        return number(1, 8) + bytes(7, graph) + imports +
+               bytes(8, bytes(1, "") + number(2, opset)) +
                bytes(8, bytes(1, "custom") + number(2, 1)) + texts(25, functions);
     }
 };

@@ -227,7 +227,7 @@ TEST_CASE("a converted model gives the same bits") {
                    node("Max", {"clipped", "none"}, {"m"}),
                    node("Add", {"m", "none"}, {"lost"}),
                    node("Max", {"m", "lost"}, {"y"})};
-    // JSON has no infinities: a bound alone and an infinite number are no options.
+    // A bound alone and an infinite number survive as JSON.
     model.initializers = {floats("w", {2, 1, 1, 1}, {0.1f, 3}), integers("back", {1, 0}),
                           floats("low", {}, {0.5}), floats("none", {1}, {-INFINITY}),
                           floats("/a//shift", {2, 1, 1}, {0.25f, -1e9f})};

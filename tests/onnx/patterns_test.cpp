@@ -81,3 +81,151 @@ TEST_CASE("a piece that is read elsewhere stays") {
     model.outputs.push_back(value("s", {2, 2}));
     CHECK(types(open(model)) == "Activation Elementwise");
 }
+
+namespace {
+
+/// x [2, 3, 8] through these nodes, compared with rows that are normalised here, times w plus b.
+void check_layer_norm(const std::vector<std::string>& nodes, bool affine) {
+    Model model;
+    model.nodes = nodes;
+    const Values w{1, 2, -1, 0.5, 3, 1, 1, -2}, b{0, 1, 2, 3, -1, 0, 0.5, 4};
+    model.initializers = {floats("w", {8}, w),        floats("b", {8}, b),
+                          floats("eps", {}, {1e-5f}), floats("two", {}, {2}),
+                          floats("one", {}, {1}),     integers("axes", {-1})};
+    model.inputs = {value("x", {2, 3, 8})};
+    model.outputs = {value("y", {2, 3, 8})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "LayerNorm");
+    Values x(48);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(static_cast<float>(i * i));
+    const Values y = run(net, {{"x", x}});
+    for (std::size_t row = 0; row < x.size(); row += 8) {
+        double mean = 0, variance = 0;
+        for (std::size_t i = row; i < row + 8; ++i) mean += x[i] / 8.0;
+        for (std::size_t i = row; i < row + 8; ++i) variance += (x[i] - mean) * (x[i] - mean) / 8;
+        for (std::size_t i = 0; i < 8; ++i) {
+            const double plain = (x[row + i] - mean) / std::sqrt(variance + 1e-5);
+            CHECK(y[row + i] == Approx(affine ? plain * w[i] + b[i] : plain).margin(1e-5));
+        }
+    }
+}
+
+std::string mean_node(const std::string& of, const std::string& to) {
+    return node("ReduceMean", {of}, {to}, {{attribute("axes", Sizes{-1})}});
+}
+
+}  // namespace
+
+TEST_CASE("a layer norm in pieces, as PyTorch writes it") {
+    if (is_absent()) return;
+    std::vector<std::string> nodes{mean_node("x", "mean"),
+                                   node("Sub", {"x", "mean"}, {"d"}),
+                                   node("Pow", {"d", "two"}, {"square"}),
+                                   mean_node("square", "variance"),
+                                   node("Add", {"variance", "eps"}, {"more"}),
+                                   node("Sqrt", {"more"}, {"deviation"}),
+                                   node("Div", {"d", "deviation"}, {"y"})};
+    check_layer_norm(nodes, false);
+    nodes.back() = node("Div", {"d", "deviation"}, {"normal"});
+    nodes.push_back(node("Mul", {"normal", "w"}, {"scaled"}));
+    nodes.push_back(node("Add", {"b", "scaled"}, {"y"}));
+    check_layer_norm(nodes, true);
+}
+
+TEST_CASE("a layer norm in pieces, as TensorFlow writes it") {
+    if (is_absent()) return;
+    check_layer_norm(
+        {mean_node("x", "mean"), node("Sub", {"x", "mean"}, {"d"}),
+         node("Mul", {"d", "d"}, {"square"}), mean_node("square", "variance"),
+         node("Add", {"variance", "eps"}, {"more"}), node("Sqrt", {"more"}, {"deviation"}),
+         node("Reciprocal", {"deviation"}, {"inverse"}), node("Mul", {"inverse", "w"}, {"s"}),
+         node("Mul", {"mean", "s"}, {"shifted"}), node("Sub", {"b", "shifted"}, {"rest"}),
+         node("Mul", {"x", "s"}, {"product"}), node("Add", {"product", "rest"}, {"y"})},
+        true);
+}
+
+TEST_CASE("a batch norm as Sub, Mul and Add goes into the convolution") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Conv", {"x", "w"}, {"c"}), node("Sub", {"c", "mean"}, {"d"}),
+                   node("Mul", {"scale", "d"}, {"s"}), node("Add", {"s", "shift"}, {"a"}),
+                   node("Div", {"a", "two"}, {"y"})};
+    model.initializers = {floats("w", {2, 1, 1, 1}, {1, 2}), floats("mean", {1, 2, 1, 1}, {1, -1}),
+                          floats("scale", {2, 1, 1}, {3, 5}), floats("shift", {2, 1, 1}, {7, 9}),
+                          floats("two", {}, {2})};
+    model.inputs = {value("x", {1, 1, 1, 2})};
+    model.outputs = {value("y", {1, 2, 1, 2})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "Convolution2D");
+    // ((w x - mean) scale + shift) / 2
+    CHECK(run(net, {{"x", {1, 2}}}) == Values{3.5, 5, 12, 17});
+    model.outputs.push_back(value("d", {1, 2, 1, 2}));
+    CHECK(types(open(model)) ==
+          "Convolution2D Parameter Elementwise Parameter Elementwise Pointwise");
+}
+
+TEST_CASE("a scale and a bias go into a product, one of another axis does not") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("MatMul", {"x", "w"}, {"p"}), node("Mul", {"p", "scale"}, {"s"}),
+                   node("Add", {"s", "bias"}, {"y"})};
+    model.initializers = {floats("w", {2, 2}, {1, 2, 3, 4}), floats("scale", {2}, {2, 3}),
+                          floats("bias", {2}, {10, 20})};
+    model.inputs = {value("x", {1, 2, 2})};
+    model.outputs = {value("y", {1, 2, 2})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "Reshape InnerProduct Reshape");
+    CHECK(run(net, {{"x", {1, 0, 1, 1}}}) == Values{12, 26, 18, 38});
+    model.initializers[1] = floats("scale", {2, 1}, {2, 3});  // a number for each row
+    CHECK(run(model, {{"x", {1, 0, 1, 1}}}) == Values{12, 24, 22, 38});
+}
+
+TEST_CASE("a pair of QuantizeLinear and DequantizeLinear is one expression") {
+    if (is_absent()) return;
+    Model model =
+        model_of({node("QuantizeLinear", {"x", "scale", "zero"}, {"q"}),
+                  node("DequantizeLinear", {"q", "scale", "zero"}, {"y"})},
+                 {floats("scale", {}, {0.5}), tensor("zero", {}, 3, std::string(1, '\x05'))});
+    dlprim::Net net = open(model);
+    CHECK(has(types(net), "Pointwise"));
+    CHECK(types(net).find("Pointwise") == types(net).rfind("Pointwise"));
+    // In steps of a half, from -133 halves to 122.
+    CHECK(run(net, {{"x", {0.3f, -100, 100, 1.6f}}}) == Values{0.5, -66.5, 61, 1.5});
+    model.nodes[1] = node("DequantizeLinear", {"q", "other", "zero"}, {"y"});
+    model.initializers.push_back(floats("other", {}, {0.25}));
+    CHECK(run(model, {{"x", {0.3f, -100, 100, 1.6f}}}) == Values{0.25, -33.25, 30.5, 0.75});
+}
+
+TEST_CASE("a constant weight through Transpose is the weight") {
+    if (is_absent()) return;
+    Model model;
+    // TensorFlow's order [height, width, in, out], more elements than are folded by an oracle.
+    const std::int64_t in = 96, out = 80;
+    Values weight(static_cast<std::size_t>(9 * in * out), 0.0f);
+    weight[static_cast<std::size_t>((4 * in + 1) * out + 2)] = 3;  // the middle, from 1 to 2
+    model.nodes = {node("Transpose", {"w"}, {"wt"}, {{attribute("perm", Sizes{3, 2, 0, 1})}}),
+                   node("Conv", {"x", "wt"}, {"y"})};
+    model.initializers = {floats("w", {3, 3, in, out}, weight)};
+    model.inputs = {value("x", {1, in, 3, 3})};
+    model.outputs = {value("y", {1, out, 1, 1})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "Convolution2D");
+    Values x(static_cast<std::size_t>(in * 9), 0.0f);
+    x[9 + 4] = 2;
+    const Values y = run(net, {{"x", x}});
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == (i == 2 ? 6.0f : 0.0f));
+}
+
+TEST_CASE("a shuffle of channels is one transposition between views") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("Reshape", {"x", "groups"}, {"g"}),
+                   node("Transpose", {"g"}, {"t"}, {{attribute("perm", Sizes{0, 2, 1, 3, 4})}}),
+                   node("Reshape", {"t", "whole"}, {"y"})};
+    model.initializers = {integers("groups", {1, 2, 2, 1, 2}), integers("whole", {1, 4, 1, 2})};
+    model.inputs = {value("x", {1, 4, 1, 2})};
+    model.outputs = {value("y", {1, 4, 1, 2})};
+    dlprim::Net net = open(model);
+    CHECK(types(net) == "Reshape Transpose Reshape");
+    CHECK(run(net, {{"x", {0, 1, 2, 3, 4, 5, 6, 7}}}) == Values{0, 1, 4, 5, 2, 3, 6, 7});
+}

@@ -72,10 +72,17 @@ TEST_CASE("wide integers at indices that are computed") {
     model.inputs = {value("x", {2})};
     model.outputs = {value("y", {}, type_int64)};
     const Folder folder;
-    dlprim::ONNXSession session(dlprim::Context("cpu"),
-                                dlprim::ONNXModel(folder.write("model.onnx", model.str())));
+    const std::string path = folder.write("model.onnx", model.str());
+    dlprim::ONNXSession session(dlprim::Context("cpu"), dlprim::ONNXModel(path));
     const ONNXValue y = session.run({{"x", tensor({2}, {1, 2})}}).at("y");
     std::int64_t number = 0;
     std::memcpy(&number, y.tensor().data.data(), sizeof(number));
+    CHECK(number == wide);
+    // One static network has them, too.
+    dlprim::Net net = dlprim::Net::from_onnx_file(dlprim::Context("cpu"), path);
+    const float x[] = {1, 2};
+    net.set_input("x", x, sizeof(x));
+    net.forward();
+    net.output("y").copy_to_host(&number, sizeof(number));
     CHECK(number == wide);
 }

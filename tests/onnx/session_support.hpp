@@ -93,10 +93,10 @@ class Session {
 };
 
 inline Session open_session(const Model& model, const dlprim::ONNXSessionOptions& options = {},
-                            const char* device = "cpu") {
+                            const dlprim::Context& device = dlprim::Context("cpu")) {
     const Folder folder;
     const dlprim::ONNXModel file(folder.write("model.onnx", model.str()));
-    return Session(dlprim::ONNXSession(dlprim::Context(device), file, options));
+    return Session(dlprim::ONNXSession(device, file, options));
 }
 
 /// An attribute that is a graph: a branch or a body.

@@ -55,6 +55,19 @@ TEST_CASE("open sizes are those of the inputs") {
     CHECK(session.run({{"x", tensor({0, 2}, {})}}) == "float [0, 2]:");
 }
 
+TEST_CASE("a size of -1 and one named ? are open, each for itself") {
+    if (is_absent()) return;
+    const std::string shape =
+        bytes(1, number(1, -1)) + bytes(1, bytes(2, "?")) + bytes(1, bytes(2, "?"));
+    Model model;
+    model.nodes = {node("Add", {"x", "x"}, {"y"})};
+    model.inputs = {bytes(1, "x") + bytes(2, bytes(1, number(1, type_float) + bytes(2, shape)))};
+    model.outputs = {value("y", {-1, -1, -1})};
+    Session session = open_session(model);
+    CHECK(session.run({{"x", tensor({2, 1, 3}, {1, 2, 3, 4, 5, 6})}}) ==
+          "float [2, 1, 3]: 2 4 6 8 10 12");
+}
+
 TEST_CASE("outputs may be inputs and constants, and an initialiser may be given") {
     if (is_absent()) return;
     Model model;

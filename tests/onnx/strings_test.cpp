@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Strings: moved, compared, split, joined and counted.
+#include "formats/onnx/regex.hpp"
 #include "onnx/session_support.hpp"
 
 using namespace onnx_test;
@@ -59,6 +60,19 @@ TEST_CASE("strings are picked by what the device computes") {
         Session other = open_session(both);
         CHECK(other.run({{"scores", tensor({2}, {0, 1})}}).find("dog") != std::string::npos);
     }
+}
+
+TEST_CASE("patterns know the edges of words") {
+    if (is_absent()) return;
+    const auto matches = [](const std::string& pattern, const std::string& text) {
+        return dlprim::onnx::Regex(pattern).matches(text);
+    };
+    CHECK(matches(R"(\bcom\b)", "com"));
+    CHECK(matches(R"(a\b b\B.)", "a bc"));
+    CHECK(!matches(R"(a\bb)", "ab"));
+    CHECK(!matches(R"(a\B)", "a"));
+    CHECK(matches(R"(\B)", ""));
+    CHECK(!matches(R"(\b)", ""));
 }
 
 TEST_CASE("words are normalised") {

@@ -73,7 +73,7 @@ struct Tally {
     Turns turns;
 };
 
-bool is_narrow(DType dtype) {
+bool has_16_bits(DType dtype) {
     return dtype == DType::f16 || dtype == DType::bf16;
 }
 
@@ -259,7 +259,7 @@ class Checker {
             const Problem problem = problem_of(device_.traits(), plan.graph, node, {});
             bool narrow = false;
             for (const auto* operands : {&problem.inputs, &problem.outputs})
-                for (const Operand& o : *operands) narrow = narrow || is_narrow(o.dtype);
+                for (const Operand& o : *operands) narrow = narrow || has_16_bits(o.dtype);
             any = any || narrow;
             if (!narrow) continue;
             for (const Engine* one : EngineRegistry::instance().of(problem.op, false)) {

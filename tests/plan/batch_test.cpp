@@ -8,6 +8,7 @@
 #include "graph/passes/passes.hpp"
 #include "net/support.hpp"
 #include "plan/choose.hpp"
+#include "support/gpu_traits.hpp"
 
 #include <map>
 #include <set>
@@ -36,13 +37,7 @@ const char* const network = R"({
 
 /// The device with the traits of a GPU that has every matrix unit.
 Traits hopper(const Context& device) {
-    Traits traits = device.traits();
-    traits.host = traits.wide_vectors = false;
-    traits.vector_width = 1;
-    traits.max_work_group = 1024;
-    traits.compute_units = 132;
-    traits.wgmma = traits.mma = traits.matrix_fp16 = traits.matrix_bf16 = true;
-    traits.mma_local_bytes = 227 << 10;
+    Traits traits = with_matrix_units(as_gpu(device.traits(), 132), true, true, 227);
     traits.subgroup_size = 16;
     return traits;
 }
@@ -200,6 +195,8 @@ TEST_CASE("a call whose kernel depends on its range, or on more than two tensors
         CHECK_FALSE(key_of(device, head + tail + "{ y[0] = x[get_num_groups(0)]; }"));
         CHECK_FALSE(
             key_of(device, "size_t at() { return get_global_id(0); }\n" + head + tail + good));
+        CHECK_FALSE(
+            key_of(device, "#define WIDTH \\\n  get_global_size(0)\n" + head + tail + good));
         CHECK_FALSE(
             key_of(device, "kernel void pack(global float* x, ulong x_offset, " + tail + good));
         NDRange plane = group_range(4, 16);

@@ -15,6 +15,7 @@ from typing import Any
 
 import dlprim
 import pytest
+from small_networks import classifier
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -65,6 +66,14 @@ def context(device: str) -> dlprim.Context:
 def fresh_context(device: str) -> dlprim.Context:
     """A context on `device` of this test's own, for tests that look at its counters or drop it."""
     return dlprim.Context(device)
+
+
+@pytest.fixture
+def net(context: dlprim.Context) -> dlprim.Net:
+    """The classifier of small_networks.py in training, with first values."""
+    net = dlprim.Net.from_json(context, classifier())
+    net.initialize()
+    return net
 
 
 @pytest.fixture(scope="session")

@@ -232,6 +232,43 @@ def test_embedding(host: dlprim.Context, torch: Any) -> None:
     np.testing.assert_array_equal(net.output("y").numpy(), module(indices).detach().numpy())
 
 
+def indexed_model() -> nn.Model:
+    x, index = nn.Input("x", (4, 5)), nn.Input("index", (4, 2), "int64")
+    values, positions = nn.topk(x, 2, largest=False)
+    outputs = {
+        "elements": nn.gather(x, 1, index),
+        "rows": nn.index_select(x, -1, index),
+        "tuples": nn.gather_nd(x, index),
+        "changed": nn.scatter(x, 1, index, values, reduction="add"),
+        "tuples_changed": nn.scatter_nd(x, index, nn.reshape(nn.slice(values, 1, 0, 1), (4,))),
+        "positions": positions,
+        "sorted": nn.sort(x, 0, descending=True)[0],
+    }
+    return nn.Model([x, index], outputs)
+
+
+def test_indices_and_order(host: dlprim.Context, torch: Any) -> None:
+    net = indexed_model().build(host, mode="inference")
+    torch.manual_seed(7)
+    x, index = torch.randn(4, 5), torch.tensor([[0, 4], [1, 2], [3, 3], [2, 0]])
+    net.set_input("x", x.numpy())
+    net.set_input("index", index.numpy())
+    net.forward()
+    values, positions = x.topk(2, largest=False)
+    at = tuple(index.unbind(-1))
+    expected = {
+        "elements": x.gather(1, index),
+        "rows": x[:, index],
+        "tuples": x[at],
+        "changed": x.scatter_add(1, index, values),
+        "tuples_changed": x.index_put(at, values[:, 0]),
+        "positions": positions,
+        "sorted": x.sort(0, descending=True)[0],
+    }
+    for name, value in expected.items():
+        np.testing.assert_allclose(net.output(name).numpy(), value.numpy(), rtol=1e-6)
+
+
 def test_losses_of_labels(host: dlprim.Context, torch: Any) -> None:
     x = nn.Input("x", (4, 3, 5))
     rows = nn.mean(x, -1)
@@ -306,7 +343,7 @@ def test_every_operator_of_the_documentation_can_be_made() -> None:
     documented = {name.strip() for row in table.splitlines()[2:] for name in row.split("|")[1].split(",")}
     x, words = nn.Input("x", MATRIX), nn.Input("words", (3,), "int32")
     made = types([x], nn.softmax_with_loss(x)) | types([x], nn.nll_loss(x)) | types([], nn.parameter((3,)))
-    made |= types([words], nn.Embedding(3, 4)(words))
+    made |= types([words], nn.Embedding(3, 4)(words)) | {layer.type for layer in indexed_model().layers}
     for function, _, shapes in CASES.values():
         symbols = [nn.Input(f"in{i}", shape) for i, shape in enumerate(shapes)]
         made |= types(symbols, function(*symbols))

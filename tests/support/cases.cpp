@@ -113,6 +113,16 @@ HostArray make_data(const CaseTensor& tensor, std::mt19937& random) {
     } else if (tensor.fill == "labels") {
         for (double& v : array.data)
             v = static_cast<double>(random() % static_cast<std::uint64_t>(tensor.classes));
+    } else if (tensor.fill == "indices") {
+        for (double& v : array.data)
+            v = static_cast<double>(random() % static_cast<std::uint64_t>(2 * tensor.classes)) -
+                static_cast<double>(tensor.classes);
+    } else if (tensor.fill == "once") {
+        std::vector<double> all(static_cast<std::size_t>(tensor.classes));
+        std::iota(all.begin(), all.end(), 0);
+        for (std::size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random() % i]);
+        if (all.size() < array.data.size()) throw std::runtime_error("too few classes to be once");
+        std::copy_n(all.begin(), array.data.size(), array.data.begin());
     } else {
         throw std::runtime_error("unknown fill '" + tensor.fill + "'");
     }

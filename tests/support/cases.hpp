@@ -16,10 +16,11 @@ namespace dlprim::testing {
 struct CaseTensor {
     Shape shape;  ///< for parameters the operator determines it
     DType dtype = DType::f32;
-    std::string fill =
-        "normal";              ///< "normal", "uniform", "positive", "distinct", "equal", "labels"
+    /// "normal", "uniform", "positive", "distinct", "equal"; "labels": below `classes`; "indices":
+    /// those and the same counted from the end; "once": labels of which none comes twice
+    std::string fill = "normal";
     double min = -1, max = 1;  ///< of "uniform"
-    std::int64_t classes = 2;  ///< of "labels"
+    std::int64_t classes = 2;
 };
 
 struct Case {

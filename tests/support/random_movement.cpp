@@ -49,6 +49,67 @@ void permute(Draft& draft) {
     draft.input(shape);
 }
 
+/// Draws data and indices of any mode, and returns the shape of what they name.
+std::vector<std::int64_t> indexed(Draft& draft) {
+    Dice& dice = draft.dice;
+    const auto rank = dice.pick(1, 4);
+    std::vector<std::int64_t> data = dice.dims(rank, 8), named;
+    const std::string mode = dice.of<std::string>({"rows", "elements", "tuples"});
+    const std::int64_t dim = dice.pick(0, rank - 1);
+    const auto at = data.begin() + dim;
+    std::vector<std::int64_t> indices = dice.dims(dice.pick(0, 2), 5);
+    std::int64_t classes = *at;
+    draft.options = {{"mode", mode}};
+    if (mode == "rows") {
+        named.assign(data.begin(), at);
+        named.insert(named.end(), indices.begin(), indices.end());
+        named.insert(named.end(), at + 1, data.end());
+    } else if (mode == "elements") {
+        indices.clear();
+        for (const std::int64_t size : data) indices.push_back(dice.pick(1, size));
+        indices[static_cast<std::size_t>(dim)] = dice.pick(1, 9);
+        named = indices;
+    } else {
+        named = indices;
+        indices.push_back(dim + 1);
+        classes = *std::min_element(data.begin(), at + 1);
+        named.insert(named.end(), at + 1, data.end());
+    }
+    if (mode != "tuples") draft.options["dim"] = dice.coin() ? dim : dim - rank;
+    draft.input(data);
+    CaseTensor& tensor = draft.input(indices, "indices");
+    tensor.classes = classes;
+    tensor.dtype = dice.of<DType>({DType::i32, DType::i64});
+    return named;
+}
+
+void scatter(Draft& draft) {
+    const std::vector<std::int64_t> updates = indexed(draft);
+    const std::string how = draft.dice.of<std::string>({"none", "add", "add", "mul", "max", "min"});
+    draft.options["reduction"] = how;
+    draft.one.gradient = how == "none" || how == "add";
+    draft.input(updates);
+}
+
+void topk(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 3), 30);
+    const std::int64_t dim = dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1);
+    draft.options = {{"k", dice.pick(1, shape[static_cast<std::size_t>(dim)])}, {"dim", dim}};
+    draft.maybe("largest", dice.coin());
+    draft.maybe("sorted", dice.coin());
+    CaseTensor& x = draft.input(shape, dice.of<std::string>({"normal", "equal", "labels"}));
+    x.classes = 5;
+}
+
+void sort(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 3), 30);
+    draft.options = {{"dim", dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1)}};
+    draft.maybe("descending", dice.coin());
+    draft.input(shape, dice.of<std::string>({"normal", "labels"})).classes = 5;
+}
+
 }  // namespace
 
 Generators movement_generators() {
@@ -89,6 +150,10 @@ Generators movement_generators() {
                  if (d.dice.coin()) size = 1;
              d.input(shape);
          }},
+        {"Gather", [](D d) { indexed(d); }},
+        {"Scatter", scatter},
+        {"TopK", topk},
+        {"Sort", sort},
         {"Transpose", permute},
         {"Pad", pad},
         {"Parameter", [](D d) { d.options["shape"] = d.dice.dims(d.dice.pick(1, 4), 9); }},

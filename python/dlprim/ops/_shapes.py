@@ -154,6 +154,118 @@ def cast(input: Tensor, dtype: DTypeLike, *, out: Tensor | None = None) -> Tenso
 
 
 @kept
+def gather_call(mode: str, dim: int, batch_dims: int) -> Call:
+    return make_call("Gather", {"mode": mode, "dim": dim, "batch_dims": batch_dims})
+
+
+@operator
+def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Elements at positions along a dimension, as torch.gather. An index below 0 counts from the end.
+
+    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes, and on the host for an index out of range; on
+    OpenCL devices that reads the nearest element.
+    """
+    return gather_call("elements", dim, 0).one((input, index), (), out)
+
+
+@operator
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Rows of a dimension, as torch.index_select; the index may have any shape, which takes the dimension's place.
+
+    Raises InvalidArgumentError (a ValueError) as gather.
+    """
+    return gather_call("rows", dim, 0).one((input, index), (), out)
+
+
+@operator
+def gather_nd(input: Tensor, index: Tensor, *, batch_dims: int = 0, out: Tensor | None = None) -> Tensor:
+    """Slices at the tuples in the index's last dimension, as input[tuple(index.unbind(-1))] in PyTorch.
+
+    batch_dims: leading dimensions that input and index have in common.
+
+    Raises InvalidArgumentError (a ValueError) as gather.
+    """
+    return gather_call("tuples", 0, batch_dims).one((input, index), (), out)
+
+
+@kept
+def scatter_call(mode: str, dim: int, batch_dims: int, reduction: str) -> Call:
+    return make_call("Scatter", {"mode": mode, "dim": dim, "batch_dims": batch_dims, "reduction": reduction})
+
+
+@operator
+def scatter(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, *, reduction: str = "none", out: Tensor | None = None
+) -> Tensor:
+    """A copy of the input with elements of src at positions along a dimension, as torch.scatter.
+
+    reduction: "none" (of several elements for one place the last counts), "add", "mul", "max" or "min". Results are the
+    same in every run.
+
+    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes, and on the host for an index out of range; on
+    OpenCL devices its element is left out.
+    """
+    return scatter_call("elements", dim, 0, reduction).one((input, index, src), (), out)
+
+
+@operator
+def scatter_nd(
+    input: Tensor,
+    index: Tensor,
+    src: Tensor,
+    *,
+    batch_dims: int = 0,
+    reduction: str = "none",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The same of slices at the tuples in the index's last dimension.
+
+    Raises InvalidArgumentError (a ValueError) as scatter.
+    """
+    return scatter_call("tuples", 0, batch_dims, reduction).one((input, index, src), (), out)
+
+
+@kept
+def topk_call(k: int, dim: int, largest: bool, ordered: bool) -> Call:
+    return make_call("TopK", {"k": k, "dim": dim, "largest": largest, "sorted": ordered})
+
+
+@operator
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: Sequence[Tensor | None] | None = None,
+) -> tuple[Tensor, ...]:
+    """The largest or smallest k elements along a dimension and their positions, as torch.topk.
+
+    They come in order, and of equal elements the one in front comes first.
+
+    Raises InvalidArgumentError (a ValueError) if there are fewer than k.
+    """
+    return topk_call(k, dim, largest, sorted).all((input,), (), out)
+
+
+@kept
+def sort_call(dim: int, descending: bool) -> Call:
+    return make_call("Sort", {"dim": dim, "descending": descending})
+
+
+@operator
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, *, out: Sequence[Tensor | None] | None = None
+) -> tuple[Tensor, ...]:
+    """Sorted elements along a dimension and their positions, as torch.sort with stable=True.
+
+    Raises InvalidArgumentError (a ValueError) if there is no such dimension.
+    """
+    return sort_call(dim, descending).all((input,), (), out)
+
+
+@kept
 def embedding_call(weight: tuple[int, ...], padding_idx: int | None) -> Call:
     if len(weight) != 2:
         raise InvalidArgumentError(f"embedding: the weight has shape {list(weight)}; [rows, features] is needed")

@@ -77,4 +77,22 @@ TuneSpace split_tune_space(const Tuning& standard) {
     return space;
 }
 
+Tuning choose_rows(std::int64_t most_wm, const PartsRange& range,
+                   const std::function<double(std::int64_t wm, std::int64_t splits)>& seconds) {
+    const auto best = cheapest(static_cast<std::size_t>(most_wm), range,
+                               [&](std::size_t tile, std::int64_t splits) {
+                                   return seconds(static_cast<std::int64_t>(tile) + 1, splits);
+                               });
+    if (!best) return {{"rows", split_rows}, {"splits", 1}};
+    return {{"rows", split_rows * (static_cast<std::int64_t>(best->tile) + 1)},
+            {"splits", best->splits}};
+}
+
+TuneSpace rows_tune_space(const Tuning& standard, std::int64_t most_wm) {
+    TuneSpace space = split_tune_space(standard);
+    space["rows"] = {split_rows};
+    if (most_wm == 2) space["rows"].push_back(2 * split_rows);
+    return space;
+}
+
 }  // namespace dlprim

@@ -5,10 +5,12 @@
 #pragma once
 
 #include "engine/engine.hpp"
+#include "engine/matrix/model.hpp"
 #include "engine/matrix/split_products.hpp"
 #include "engine/matrix/unit.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace dlprim {
@@ -53,5 +55,11 @@ double split_parts_seconds(const Traits& device, const SplitSize& size, std::int
 Tuning choose_split(const Traits& device, const SplitSize& size, double part_bytes,
                     double limit_bytes, std::int64_t only_wm = 0);
 TuneSpace split_tune_space(const Tuning& standard);
+
+/// For engines whose operands lie in memory alike for every tile: the same, of `seconds` of tiles
+/// of 64 * wm rows, wm from 1 to `most_wm`, with K in `splits` parts of `range`.
+Tuning choose_rows(std::int64_t most_wm, const PartsRange& range,
+                   const std::function<double(std::int64_t wm, std::int64_t splits)>& seconds);
+TuneSpace rows_tune_space(const Tuning& standard, std::int64_t most_wm);
 
 }  // namespace dlprim

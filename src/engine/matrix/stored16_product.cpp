@@ -101,8 +101,7 @@ void add_stored16_sum(KernelLaunch& launch, ContextImpl& context, const Problem&
 }
 
 std::vector<std::string> stored16_product_sources() {
-    return {product_path, stored16_weights_source, sum_path, "matrix/round16.clh",
-            "matrix/copies16.clh"};
+    return {product_path, stored16_weights_source, sum_path};
 }
 
 }  // namespace dlprim

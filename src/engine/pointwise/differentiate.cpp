@@ -68,7 +68,7 @@ struct Differentiator {
 
     ExprPtr rule(const ExprPtr& y) {
         const Function* f = find_function(y->function);
-        if (!f || is_truth(f->op)) return nullptr;
+        if (!f || is_truth(f->op) || is_bitwise(f->op)) return nullptr;
         const auto& args = y->args;
         const ExprPtr a = args[0];
         const ExprPtr b = args.size() > 1 ? args[1] : nullptr;

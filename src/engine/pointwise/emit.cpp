@@ -15,7 +15,10 @@ namespace dlprim::pointwise {
 namespace {
 
 std::string compute_name(Compute type) {
-    return type == Compute::f32 ? "float" : type == Compute::f64 ? "double" : "long";
+    return type == Compute::f32   ? "float"
+           : type == Compute::f64 ? "double"
+           : type == Compute::u64 ? "ulong"
+                                  : "long";
 }
 
 }  // namespace
@@ -36,8 +39,9 @@ bool Emitter::is_aligned(int klass) const {
 }
 
 std::string Emitter::storage_type(DType dtype) {
-    static const char* const names[] = {"float", "half",   "ushort", "double", "char", "uchar",
-                                        "short", "ushort", "int",    "uint",   "long", "uchar"};
+    static const char* const names[] = {"float", "half",  "ushort", "double", "char",
+                                        "uchar", "short", "ushort", "int",    "uint",
+                                        "long",  "uchar", "ulong"};
     return names[static_cast<int>(dtype)];
 }
 
@@ -49,6 +53,12 @@ std::string Emitter::iota() const {
 }
 
 std::string Emitter::literal(double value) const {
+    if (job_.type == Compute::u64) {
+        if (value < 0)
+            return cat("(ulong)", static_cast<std::int64_t>(std::max(value, -0x1p63)), "L");
+        if (value >= 0x1p64) return "ULONG_MAX";
+        return cat(static_cast<std::uint64_t>(value), "UL");
+    }
     if (job_.type == Compute::i64) {
         if (value <= -9.2e18) return "LONG_MIN";
         if (value >= 9.2e18) return "LONG_MAX";
@@ -78,7 +88,7 @@ std::string Emitter::number(const std::string& name, double value) {
         n.real = job_.type == Compute::f32;
         n.value = static_cast<float>(value);
         if (job_.type == Compute::f64) std::memcpy(&n.whole, &value, 8);
-        if (job_.type == Compute::i64) n.whole = static_cast<std::int64_t>(value);
+        if (job_.is_whole()) n.whole = static_cast<std::int64_t>(value);
         numbers_.push_back(n);
     }
     return job_.type == Compute::f64 ? "as_double(" + name + ")" : name;

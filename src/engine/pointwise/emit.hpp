@@ -112,6 +112,7 @@ class Emitter {
                            const std::function<std::string(int)>& truth, bool scalar) const;
     std::string extreme(bool max, const std::string& a, const std::string& b, bool scalar) const;
     std::string sign(const std::string& a, bool scalar) const;
+    std::string bits(Op op, std::string a, std::string b, bool scalar) const;
     void combine_function(SourceWriter& out, std::size_t k, bool scalar) const;
     std::string combination(SourceWriter& out, const Tape& tape, bool scalar) const;
     // emit_helpers.cpp and emit_functions.cpp: functions that kernels call.

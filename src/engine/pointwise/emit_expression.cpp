@@ -3,13 +3,14 @@
 // vectors that reductions combine.
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
+#include "engine/pointwise/emit_names.hpp"
 
 namespace dlprim::pointwise {
 
 /// min and max. If the operands are equal, or the first is NaN, the result is the first.
 std::string Emitter::extreme(bool max, const std::string& a, const std::string& b,
                              bool scalar) const {
-    if (job_.type == Compute::i64) return cat(max ? "max(" : "min(", a, ", ", b, ")");
+    if (job_.is_whole()) return cat(max ? "max(" : "min(", a, ", ", b, ")");
     return cat("select(", b, ", ", a, ", ", compare(cat(a, max ? " > " : " < ", b), scalar), " | ",
                compare(cat(a, " != ", a), scalar), ")");
 }
@@ -23,15 +24,38 @@ std::string Emitter::sign(const std::string& a, bool scalar) const {
     return cat(side(" > "), " - ", side(" < "));
 }
 
+/// An operation on bits. Operands that are not integers become such, and so does the result back.
+std::string Emitter::bits(Op op, std::string a, std::string b, bool scalar) const {
+    const bool whole = job_.is_whole(), has_sign = job_.type != Compute::u64;
+    const int width = scalar ? 1 : width_;
+    const std::string type = wide(has_sign ? "long" : "ulong", width);
+    if (!whole) {
+        a = cat("convert_", type, "_sat(", a, ")");
+        if (!b.empty()) b = cat("convert_", type, "_sat(", b, ")");
+    }
+    const std::string_view sign = function_of(op).text;
+    std::string text = op == Op::bit_not ? cat("~", a) : cat(a, " ", sign, " ", b);
+    if (op == Op::shift_left || op == Op::shift_right) {
+        const std::string range =
+            has_sign ? cat(width == 1 ? "(long)" : "", "((", b, " >= 0L) & (", b, " < 64L))")
+                     : cat(width == 1 ? "(long)" : "", "(", b, " < 64UL)");
+        const std::string otherwise =
+            op == Op::shift_left || !has_sign ? cat("(", type, ")(0)") : cat(a, " >> 63");
+        text = cat("select(", otherwise, ", ", text, ", ", range, ")");
+    }
+    return whole ? text : cat("convert_", wide(scalar_, width), "(", text, ")");
+}
+
 std::string Emitter::expression(const Instruction& in, const std::function<std::string(int)>& value,
                                 const std::function<std::string(int)>& truth, bool scalar) const {
-    const bool whole = job_.type == Compute::i64;
+    const bool whole = job_.is_whole();
     const Function& function = function_of(in.op);
     const auto a = [&] { return value(in.a); };
     const auto b = [&] { return value(in.b); };
     const auto c = [&] { return value(in.c); };
     const auto infix = [&] { return cat(a(), " ", function.text, " ", b()); };
     const auto unary = [&](std::string_view name) { return cat(name, "(", a(), ")"); };
+    if (is_bitwise(in.op)) return bits(in.op, a(), in.b < 0 ? std::string() : b(), scalar);
     switch (in.op) {
         case Op::add:
         case Op::sub:

@@ -17,7 +17,7 @@ namespace dlprim::pointwise {
 namespace {
 
 DType tagged(const std::string& text) {
-    for (int i = 0; i <= static_cast<int>(DType::boolean); ++i)
+    for (int i = 0; i <= static_cast<int>(DType::u64); ++i)
         if (text == tag(static_cast<DType>(i))) return static_cast<DType>(i);
     return DType::f32;
 }
@@ -98,8 +98,7 @@ std::string Emitter::stored(DType dtype, int width) const {
     if (dtype == DType::bf16) return cat(to, "(b)");
     if (dtype == DType::boolean)
         return cat(to, "(select(", zero, ", (", type, ")(1), ", mask, "(v != ", zero, ")))");
-    if (dtype == DType::f32 || dtype == DType::f64 || job_.type == Compute::i64)
-        return cat(to, "(v)");
+    if (dtype == DType::f32 || dtype == DType::f64 || job_.is_whole()) return cat(to, "(v)");
     return cat(to, "_sat(select(v, ", zero, ", ", mask, "(v != v)))");
 }
 

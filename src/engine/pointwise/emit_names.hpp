@@ -17,8 +17,8 @@ inline std::string wide(const std::string& type, int width) {
 
 /// The suffix of functions that load or store a type.
 inline const char* tag(DType dtype) {
-    static const char* const tags[] = {"f32", "f16", "bf16", "f64", "i8",  "u8",
-                                       "i16", "u16", "i32",  "u32", "i64", "bool"};
+    static const char* const tags[] = {"f32", "f16", "bf16", "f64", "i8",   "u8", "i16",
+                                       "u16", "i32", "u32",  "i64", "bool", "u64"};
     return tags[static_cast<int>(dtype)];
 }
 

@@ -14,8 +14,10 @@ std::string Emitter::neutral(const JobOutput& out) const {
         case Output::Kind::prod:
             return literal(1);
         case Output::Kind::max:
+            if (job_.type == Compute::u64) return "0UL";
             return job_.type == Compute::i64 ? "LONG_MIN" : literal(-infinity);
         case Output::Kind::min:
+            if (job_.type == Compute::u64) return "ULONG_MAX";
             return job_.type == Compute::i64 ? "LONG_MAX" : literal(infinity);
         default:
             return literal(0);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 
 namespace dlprim::pointwise {
 namespace {
@@ -56,6 +57,12 @@ constexpr Function table[] = {
     {"sigmoid", Op::sigmoid, 1, true, false, ""},
     {"isnan", Op::isnan, 1, true, true, ""},
     {"isinf", Op::isinf, 1, true, true, ""},
+    {"bitand", Op::bit_and, 2, true, true, "&"},
+    {"bitor", Op::bit_or, 2, true, true, "|"},
+    {"bitxor", Op::bit_xor, 2, true, true, "^"},
+    {"bitnot", Op::bit_not, 1, true, true, "~"},
+    {"shl", Op::shift_left, 2, true, true, "<<"},
+    {"shr", Op::shift_right, 2, true, true, ">>"},
     {"uniform", Op::uniform, 3, true, false, ""},
 };
 
@@ -146,9 +153,18 @@ double of_one(Op op, double a) {
     }
 }
 
+/// The 64-bit integer next to the number towards zero; 0 for NaN.
+std::int64_t whole_number(double a) {
+    constexpr double end = 9223372036854775808.0;
+    if (!(a > -end)) return a == a ? std::numeric_limits<std::int64_t>::min() : 0;
+    return a < end ? static_cast<std::int64_t>(a) : std::numeric_limits<std::int64_t>::max();
+}
+
 }  // namespace
 
 double apply(Op op, double a, double b, double c) {
+    if (is_bitwise(op))
+        return static_cast<double>(apply_bits(op, whole_number(a), whole_number(b)));
     switch (op) {
         case Op::add:
             return a + b;

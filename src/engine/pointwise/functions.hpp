@@ -3,6 +3,7 @@
 // their values in double.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,13 @@ enum class Op : unsigned char {
     sigmoid,
     isnan,
     isinf,
+    // bits of integers
+    bit_and,
+    bit_or,
+    bit_xor,
+    bit_not,
+    shift_left,
+    shift_right,
     uniform,
 };
 
@@ -86,6 +94,30 @@ std::vector<std::string> callable_names();
 /// Whether the result is a truth value, 1 or 0.
 inline bool is_truth(Op op) {
     return (op >= Op::less && op <= Op::logical_not) || op == Op::isnan || op == Op::isinf;
+}
+
+/// Whether the operation works on the bits of 64-bit integers. In float arithmetic its operands are
+/// rounded towards zero first.
+inline bool is_bitwise(Op op) {
+    return op >= Op::bit_and && op <= Op::shift_right;
+}
+/// The value of such an operation. A shift by an amount outside of 0 to 63 moves all bits out.
+inline std::int64_t apply_bits(Op op, std::int64_t a, std::int64_t b) {
+    const bool moves_all = b < 0 || b > 63;
+    switch (op) {
+        case Op::bit_and:
+            return a & b;
+        case Op::bit_or:
+            return a | b;
+        case Op::bit_xor:
+            return a ^ b;
+        case Op::bit_not:
+            return ~a;
+        case Op::shift_left:
+            return moves_all ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << b);
+        default:
+            return a >> (moves_all ? 63 : b);
+    }
 }
 
 /// The value in double, for every operation except leaves and uniform.

@@ -23,7 +23,7 @@ constexpr int unrolled = 4;    ///< iterations per unrolled step; divides run_tu
 
 bool GroupKernel::in_runs(std::size_t k) const {
     const bool many = ceil_div(shape_.reduction, shape_.parts * shape_.ry) > 2 * run_turns;
-    return many && output(k).kind == Output::Kind::sum && job_.type != Compute::i64;
+    return many && output(k).kind == Output::Kind::sum && !job_.is_whole();
 }
 
 bool GroupKernel::long_sums() const {

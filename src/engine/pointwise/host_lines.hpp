@@ -49,6 +49,11 @@ void with_type(DType dtype, const Go& go) {
         case DType::i64:
             go(std::int64_t{});
             break;
+        case DType::u64:
+            go(std::uint64_t{});
+            break;
+        default:
+            break;  // narrow types, which no program takes
     }
 }
 
@@ -210,6 +215,19 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
             return;
         default:
             break;
+    }
+    if constexpr (std::is_integral_v<T>) {
+        if (std::is_unsigned_v<T> && op == Op::shift_right) {  // no sign moves in
+            for (std::int64_t j = 0; j < n; ++j)
+                y[j] = b[j] > 63 ? T(0) : static_cast<T>(a[j] >> b[j]);
+            return;
+        }
+        if (is_bitwise(op)) {
+            for (std::int64_t j = 0; j < n; ++j)
+                y[j] = static_cast<T>(apply_bits(op, static_cast<std::int64_t>(a[j]),
+                                                 b ? static_cast<std::int64_t>(b[j]) : 0));
+            return;
+        }
     }
     if constexpr (std::is_floating_point_v<T>) {
         switch (op) {

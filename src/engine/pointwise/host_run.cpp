@@ -360,6 +360,9 @@ void HostJob::run(HostPool& pool, std::span<const BufferRef> operands) const {
         case Compute::i64:
             run_as<std::int64_t>(*this, pool, operands);
             break;
+        case Compute::u64:
+            run_as<std::uint64_t>(*this, pool, operands);
+            break;
     }
 }
 

@@ -15,7 +15,7 @@ namespace dlprim::pointwise::lines {
 
 /// Sums are in double, or for integers in integers.
 template <typename T>
-using Sum = std::conditional_t<std::is_same_v<T, std::int64_t>, std::int64_t, double>;
+using Sum = std::conditional_t<std::is_integral_v<T>, T, double>;
 
 /// The initial value of a reduction.
 template <typename T>

@@ -106,10 +106,11 @@ void settle_custom(const Output& output, JobOutput& out) {
 }
 
 Compute compute_type(const Problem& problem, const Program& program, bool fp64) {
-    bool doubles = false, integers = !problem.inputs.empty();
+    bool doubles = false, integers = !problem.inputs.empty(), unsigned_64 = false;
     for (const Operand& in : problem.inputs) {
         doubles = doubles || in.dtype == DType::f64;
         integers = integers && !is_float(in.dtype);
+        unsigned_64 = unsigned_64 || in.dtype == DType::u64;
     }
     for (const Operand& out : problem.outputs) {
         doubles = doubles || out.dtype == DType::f64;
@@ -119,7 +120,7 @@ Compute compute_type(const Problem& problem, const Program& program, bool fp64) 
     if (!integers || !is_integral(program)) return Compute::f32;
     for (double value : problem.attrs.numbers("scalars"))
         if (value != std::floor(value)) return Compute::f32;
-    return Compute::i64;
+    return unsigned_64 ? Compute::u64 : Compute::i64;
 }
 
 Layout walk_layout(const Problem& problem) {

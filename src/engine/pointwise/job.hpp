@@ -18,10 +18,13 @@
 namespace dlprim::pointwise {
 
 /// The type that a program computes in.
-enum class Compute : unsigned char { f32, f64, i64 };
+enum class Compute : unsigned char { f32, f64, i64, u64 };
 /// The tensor type for such values, for partial results in the workspace.
 inline DType dtype_of(Compute type) {
-    return type == Compute::f32 ? DType::f32 : type == Compute::f64 ? DType::f64 : DType::i64;
+    return type == Compute::f32   ? DType::f32
+           : type == Compute::f64 ? DType::f64
+           : type == Compute::u64 ? DType::u64
+                                  : DType::i64;
 }
 
 struct JobInput {
@@ -63,6 +66,7 @@ struct Job {
     std::int64_t channels = 0;
     Shape shape;  ///< the logical broadcast shape
 
+    bool is_whole() const { return type == Compute::i64 || type == Compute::u64; }
     int dims() const { return static_cast<int>(sizes.size()); }
     bool reduces() const;
     std::int64_t kept() const;       ///< product of kept sizes, including padding lanes

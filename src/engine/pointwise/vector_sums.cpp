@@ -11,7 +11,7 @@
 namespace dlprim::pointwise {
 
 bool VectorKernel::compensated(std::size_t k) const {
-    return output(k).kind == Output::Kind::sum && job_.type != Compute::i64;
+    return output(k).kind == Output::Kind::sum && !job_.is_whole();
 }
 
 bool VectorKernel::compensates() const {

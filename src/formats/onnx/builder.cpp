@@ -215,18 +215,40 @@ Ref Builder::cast(Ref value, DType dtype) {
     return add1("Cast", {value}, {{"dtype", std::string(dlprim::name_of(dtype))}});
 }
 
+Ref Builder::slice(Ref value, int axis, std::int64_t begin, std::int64_t end) {
+    const Shape& shape = value->spec.shape;
+    if (begin == 0 && end == shape[axis]) return value;
+    if (begin >= end) return constant("", allocate(shape.with(axis, 0), value->spec.dtype));
+    return add1("Slice", {value},
+                {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
+}
+
 Ref Builder::transpose(Ref value, const std::vector<std::int64_t>& order) {
     if (std::is_sorted(order.begin(), order.end())) return value;
-    if (!value->known || order.size() != 2)
+    const bool fits = static_cast<int>(order.size()) == value->spec.shape.rank();
+    if (!value->known || !fits || value->spec.shape.empty())
         return add1("Transpose", {value}, {{"dims", Ints(order)}});
     const HostTensor& from = *value->known;
-    const std::int64_t rows = from.shape[0], columns = from.shape[1];
-    auto made = allocate({columns, rows}, from.dtype);
+    Ints sizes, strides;  // of the result's dimensions; strides are those in `from`
+    for (const std::int64_t dim : order) {
+        const int axis = static_cast<int>(dim);
+        sizes.push_back(from.shape[axis]);
+        strides.push_back(from.shape.product(axis + 1, from.shape.rank()));
+    }
+    auto made = allocate(Shape(sizes), from.dtype);
     const std::size_t size = size_of(from.dtype);
-    for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < columns; ++j)
-            std::copy_n(from.data.data() + static_cast<std::size_t>(i * columns + j) * size, size,
-                        made->data.data() + static_cast<std::size_t>(j * rows + i) * size);
+    Ints at(sizes.size(), 0);
+    std::int64_t offset = 0;
+    for (std::size_t i = 0; i * size < made->data.size(); ++i) {
+        std::copy_n(from.data.data() + static_cast<std::size_t>(offset) * size, size,
+                    made->data.data() + i * size);
+        for (std::size_t d = sizes.size(); d-- > 0;) {
+            offset += strides[d];
+            if (++at[d] < sizes[d]) break;
+            offset -= strides[d] * sizes[d];
+            at[d] = 0;
+        }
+    }
     return constant(name_of(value), std::move(made), value->stored);
 }
 

@@ -120,6 +120,9 @@ class Builder {
     Ref reshape(Ref value, const Shape& shape, int deduced = -1);
     Ref cast(Ref value, DType dtype);
     Ref transpose(Ref value, const std::vector<std::int64_t>& order);
+    /// Places [begin, end) of dimension `axis`: the value itself where these are all, and a known
+    /// value without elements where there are none.
+    Ref slice(Ref value, int axis, std::int64_t begin, std::int64_t end);
 
     /// Whether the value is known, or became known: a runner ran the part that computes it.
     bool know(Ref value);

@@ -140,6 +140,13 @@ void Call::set(int i, AnyValue value) {
     results_[static_cast<std::size_t>(i)] = std::move(value);
 }
 
+std::vector<Ref> Call::on_host(const std::vector<Ref>& inputs, const HostFunction& function,
+                               std::string_view reason) const {
+    std::vector<Ref> results = build.call_host(inputs, function);
+    supports(!results.empty(), reason, ": an ONNXSession runs such models");
+    return results;
+}
+
 void Call::check_all_read() const {
     for (const auto& item : node_.attributes) {
         // Up to opset 5 it said which inputs may be overwritten.

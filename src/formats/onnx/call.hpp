@@ -105,6 +105,12 @@ class Call {
         return i < outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty();
     }
     void set(int i, AnyValue value);
+    /// The results of a function of the host. Throws Error(unsupported) in a static import, whose
+    /// networks have no such steps; `reason` says why the host computes them.
+    std::vector<Ref> on_host(const std::vector<Ref>& inputs, const HostFunction& function,
+                             std::string_view reason = size_by_values) const;
+    static constexpr std::string_view size_by_values =
+        "the result's size depends on values that are known only while the network runs";
     /// By output; none where no rule has set it.
     const std::vector<std::optional<AnyValue>>& results() const { return results_; }
 
@@ -144,6 +150,7 @@ struct Rule {
     /// what its results are.
     enum class Strings { none, moved, own };
 
+    /// Of another domain than ONNX's own: "domain.type".
     std::string_view type;
     std::int64_t since;
     std::function<void(Call&)> import;
@@ -153,31 +160,50 @@ struct Rule {
 // One file per family, in src/formats/onnx/rules.
 std::span<const Rule> activation_rules();
 std::span<const Rule> arithmetic_rules();
+std::span<const Rule> attention_rules();
 std::span<const Rule> box_rules();
+std::span<const Rule> cache_rules();
 std::span<const Rule> constant_rules();
 std::span<const Rule> control_flow_rules();
 std::span<const Rule> convolution_rules();
+std::span<const Rule> determinant_rules();
+std::span<const Rule> einsum_rules();
+std::span<const Rule> flex_attention_rules();
+std::span<const Rule> fourier_rules();
 std::span<const Rule> gather_rules();
+std::span<const Rule> integer_product_rules();
+std::span<const Rule> label_rules();
+std::span<const Rule> linear_attention_rules();
+std::span<const Rule> loss_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> order_rules();
 std::span<const Rule> pooling_rules();
 std::span<const Rule> position_rules();
+std::span<const Rule> quantization_rules();
+std::span<const Rule> random_rules();
+std::span<const Rule> recurrent_rules();
 std::span<const Rule> reduction_rules();
+std::span<const Rule> region_rules();
 std::span<const Rule> resize_rules();
+std::span<const Rule> sampling_rules();
+std::span<const Rule> scatter_rules();
 std::span<const Rule> selection_rules();
 std::span<const Rule> sequence_rules();
 std::span<const Rule> shape_rules();
+std::span<const Rule> signal_window_rules();
 std::span<const Rule> slicing_rules();
 std::span<const Rule> string_rules();
 std::span<const Rule> tfidf_rules();
+std::span<const Rule> training_rules();
+std::span<const Rule> tree_rules();
 std::span<const Rule> unique_rules();
 
-/// The rule for a type of ONNX's own domain in this version; null where there is none.
+/// The rule for a type, as Rule::type has it, in this version; null where there is none.
 const Rule* find_rule(std::string_view type, std::int64_t version);
+/// Whether an operator of this domain has a rule.
+bool has_rules_of(std::string_view domain);
 /// All types that have a rule, sorted.
 std::vector<std::string> supported_types();
-
-/// The newest version of ONNX's own operator set that rules were written for, and the oldest.
-constexpr std::int64_t newest_opset = 28, oldest_opset = 1;
 
 }  // namespace dlprim::onnx

@@ -21,7 +21,7 @@ constexpr double end_of_integers = 9223372036854775808.0;  // 2^63: where the la
 /// Whether a double holds every element, or the largest integer stands for "to the end", as
 /// exporters write it, and becomes itself again.
 bool fits_double(const HostTensor& value) {
-    if (value.dtype != DType::i64) return true;
+    if (value.dtype != DType::i64 && value.dtype != DType::u64) return true;
     const std::vector<std::int64_t> integers = to_integers(value);
     return std::all_of(integers.begin(), integers.end(), [](std::int64_t v) {
         return v == std::numeric_limits<std::int64_t>::max() ||
@@ -32,7 +32,7 @@ bool fits_double(const HostTensor& value) {
 
 /// Whether results are exact too. Computed in double, one beyond 2^53 may have lost digits.
 bool is_exact(const HostArray& result) {
-    return result.dtype != DType::i64 ||
+    return (result.dtype != DType::i64 && result.dtype != DType::u64) ||
            std::all_of(result.data.begin(), result.data.end(), [](double v) {
                return std::abs(v) < exact_integers || std::abs(v) == end_of_integers;
            });

@@ -213,20 +213,21 @@ void Importer::count_node(const std::vector<std::optional<AnyValue>>& results, c
 std::vector<std::optional<AnyValue>> Importer::import_node(const Node& node,
                                                            const std::vector<AnyValue>& inputs,
                                                            Scope& scope) {
-    if (!node.domain.empty())
-        fail(ErrorKind::unsupported, "operators of domain '", node.domain, "' are not supported");
+    const std::string type = node.domain.empty() ? node.type : cat(node.domain, ".", node.type);
     const std::int64_t version = version_of(node, *scope.opsets);
-    const Rule* const rule = find_rule(node.type, version);
+    const Rule* const rule = find_rule(type, version);
+    if (!rule && !has_rules_of(node.domain))
+        fail(ErrorKind::unsupported, "operators of domain '", node.domain, "' are not supported");
     if (!rule)
         fail(ErrorKind::unsupported, "this operator is not supported",
-             did_you_mean(node.type, supported_types()));
+             did_you_mean(type, supported_types()));
     const bool of_strings = has_strings(inputs);
     if (of_strings && rule->strings == Rule::Strings::none)
         fail(ErrorKind::unsupported, "an input is of strings, which are not supported here");
     Call call(build_, *this, node, version, inputs);
-    build_.begin(!node.name.empty()     ? node.name
-                 : node.outputs.empty() ? node.type
-                                        : node.outputs[0]);
+    const auto named = std::find_if(node.outputs.begin(), node.outputs.end(),
+                                    [](const std::string& output) { return !output.empty(); });
+    build_.begin(!node.name.empty() ? node.name : named == node.outputs.end() ? node.type : *named);
     calls_.push_back(&call);
     rule->import(call);
     calls_.pop_back();

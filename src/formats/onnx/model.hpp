@@ -20,6 +20,9 @@
 
 namespace dlprim::onnx {
 
+/// The newest version of ONNX's own operator set that rules were written for, and the oldest.
+constexpr std::int64_t newest_opset = 28, oldest_opset = 1;
+
 /// A tensor of strings, row-major.
 struct HostStrings {
     Shape shape;

@@ -3,11 +3,10 @@
 #include "formats/onnx/net_writer.hpp"
 
 #include "base/text.hpp"
-#include "formats/onnx/patterns.hpp"
+#include "formats/onnx/patterns/patterns.hpp"
 #include "graph/operator.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace dlprim::onnx {
 
@@ -17,10 +16,7 @@ namespace {
 constexpr std::int64_t largest_constant = 4096;
 
 bool is_literal(const HostTensor& value) {
-    if (value.shape.numel() > largest_constant) return false;
-    if (!is_float(value.dtype)) return true;
-    const std::vector<double> numbers = to_numbers(value);  // JSON has no infinities
-    return std::all_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); });
+    return value.shape.numel() <= largest_constant;
 }
 
 /// A parameter's name in weights files, where a slash would make a group, which no parameter can
@@ -60,9 +56,7 @@ class NetWriter {
             tensors_[value] = name;
         }
         for (const BuiltOperator& op : operators_) operator_names_.insert(op.name);
-        for (std::size_t i = 0; i < operators_.size(); ++i)
-            for (Ref value : operators_[i].outputs)
-                if (!value->known) producers_[value] = i;
+        find_producers();
     }
 
     ImportedNet write(const NamedRefs& outputs) {
@@ -74,7 +68,8 @@ class NetWriter {
             tensor_names_.insert(name);
             net_.description.outputs.push_back({name, std::nullopt});
         }
-        merge_patterns(operators_, taken);
+        merge_patterns(operators_, taken, builder_, made_);
+        find_producers();
         const std::vector<bool> is_needed = needed(wanted);
         for (std::size_t i = 0; i < operators_.size(); ++i)
             if (is_needed[i]) write(operators_[i]);
@@ -82,6 +77,12 @@ class NetWriter {
     }
 
   private:
+    void find_producers() {
+        for (std::size_t i = 0; i < operators_.size(); ++i)
+            for (Ref value : operators_[i].outputs)
+                if (!value->known) producers_[value] = i;
+    }
+
     /// The value that becomes this output. One that is an input, a constant or another output too
     /// is a tensor of its own.
     Ref output(const std::string& name, Ref value, std::set<Ref>& taken) {
@@ -112,7 +113,10 @@ class NetWriter {
     std::string parameter_name(Ref value) {
         if (const auto found = parameters_.find(value); found != parameters_.end())
             return found->second;
-        const std::string name = parameter_names_.take(parameter_text(builder_.name_of(value)));
+        const auto made = made_.names.find(value);
+        const std::string given =
+            made != made_.names.end() ? made->second : builder_.name_of(value);
+        const std::string name = parameter_names_.take(parameter_text(given));
         net_.values[name] = value->known;
         return parameters_[value] = name;
     }
@@ -169,6 +173,7 @@ class NetWriter {
     const Builder& builder_;
     std::vector<BuiltOperator> operators_;
     std::deque<BuiltValue> copies_;
+    MadeValues made_;
     std::map<Ref, std::size_t> producers_;
     Names operator_names_, tensor_names_, parameter_names_;
     /// What the description calls tensors and parameters.

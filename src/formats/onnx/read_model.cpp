@@ -134,9 +134,10 @@ class ModelReader {
         std::vector<Dimension> shape;
         for (const auto& dim : tensor.shape().dim()) {
             Dimension dimension;
-            if (dim.has_dim_value())
+            // Paddle's exporter writes -1 and "?" for sizes that it leaves open.
+            if (dim.has_dim_value() && dim.dim_value() >= 0)
                 dimension.size = dim.dim_value();
-            else
+            else if (dim.dim_param() != "?")
                 dimension.symbol = dim.dim_param();
             shape.push_back(std::move(dimension));
         }

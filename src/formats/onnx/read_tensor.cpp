@@ -41,6 +41,7 @@ std::vector<std::byte> typed_values(const proto::TensorProto& tensor, DType dtyp
         case DType::i64:
             return stored(tensor.int64_data(), dtype);
         case DType::u32:
+        case DType::u64:
             return stored(tensor.uint64_data(), dtype);
         default:
             return stored(tensor.int32_data(), dtype);
@@ -147,7 +148,7 @@ Tensor TensorReader::read(proto::TensorProto& tensor) const {
     auto host = std::make_shared<HostTensor>();
     host->shape = shape;
     host->dtype = *dtype;
-    const std::size_t bytes = static_cast<std::size_t>(host->shape.numel()) * size_of(*dtype);
+    const std::size_t bytes = stored_bytes(host->shape.numel(), *dtype);
     if (tensor.data_location() == proto::TensorProto::EXTERNAL)
         host->data = external_bytes(tensor, bytes);
     else if (tensor.has_raw_data())
@@ -158,6 +159,7 @@ Tensor TensorReader::read(proto::TensorProto& tensor) const {
     if (host->data.size() != bytes)
         fail(ErrorKind::format, "'", source_, "': tensor '", result.name, "' of shape ",
              host->shape.str(), " takes ", bytes, " bytes, the file has ", host->data.size());
+    if (stored_bits(*dtype) < 8) host->data = unpacked(host->data, host->shape.numel(), *dtype);
     if (*dtype == DType::boolean)
         for (std::byte& value : host->data) value = std::byte{value != std::byte{0}};
     result.value = std::move(host);

@@ -33,6 +33,16 @@ std::vector<std::uint32_t> points_of(std::string_view text) {
     return points;
 }
 
+bool is_word(std::uint32_t point) {
+    return point < 0x80 && (point == '_' || ascii::is_letter(static_cast<char>(point)) ||
+                            ascii::is_digit(static_cast<char>(point)));
+}
+
+/// Whether a word begins or ends in front of the code point number `at`.
+bool is_edge(const std::vector<std::uint32_t>& points, std::size_t at) {
+    return (at > 0 && is_word(points[at - 1])) != (at < points.size() && is_word(points[at]));
+}
+
 }  // namespace
 
 /// Parses into states. A fragment's states stand in a row; it begins at its first one, and goes on
@@ -173,6 +183,8 @@ class RegexParser {
             case '$':
                 return {{Kind::end, {}, 1, 0}};
             case '\\':
+                if (takes('b')) return {{Kind::edge, {}, 1, 0}};
+                if (takes('B')) return {{Kind::no_edge, {}, 1, 0}};
                 return {{Kind::set, escape(), 1, 0}};
             case '*':
             case '+':
@@ -264,7 +276,7 @@ Regex::Regex(std::string_view pattern) : states_(RegexParser(pattern).parse()) {
 
 /// Adds the states that read or match, to which `state` leads without reading. `seen` holds, by
 /// state, the last position at which it was reached, plus 1.
-void Regex::follow(std::size_t state, std::size_t at, std::size_t size,
+void Regex::follow(std::size_t state, std::size_t at, const std::vector<std::uint32_t>& points,
                    std::vector<std::size_t>& active, std::vector<std::size_t>& seen) const {
     std::vector<std::size_t> waiting{state};
     while (!waiting.empty()) {
@@ -282,7 +294,12 @@ void Regex::follow(std::size_t state, std::size_t at, std::size_t size,
                 if (at == 0) waiting.push_back(one.next);
                 break;
             case State::Kind::end:
-                if (at == size) waiting.push_back(one.next);
+                if (at == points.size()) waiting.push_back(one.next);
+                break;
+            case State::Kind::edge:
+            case State::Kind::no_edge:
+                if (is_edge(points, at) == (one.kind == State::Kind::edge))
+                    waiting.push_back(one.next);
                 break;
             case State::Kind::next:
                 waiting.push_back(one.next);
@@ -296,7 +313,7 @@ void Regex::follow(std::size_t state, std::size_t at, std::size_t size,
 bool Regex::matches(std::string_view text) const {
     const std::vector<std::uint32_t> points = points_of(text);
     std::vector<std::size_t> active, next, seen(states_.size(), 0);
-    follow(0, 0, points.size(), active, seen);
+    follow(0, 0, points, active, seen);
     for (std::size_t i = 0; i < points.size() && !active.empty(); ++i) {
         next.clear();
         for (const std::size_t state : active) {
@@ -306,7 +323,7 @@ bool Regex::matches(std::string_view text) const {
                 return range.first <= points[i] && points[i] <= range.second;
             };
             if (std::any_of(one.set.begin(), one.set.end(), has))
-                follow(one.next, i + 1, points.size(), next, seen);
+                follow(one.next, i + 1, points, next, seen);
         }
         active.swap(next);
     }

@@ -4,7 +4,8 @@
 // both hold.
 //
 // Known are: characters and their escapes, '.', classes in brackets, \d \D \w \W \s \S, groups,
-// alternatives, the repetitions * + ? {n} {n,} {n,m}, also lazy ones, ^ and $ at the text's ends.
+// alternatives, the repetitions * + ? {n} {n,} {n,m}, also lazy ones, ^ and $ at the text's ends,
+// and \b and \B at and between the edges of words.
 #pragma once
 
 #include <cstdint>
@@ -28,13 +29,13 @@ class Regex {
     using Set = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 
     struct State {
-        enum class Kind : std::uint8_t { set, both, next, begin, end, match };
+        enum class Kind : std::uint8_t { set, both, next, begin, end, edge, no_edge, match };
         Kind kind = Kind::match;
         Set set;
         std::size_t next = 0, other = 0;  ///< `both` goes on at both
     };
 
-    void follow(std::size_t state, std::size_t at, std::size_t size,
+    void follow(std::size_t state, std::size_t at, const std::vector<std::uint32_t>& points,
                 std::vector<std::size_t>& active, std::vector<std::size_t>& seen) const;
 
     std::vector<State> states_;

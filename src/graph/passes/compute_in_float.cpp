@@ -37,6 +37,14 @@ bool ComputeInFloat::rewrite(Graph& graph, const Node& node, std::vector<ValueId
         return std::any_of(node.inputs.begin(), node.inputs.end(),
                            [&](ValueId id) { return is_so(graph.spec(id).dtype); });
     };
+    if (any(is_narrow))
+        fail(ErrorKind::unsupported, "it does not compute with ",
+             name_of(graph
+                         .spec(*std::find_if(
+                             node.inputs.begin(), node.inputs.end(),
+                             [&](ValueId id) { return is_narrow(graph.spec(id).dtype); }))
+                         .dtype),
+             "; add a Cast before it");
     if (takes == FloatTypes::single && any([](DType dtype) { return dtype == DType::f64; }))
         fail(ErrorKind::unsupported,
              "it computes in float and its operands are double; add a Cast to float before it, or "

@@ -35,8 +35,16 @@ const char* stored(DType dtype) {
             return "uint";
         case DType::i64:
             return "long";
+        case DType::u64:
+            return "ulong";
+        default:
+            return "uchar";
     }
-    return "float";
+}
+
+/// A type of so many bytes that is copied bit by bit.
+DType raw(std::size_t bytes) {
+    return bytes == 8 ? DType::u64 : bytes == 4 ? DType::u32 : bytes == 2 ? DType::u16 : DType::u8;
 }
 
 /// The type that is converted from or to.
@@ -67,6 +75,11 @@ class Convert : public Engine {
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+        if (!problem.attrs.boolean("reinterpret") &&
+            (is_narrow(problem.inputs[0].dtype) || is_narrow(problem.outputs[0].dtype)))
+            return Verdict::no(
+                "it does not support types of fewer than 16 bits other than 8-bit "
+                "integers");
         if (needs_fp64(problem) && !device.fp64)
             return Verdict::no("it needs double precision (cl_khr_fp64), which the device lacks");
         return Verdict::yes();
@@ -77,7 +90,8 @@ class Convert : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         auto launch = std::make_unique<KernelLaunch>();
-        const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
+        DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
+        if (problem.attrs.boolean("reinterpret")) from = to = raw(size_of(to));
         const std::int64_t count = problem.outputs[0].shape.numel();
         if (count == 0) return launch;
         // Macros with arguments are put in front of the source, because the option parsers of some
@@ -99,7 +113,8 @@ class Convert : public Engine {
 
   private:
     static bool needs_fp64(const Problem& problem) {
-        return problem.inputs[0].dtype == DType::f64 || problem.outputs[0].dtype == DType::f64;
+        return !problem.attrs.boolean("reinterpret") &&
+               (problem.inputs[0].dtype == DType::f64 || problem.outputs[0].dtype == DType::f64);
     }
 };
 

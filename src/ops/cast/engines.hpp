@@ -8,5 +8,6 @@ namespace dlprim::cast {
 
 void add_convert_engine(EngineRegistry& engines);  ///< convert.cpp
 void add_host_engine(EngineRegistry& engines);     ///< host.cpp
+void add_narrow_engine(EngineRegistry& engines);   ///< narrow.cpp
 
 }  // namespace dlprim::cast

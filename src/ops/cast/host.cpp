@@ -3,6 +3,8 @@
 #include "ops/cast/engines.hpp"
 #include "ops/cast/operator.hpp"
 
+#include <algorithm>
+
 namespace dlprim::cast {
 
 namespace {
@@ -23,16 +25,21 @@ class Host : public Engine {
                                   const Tuning&) const override {
         const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
         const std::int64_t count = problem.outputs[0].shape.numel();
-        return std::make_unique<HostLaunch>(
-            [=](HostPool& pool, std::span<const BufferRef> operands) {
-                const std::byte* x = operands[0].host();
-                std::byte* y = operands[1].host();
-                pool.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
-                    const auto at = static_cast<std::size_t>(begin);
-                    convert(x + at * size_of(from), from, y + at * size_of(to), to,
-                            static_cast<std::size_t>(end - begin));
-                });
+        const bool reinterpret = problem.attrs.boolean("reinterpret");
+        return std::make_unique<HostLaunch>([=](HostPool& pool,
+                                                std::span<const BufferRef> operands) {
+            const std::byte* x = operands[0].host();
+            std::byte* y = operands[1].host();
+            pool.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
+                const auto at = static_cast<std::size_t>(begin);
+                const auto n = static_cast<std::size_t>(end - begin);
+                if (reinterpret) {
+                    std::copy_n(x + at * size_of(from), n * size_of(from), y + at * size_of(to));
+                    return;
+                }
+                convert(x + at * size_of(from), from, y + at * size_of(to), to, n);
             });
+        });
     }
 };
 

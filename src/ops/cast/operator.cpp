@@ -8,19 +8,27 @@ namespace dlprim::cast {
 
 const Schema& Cast::schema() const {
     static const Schema schema{{"dtype", OptionKind::text, std::string("float"),
-                                "the output's type, as inputs declare theirs", true}};
+                                "the output's type, as inputs declare theirs", true},
+                               {"reinterpret", OptionKind::boolean, false,
+                                "keeps the bits of elements, in a type of the same size"}};
     return schema;
 }
 
 std::vector<TensorSpec> Cast::infer(const Attrs& attrs, std::span<const TensorSpec> inputs) const {
-    return {{inputs[0].shape, parse_dtype(attrs.text("dtype"))}};
+    const DType from = inputs[0].dtype, to = parse_dtype(attrs.text("dtype"));
+    require(!attrs.boolean("reinterpret") || size_of(from) == size_of(to), "elements of ",
+            name_of(from), " have ", size_of(from), " bytes, those of ", name_of(to), " have ",
+            size_of(to), "; reinterpret needs types of the same size");
+    return {{inputs[0].shape, to}};
 }
 
 void Cast::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const ValueId dy = context.output_gradients[0];
     const DType from = graph.spec(context.node.inputs[0]).dtype;
-    if (dy == no_value || !is_float(from) || !is_float(graph.spec(dy).dtype)) return;
+    if (dy == no_value || context.node.attrs.boolean("reinterpret") || !is_float(from) ||
+        !is_float(graph.spec(dy).dtype))
+        return;
     context.input_gradients[0] = graph.add1("Cast", context.node.name + "/backward", {dy},
                                             Attrs{{"dtype", std::string(name_of(from))}});
 }

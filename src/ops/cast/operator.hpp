@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Cast: the same elements in another dtype, by C's conversions. There are two exceptions: float to
 // integer saturates (NaN becomes 0), and a conversion to bool tests whether an element differs from
-// 0.
+// 0. With `reinterpret`, the bits stay as they are.
 #pragma once
 
 #include "engine/engine.hpp"

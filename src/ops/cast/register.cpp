@@ -8,6 +8,7 @@ namespace dlprim {
 void register_cast(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(cast::make_operator());
     cast::add_convert_engine(engines);
+    cast::add_narrow_engine(engines);
     cast::add_host_engine(engines);
 }
 

@@ -32,6 +32,8 @@ std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
         case DType::u32:
             return as(std::uint32_t{});
         case DType::i64:
+        case DType::u64:  // what is too large for int64 becomes negative, which is no valid row
+                          // either
             return as(std::int64_t{});
         default: {
             float value;

@@ -130,16 +130,9 @@ Verdict check(const Problem& problem) {
         if (operand->dtype != DType::f32)
             return Verdict::no(
                 cat("it supports float tensors only, not ", name_of(operand->dtype)));
-    switch (problem.inputs[0].dtype) {
-        case DType::f16:
-        case DType::bf16:
-        case DType::f64:
-        case DType::boolean:
-            return Verdict::no(
-                cat("it does not support indices of type ", name_of(problem.inputs[0].dtype)));
-        default:
-            break;
-    }
+    const DType indices = problem.inputs[0].dtype;
+    if (indices != DType::f32 && !is_integer(indices))
+        return Verdict::no(cat("it does not support indices of type ", name_of(indices)));
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     return Verdict::yes();
 }

@@ -29,6 +29,8 @@ const char* opencl_type(DType dtype) {
             return "uint";
         case DType::i64:
             return "long";
+        case DType::u64:
+            return "ulong";
         default:
             return "float";
     }

@@ -70,9 +70,7 @@ class Dot : public MatMulEngine {
         return {{"rows", rows}, {"columns", g.n == 1 ? 1 : many ? 4 : 2}};
     }
 
-    std::vector<std::string> sources() const override {
-        return {"matmul/dot.cl", "matmul/unroll.clh"};
-    }
+    std::vector<std::string> sources() const override { return {"matmul/dot.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {

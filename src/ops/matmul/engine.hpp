@@ -46,6 +46,10 @@ inline PartsRange parts_of_k(const Gemm& g, std::int64_t least) {
 std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
                                      const std::string& path, const std::string& kernel,
                                      std::string defines, std::size_t items, const TileCut& cut);
+/// Adds the call that sums the parts, which begin at byte `parts_at` of the workspace, in order and
+/// applies alpha, bias and epilogue.
+void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
+                std::int64_t splits, std::uint64_t parts_at = 0);
 // Each of these functions is in a file of its own and registers its engine for `op`.
 void add_reference(EngineRegistry& engines, const std::string& op);
 void add_host(EngineRegistry& engines, const std::string& op);
@@ -55,6 +59,7 @@ void add_subgroup(EngineRegistry& engines, const std::string& op);
 void add_tiled(EngineRegistry& engines, const std::string& op);
 void add_stored16(EngineRegistry& engines, const std::string& op);
 void add_stored16_weights(EngineRegistry& engines, const std::string& op);
+void add_halves(EngineRegistry& engines, const std::string& op);
 void add_split(EngineRegistry& engines, const std::string& op);
 void add_gemv(EngineRegistry& engines, const std::string& op);
 /// For MatMul alone: an InnerProduct is a single product.

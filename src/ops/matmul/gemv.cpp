@@ -66,7 +66,7 @@ class Gemv : public MatMulEngine {
         return {{"rows", rows}, {"columns", 2}, {"threads", device.max_work_group >= 64 ? 64 : 32}};
     }
 
-    std::vector<std::string> sources() const override { return {"matmul/gemv.cl", storage_source}; }
+    std::vector<std::string> sources() const override { return {"matmul/gemv.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {

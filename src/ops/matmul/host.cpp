@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // matmul.host: products on the host device by host_gemm. A second pass applies bias and epilogue.
 #include "base/text.hpp"
-#include "engine/activations.hpp"
+#include "engine/host_activation.hpp"
 #include "engine/host_gemm.hpp"
 #include "ops/matmul/engine.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 namespace dlprim::matmul {
 
@@ -13,9 +15,22 @@ namespace {
 
 constexpr std::int64_t finish_block = 256;
 
+/// One for each stage of the epilogue; nothing for a sum.
+using Activations = std::vector<std::optional<HostActivation>>;
+
+Activations activations_of(const Epilogue& epilogue) {
+    Activations result;
+    for (const EpilogueStage& stage : epilogue) {
+        result.emplace_back();
+        if (stage.kind != EpilogueStage::Kind::add)
+            result.back().emplace(stage.activation, stage.alpha, stage.beta);
+    }
+    return result;
+}
+
 /// Applies bias and epilogue to elements [begin, end) of C, in blocks so that intermediate values
 /// stay in the cache.
-void finish(const Problem& problem, const Gemm& g, const float* bias, const float* residual,
+void finish(const Activations& stages, const Gemm& g, const float* bias, const float* residual,
             float* c, std::int64_t begin, std::int64_t end) {
     if (bias) {
         std::int64_t column = begin % g.n;
@@ -24,17 +39,11 @@ void finish(const Problem& problem, const Gemm& g, const float* bias, const floa
             if (++column == g.n) column = 0;
         }
     }
-    for (const EpilogueStage& stage : problem.epilogue) {
-        if (stage.kind == EpilogueStage::Kind::add) {
+    for (const auto& activation : stages) {
+        if (activation)
+            activation->apply(c + begin, end - begin);
+        else
             for (std::int64_t i = begin; i < end; ++i) c[i] += residual[i];
-        } else if (stage.activation == "relu") {
-            for (std::int64_t i = begin; i < end; ++i)
-                c[i] = c[i] > 0 || c[i] != c[i] ? c[i] : 0.0f;
-        } else {
-            for (std::int64_t i = begin; i < end; ++i)
-                c[i] =
-                    static_cast<float>(activate(stage.activation, c[i], stage.alpha, stage.beta));
-        }
     }
 }
 
@@ -50,8 +59,9 @@ class Host : public MatMulEngine {
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
         const Gemm g = gemm_of(problem);
-        return std::make_unique<HostLaunch>([problem, g](HostPool& pool,
-                                                         std::span<const BufferRef> operands) {
+        return std::make_unique<HostLaunch>([g, stages = activations_of(problem.epilogue)](
+                                                HostPool& pool,
+                                                std::span<const BufferRef> operands) {
             auto at = [&](int i) {
                 return reinterpret_cast<float*>(operands[static_cast<std::size_t>(i)].host());
             };
@@ -79,13 +89,13 @@ class Host : public MatMulEngine {
                 product.alpha = g.alpha;
                 host_gemm(pool, product);
             }
-            if (g.bias < 0 && problem.epilogue.empty()) return;
+            if (g.bias < 0 && stages.empty()) return;
             const float* bias = g.bias >= 0 ? at(g.bias) : nullptr;
             const float* residual = g.residual >= 0 ? at(g.residual) : nullptr;
             const std::int64_t count = g.batches * g.m * g.n;
             pool.parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t i = begin; i < end; i += finish_block)
-                    finish(problem, g, bias, residual, c, i, std::min(end, i + finish_block));
+                    finish(stages, g, bias, residual, c, i, std::min(end, i + finish_block));
             });
         });
     }

@@ -22,9 +22,7 @@ class Reference : public MatMulEngine {
             roofline_seconds(device, problem, g.flops(), 0.02, 0.2),
             serial_loop_seconds(device, static_cast<double>(g.k)) + device.launch_us * 1e-6);
     }
-    std::vector<std::string> sources() const override {
-        return {"matmul/reference.cl", storage_source};
-    }
+    std::vector<std::string> sources() const override { return {"matmul/reference.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {

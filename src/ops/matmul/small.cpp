@@ -90,9 +90,7 @@ class Small : public MatMulEngine {
         return {{"rows", g.m > 32 ? 8 : 4}, {"columns", 4}};
     }
 
-    std::vector<std::string> sources() const override {
-        return {"matmul/small.cl", "matmul/finish_value.clh", storage_source};
-    }
+    std::vector<std::string> sources() const override { return {"matmul/small.cl"}; }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning& tuning) const override {

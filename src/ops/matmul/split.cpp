@@ -73,30 +73,20 @@ class SplitEngine : public MatMulEngine {
     }
 
     TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
-        const std::int64_t splits = default_tuning(device, problem).at("splits");
-        TuneSpace space{{"rows", {split_rows}}, {"splits", {splits, splits * 2}}};
-        if (fits(device, problem, 2)) space["rows"].push_back(2 * split_rows);
-        if (splits > 1) space["splits"].push_back(splits / 2);
-        return space;
+        return rows_tune_space(default_tuning(device, problem), most_wm(device, problem));
     }
 
     /// The cheapest by the model, of all tiles and numbers of parts.
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        const std::size_t tiles = !fits(device, problem, 1) ? 0 : fits(device, problem, 2) ? 2 : 1;
-        const auto best = cheapest(
-            tiles, parts_of_k(g, 2 * split_depth), [&](std::size_t tile, std::int64_t splits) {
-                const auto wm = static_cast<std::int64_t>(tile) + 1;
-                return seconds_of(device, unit_, problem, g, cut_of(g, wm, splits));
-            });
-        if (!best) return {{"rows", split_rows}, {"splits", 1}};
-        return {{"rows", split_rows * (static_cast<std::int64_t>(best->tile) + 1)},
-                {"splits", best->splits}};
+        return choose_rows(most_wm(device, problem), parts_of_k(g, 2 * split_depth),
+                           [&](std::int64_t wm, std::int64_t splits) {
+                               return seconds_of(device, unit_, problem, g, cut_of(g, wm, splits));
+                           });
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/split.cl", "matmul/finish.cl", "matrix/split_tile.clh", "matrix/halves.clh",
-                storage_source};
+        return {"matmul/split.cl", "matmul/finish.cl"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -110,6 +100,11 @@ class SplitEngine : public MatMulEngine {
     }
 
   private:
+    /// The largest tile that fits, in 64 rows; 0 if none does.
+    std::int64_t most_wm(const Traits& device, const Problem& problem) const {
+        return fits(device, problem, 2) ? 2 : fits(device, problem, 1) ? 1 : 0;
+    }
+
     /// Whether local memory holds two steps, with the scale factors and largest values of their
     /// lines.
     bool fits(const Traits& device, const Problem& problem, std::int64_t wm) const {

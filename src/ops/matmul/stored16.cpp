@@ -116,8 +116,7 @@ class Stored16Engine : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/stored16.cl", "matmul/finish.cl", "matrix/round16.clh",
-                "matrix/copies16.clh", storage_source};
+        return {"matmul/stored16.cl", "matmul/finish.cl"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

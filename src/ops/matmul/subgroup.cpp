@@ -92,8 +92,7 @@ class Subgroup : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/subgroup.cl", "matmul/finish.cl", "matmul/finish_value.clh",
-                subgroup_source, storage_source};
+        return {"matmul/subgroup.cl", "matmul/finish.cl"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

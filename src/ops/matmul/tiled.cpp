@@ -127,7 +127,7 @@ class Tiled : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/tiled.cl", "matmul/finish.cl", "matrix/float_tile.clh", storage_source};
+        return {"matmul/tiled.cl", "matmul/finish.cl"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

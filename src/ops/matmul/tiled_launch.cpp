@@ -6,17 +6,14 @@
 
 namespace dlprim::matmul {
 
-namespace {
-
-// Adds the call that sums the parts in the workspace in order and applies alpha, bias and epilogue.
 void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& problem, const Gemm& g,
-                std::int64_t splits) {
+                std::int64_t splits, std::uint64_t parts_at) {
     const auto program = context.build(
         {"matmul/finish.cl", epilogue_defines(problem, g) + kernel_source("matmul/finish.cl"),
          gemm_storage(problem, g)});
     KernelCall finish(program, "matmul_finish",
                       line_range(context.traits(), g.batches * g.m * g.n));
-    finish.tensor("parts", g.workspace);
+    finish.tensor_at("parts", g.workspace, parts_at);
     bind_output(finish, problem, g);
     finish.scalar("count", g.batches * g.m * g.n)
         .scalar("n", static_cast<std::int32_t>(g.n))
@@ -25,8 +22,6 @@ void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& probl
     finish.check();
     launch.add(std::move(finish));
 }
-
-}  // namespace
 
 std::unique_ptr<Launch> tiled_launch(ContextImpl& context, const Problem& problem,
                                      const std::string& path, const std::string& kernel,

@@ -105,7 +105,7 @@ class Vector : public MatMulEngine {
     }
 
     std::vector<std::string> sources() const override {
-        return {"matmul/vector.cl", "matmul/pack.cl", "matmul/unroll.clh", "common/prefetch.clh"};
+        return {"matmul/vector.cl", "matmul/pack.cl"};
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,

@@ -47,6 +47,8 @@ DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
     bool any_real = false;
     for (const TensorSpec& input : inputs) {
         const DType type = input.dtype;
+        require(!is_narrow(type), "programs do not compute with ", name_of(type),
+                "; add a Cast before it");
         if (is_float(type)) {
             if (!any_real)
                 real = type;
@@ -102,6 +104,8 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
         DType own = type;
         if (!options.dtypes.empty())
             own = parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
+        require(!is_narrow(own), "programs do not compute ", name_of(own),
+                "; add a Cast behind it");
         specs.push_back({output_shape(output, whole, options.keep_dim), own});
     }
     return specs;

@@ -49,8 +49,7 @@ class Backward : public Engine {
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/backward.cl", "pooling2d/sized.clh", "pooling2d/backward_strip.cl",
-                "pooling2d/lanes.clh", storage_source};
+        return {"pooling2d/backward.cl", "pooling2d/backward_strip.cl"};
     }
 };
 

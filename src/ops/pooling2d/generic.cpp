@@ -49,8 +49,7 @@ class Generic : public Engine {
         return launch;
     }
     std::vector<std::string> sources() const override {
-        return {"pooling2d/generic.cl", "pooling2d/sized.clh", "pooling2d/strip.cl",
-                "pooling2d/lanes.clh", storage_source};
+        return {"pooling2d/generic.cl", "pooling2d/strip.cl"};
     }
 };
 

@@ -98,9 +98,7 @@ class Generic : public Engine {
     std::string_view name() const override { return "reorder.generic"; }
     std::string_view op() const override { return type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override {
-        return {"reorder/generic.cl", "common/repeat.clh"};
-    }
+    std::vector<std::string> sources() const override { return {"reorder/generic.cl"}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return applicable(problem);

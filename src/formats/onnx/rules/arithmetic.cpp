@@ -69,7 +69,7 @@ void subtract(Call& call) {
 }
 
 /// Whether float arithmetic is exact for a type's integers.
-bool is_narrow(DType dtype) {
+bool is_exact_in_float(DType dtype) {
     return size_of(dtype) <= 2;
 }
 
@@ -77,7 +77,7 @@ void divide(Call& call) {
     if (is_float(call.dtype(0)))
         return call.set(0, with_scalars(call, "y0 = x0 / x1", "y0 = x0 / p0", "y0 = p0 / x0"));
     const bool known = call.in(0)->known && call.in(1)->known;
-    if (!known && !is_narrow(call.dtype(0)))
+    if (!known && !is_exact_in_float(call.dtype(0)))
         return call.set(0, integer_quotient(call.build, call.in(0), call.in(1)));
     call.set(0, call.build.pointwise("y0 = trunc(x0 / x1)", {call.in(0), call.in(1)}, {},
                                      name_of(call.dtype(0))));
@@ -97,7 +97,7 @@ void modulo(Call& call) {
         return call.set(
             0, call.build.pointwise(code, {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
     }
-    if (!known && !is_narrow(call.dtype(0)))
+    if (!known && !is_exact_in_float(call.dtype(0)))
         return call.set(0, integer_remainder(call.build, call.in(0), call.in(1), like_c));
     call.set(0, call.build.pointwise(
                     like_c ? "y0 = x0 - trunc(x0 / x1) * x1" : "y0 = x0 - floor(x0 / x1) * x1",
@@ -180,6 +180,14 @@ void smallest(Call& call) {
     call.set(0, all_inputs(call, "y0 = min(x0, x1)"));
 }
 
+/// The product of b and a times its sigmoid, rounded as ONNX defines it.
+void swish_gate(Call& call) {
+    call.check(call.in(0)->spec == call.in(1)->spec, "inputs of ", call.value(0).str(), " and ",
+               call.value(1).str());
+    call.set(0, call.build.pointwise("y0 = x0 * sigmoid(x0 * p0) * x1", {call.in(0), call.in(1)},
+                                     {call.number("alpha", 1)}, name_of(call.dtype(0))));
+}
+
 void choose(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 ? x1 : x2", {call.in(0), call.in(1), call.in(2)}, {},
                                      name_of(call.dtype(1))));
@@ -198,6 +206,14 @@ void is_infinite(Call& call) {
                              : positive           ? "y0 = isinf(x0) && x0 > 0"
                                                   : "y0 = x0 != x0 && x0 == x0";
     call.set(0, call.build.pointwise(code, {call.in(0)}, {}, "bool"));
+}
+
+void bit_shift(Call& call) {
+    const std::string direction = call.text("direction", "");
+    call.check(direction == "LEFT" || direction == "RIGHT", "direction '", direction,
+               "' is neither LEFT nor RIGHT");
+    call.set(0, call.build.pointwise(direction == "LEFT" ? "y0 = shl(x0, x1)" : "y0 = shr(x0, x1)",
+                                     {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
 }
 
 const Rule rules[] = {
@@ -222,6 +238,7 @@ const Rule rules[] = {
     {"Mean", 1, mean},
     {"Max", 1, largest},
     {"Min", 1, smallest},
+    {"SwiGLU", 28, swish_gate},
     {"Where", 9, choose, Rule::Strings::moved},
     {"IsInf", 10, is_infinite},
     {"Equal", 7, equal, Rule::Strings::own},
@@ -232,6 +249,11 @@ const Rule rules[] = {
     binary("And", 7, "x0 && x1", "bool"),
     binary("Or", 7, "x0 || x1", "bool"),
     binary("Xor", 7, "x0 != x1", "bool"),
+    {"BitShift", 11, bit_shift},
+    binary("BitwiseAnd", 18, "bitand(x0, x1)"),
+    binary("BitwiseOr", 18, "bitor(x0, x1)"),
+    binary("BitwiseXor", 18, "bitxor(x0, x1)"),
+    unary("BitwiseNot", 18, "bitnot(x0)"),
     unary("Not", 1, "!x0", "bool"),
     unary("IsNaN", 9, "isnan(x0)", "bool"),
     unary("Abs", 1, "abs(x0)"),

@@ -97,13 +97,10 @@ void suppress_overlaps(Call& call) {
     limits.overlap = limit(call, 3, "thresholds", 0);
     limits.by_score = call.has(4);
     limits.score = limit(call, 4, "thresholds", 0);
-    const std::vector<Ref> results = call.build.call_host(
-        {call.in(0), call.in(1)}, [limits](const std::vector<HostValue>& inputs) {
+    const std::vector<Ref> results =
+        call.on_host({call.in(0), call.in(1)}, [limits](const std::vector<HostValue>& inputs) {
             return std::vector{suppress(*inputs[0], *inputs[1], limits)};
         });
-    call.supports(!results.empty(),
-                  "the result's size depends on values that are known only while the network runs: "
-                  "an ONNXSession runs such models");
     call.set(0, results[0]);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Convolutions, with padding that may differ on all sides.
-#include "formats/onnx/rules/windows.hpp"
+#include "formats/onnx/rules/volumes.hpp"
+
+#include <algorithm>
 
 namespace dlprim::onnx {
 
@@ -35,6 +37,9 @@ void convolution(Call& call) {
                weight.str(), " and ", groups, groups == 1 ? " group" : " groups", " want ",
                weight[1] * groups);
     const Windows windows(call, x, sizes_behind(weight, 2));
+    if (windows.dims == 3)
+        return call.set(0, volume_convolution(call, call.in(0), call.in(1),
+                                              call.has(2) ? call.in(2) : nullptr, windows, groups));
     check_flat(call, windows, x);
     const Ref y = call.build.add1("Convolution2D", {as_image(call, call.in(0))},
                                   options(call, windows, x[1], weight[0], groups),
@@ -50,15 +55,20 @@ void settle_output(Call& call, Windows& windows, const Shape& x, Ints& output_pa
     call.check(sizes.empty() || sizes.size() >= count, "output_shape has ", sizes.size(),
                " entries");
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t k = i + 2 - count;  // of [height, width]
+        const std::size_t k = i + windows.kernel.size() - count;  // of [height, width], or of three
         const std::int64_t size = x[static_cast<int>(i) + 2], stride = windows.stride[k];
         const std::int64_t wanted = sizes.empty() ? size * stride : sizes[sizes.size() - count + i];
         call.check(wanted >= 1 && wanted < (std::int64_t{1} << 31), "an output of size ", wanted);
-        const std::int64_t all = stride * (size - 1) + output_pad[k] +
-                                 (windows.kernel[k] - 1) * windows.dilation[k] + 1 - wanted;
-        call.supports(all >= 0, "an output of size ", wanted, " needs padding of ", all);
+        std::int64_t all = stride * (size - 1) + output_pad[k] +
+                           (windows.kernel[k] - 1) * windows.dilation[k] + 1 - wanted;
+        if (all < 0) {  // what no window reaches is behind
+            output_pad[k] -= all;
+            all = 0;
+        }
+        call.supports(output_pad[k] < std::max(stride, windows.dilation[k]), "an output of size ",
+                      wanted, " needs ", output_pad[k], " elements that no window reaches");
         windows.pad[k] = windows.same_upper ? all / 2 : all - all / 2;
-        windows.pad[k + 2] = all - windows.pad[k];
+        windows.pad[k + windows.kernel.size()] = all - windows.pad[k];
     }
 }
 
@@ -70,13 +80,17 @@ void transposed_convolution(Call& call) {
                " do not fit");
     call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
     Windows windows(call, x, sizes_behind(weight, 2), true);
-    check_flat(call, windows, x);
+    if (windows.dims != 3) check_flat(call, windows, x);
     Ints output_pad =
         call.integers("output_padding", Ints(static_cast<std::size_t>(windows.dims), 0));
     call.check(output_pad.size() == static_cast<std::size_t>(windows.dims), "output_padding has ",
                output_pad.size(), " entries");
     if (windows.dims == 1) output_pad.insert(output_pad.begin(), 0);
     settle_output(call, windows, x, output_pad);
+    if (windows.dims == 3)
+        return call.set(0, volume_transposed_convolution(call, call.in(0), call.in(1),
+                                                         call.has(2) ? call.in(2) : nullptr,
+                                                         windows, output_pad, groups));
     Attrs all = options(call, windows, x[1], weight[1] * groups, groups);
     all.set("output_pad", output_pad);
     const Ref y = call.build.add1("TransposedConvolution2D", {as_image(call, call.in(0))}, all,
@@ -84,7 +98,70 @@ void transposed_convolution(Call& call) {
     call.set(0, from_image(call, y, windows.dims));
 }
 
-const Rule rules[] = {{"Conv", 1, convolution}, {"ConvTranspose", 1, transposed_convolution}};
+/// Adds the elements of all windows at their places: a transposed convolution of the windows'
+/// elements as channels with a weight that is 1 at each channel's own place.
+void columns_to_image(Call& call) {
+    Builder& build = call.build;
+    const Shape& x = call.shape(0);
+    const Ints image = call.known_integers(1, "the image's sizes"),
+               block = call.known_integers(2, "the windows' sizes");
+    const std::size_t dims = image.size();
+    call.check(x.rank() == 3 && dims == block.size() && dims >= 1, "columns of shape ", x.str(),
+               ", ", dims, " sizes of an image and ", block.size(), " of windows do not fit");
+    call.supports(dims <= 3, "images of ", dims, " dimensions are not supported");
+    std::int64_t elements = 1, count = 1;
+    for (const std::int64_t size : block) {
+        call.check(size >= 1 && size <= x[1] && elements <= x[1] / size, "windows of size ", size);
+        elements *= size;
+    }
+    call.check(x[1] % elements == 0, x[1], " channels for windows of ", elements, " elements");
+    // The places of windows: as many as fit the image and its padding.
+    Ints all{1, 1};
+    all.insert(all.end(), image.begin(), image.end());
+    Windows windows(call, Shape(all), block, true);
+    const std::size_t first = windows.kernel.size() - dims, half = windows.kernel.size();
+    Ints columns{x[0] * (x[1] / elements), elements}, output_pad(half, 0);
+    if (first == 1) columns.push_back(1);
+    for (std::size_t i = first; i < half; ++i) {
+        const std::int64_t reach = (windows.kernel[i] - 1) * windows.dilation[i] + 1;
+        const std::int64_t room = image[i - first] + windows.pad[i] + windows.pad[i + half] - reach;
+        call.check(room >= 0, "a window does not fit an image of ", image[i - first], " elements");
+        columns.push_back(room / windows.stride[i] + 1);
+        output_pad[i] = room % windows.stride[i];
+        count *= columns.back();
+    }
+    call.check(count == x[2], "there are ", x[2], " columns for ", count, " windows");
+    const std::int64_t rank = static_cast<std::int64_t>(windows.kernel.size());
+    Ints sizes{elements, 1};
+    sizes.insert(sizes.end(), windows.kernel.begin(), windows.kernel.end());
+    build.claim(Shape(sizes), DType::f32);
+    std::vector<double> ones(static_cast<std::size_t>(elements * elements), 0);
+    for (std::int64_t i = 0; i < elements; ++i)
+        ones[static_cast<std::size_t>(i * elements + i)] = 1;
+    const Ref weight = build.constant("", host_numbers(Shape(sizes), ones, DType::f32));
+    const Ref value = build.reshape(build.cast(call.in(0), DType::f32), Shape(columns));
+    Ref y = nullptr;
+    if (rank == 3) {
+        y = volume_transposed_convolution(call, value, weight, nullptr, windows, output_pad, 1);
+    } else {
+        Attrs options{{"channels_in", elements},
+                      {"channels_out", std::int64_t{1}},
+                      {"bias", false},
+                      {"kernel", windows.kernel},
+                      {"stride", windows.stride},
+                      {"dilate", windows.dilation},
+                      {"pad", windows.pad},
+                      {"output_pad", output_pad}};
+        y = build.add1("TransposedConvolution2D", {value}, options, {weight});
+    }
+    Ints result{x[0], x[1] / elements};
+    result.insert(result.end(), image.begin(), image.end());
+    call.set(0, build.cast(build.reshape(y, Shape(result)), call.dtype(0)));
+}
+
+const Rule rules[] = {{"Conv", 1, convolution},
+                      {"ConvTranspose", 1, transposed_convolution},
+                      {"Col2Im", 18, columns_to_image}};
 
 }  // namespace
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Gathering by indices that the device computes.
+// Rows of a dimension, for rules of several families.
 #pragma once
 
 #include "formats/onnx/call.hpp"
 
 namespace dlprim::onnx {
 
-/// The elements of `data` at the indices along an axis, as ONNX's Gather has them.
+/// The rows of dimension `axis` at indices, computed or known; their dimensions
+/// take the axis' place.
 Ref gather_computed(Call& call, Ref data, Ref indices, int axis);
 
 }  // namespace dlprim::onnx

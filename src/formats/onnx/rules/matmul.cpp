@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Matrix products. One with constant weights is an InnerProduct, whose weights planner and solvers
 // know; the others are MatMul.
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/attention.hpp"
 
 namespace dlprim::onnx {
 
@@ -52,6 +52,8 @@ void gemm(Call& call) {
 void matmul(Call& call) {
     const Ref a = call.in(0), b = call.in(1);
     const Shape &x = a->spec.shape, &w = b->spec.shape;
+    if (a->spec.dtype == DType::f64 && x.rank() >= 2 && w.rank() >= 2)
+        return call.set(0, product(call.build, a, b, false, 1));
     Builder& build = call.build;
     if (!b->known || a->known || w.rank() != 2 || x.rank() < 2 || x[-1] != w[0])
         return call.set(0, build.add1("MatMul", {a, b}));

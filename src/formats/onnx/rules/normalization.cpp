@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Normalisations, softmax and dropout.
-#include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/random.hpp"
 
 #include <algorithm>
 
@@ -228,11 +228,19 @@ void dropout(Call& call, double ratio) {
 }
 
 void dropout_by_input(Call& call) {
+    if (call.has(2) && call.known_integers(2, "training_mode") != Ints{0}) {
+        const Ref ratio =
+            call.has(1) ? call.in(1) : call.build.constant("", host_numbers({}, {0.5}, DType::f32));
+        if (ratio->known && to_numbers(*ratio->known) == std::vector<double>{0})
+            return dropout(call, 0);
+        const std::vector<Ref> made = random_dropout(call, call.in(0), ratio);
+        call.set(0, made[0]);
+        call.set(1, made[1]);
+        return;
+    }
     const std::vector<double> ratio =
         call.has(1) ? call.known_numbers(1, "the ratio's elements") : std::vector<double>{0.5};
     call.check(ratio.size() == 1, "the ratio is no single number");
-    if (call.has(2) && call.known_integers(2, "training_mode") != Ints{0})
-        call.supports(ratio[0] == 0, "training_mode is not supported, other than with ratio 0");
     dropout(call, ratio[0]);
 }
 

@@ -70,6 +70,8 @@ void reduce(Call& call, const Kind& kind, bool by_input) {
         value = call.build.pointwise("y0 = x0 + log(x1)", {top, sum});
     } else {
         std::string code(kind.code);
+        // The largest of no truth values is false, as their sum is.
+        if (kind.type == "ReduceMax" && call.dtype(0) == DType::boolean) code = "y0 = sum@(x0)";
         code.replace(code.find('@'), 1, brackets(axes.reduced));
         value = call.build.pointwise(code, {value}, {}, dtype);
         if (!kind.behind.empty()) value = call.build.pointwise(kind.behind, {value}, {}, dtype);

@@ -61,13 +61,6 @@ void length(Call& call) {
     call.set(0, call.build.constant("", host_integers({}, {std::ssize(call.sequence(0))})));
 }
 
-Ref slice(Call& call, Ref value, int axis, std::int64_t begin, std::int64_t end) {
-    if (begin == 0 && end == value->spec.shape[axis]) return value;
-    return call.build.add1(
-        "Slice", {value},
-        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
-}
-
 void split_to_sequence(Call& call) {
     const Ref value = call.in(0);
     const Shape& shape = value->spec.shape;
@@ -89,7 +82,7 @@ void split_to_sequence(Call& call) {
     for (const std::int64_t size : sizes) {
         call.check(size >= 0 && size <= shape[axis] - begin, "the parts are larger than ",
                    shape[axis]);
-        Ref part = slice(call, value, axis, begin, begin + size);
+        Ref part = call.build.slice(value, axis, begin, begin + size);
         if (!keeps) {
             Ints kept = shape.to_vector();
             kept.erase(kept.begin() + axis);

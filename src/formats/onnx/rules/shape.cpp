@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Other shapes and orders of the same elements, other types, and repetition.
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/narrow_cast.hpp"
 #include "formats/onnx/rules/string_cast.hpp"
 #include "formats/onnx/types.hpp"
 
@@ -106,29 +107,60 @@ void transpose(Call& call) {
 }
 
 void cast_to(Call& call, DType dtype) {
-    call.set(0, call.in(0)->strings ? cast_from_strings(call, dtype)
-                                    : call.build.cast(call.in(0), dtype));
+    const bool saturate = call.integer("saturate", 1) != 0;
+    const std::string rounding = call.text("round_mode", "up");
+    if (call.in(0)->strings) return call.set(0, cast_from_strings(call, dtype));
+    call.set(0, is_narrow(dtype) ? cast_to_narrow(call, dtype, saturate, rounding)
+                                 : call.build.cast(call.in(0), dtype));
 }
 
 void cast(Call& call) {
-    call.ignore("saturate");  // of types that are refused
-    call.ignore("round_mode");
     const std::int64_t to = call.integer("to", 0);
-    if (to == string_type) return call.set(0, cast_to_strings(call));
+    if (to == string_type) {
+        call.ignore("saturate");
+        call.ignore("round_mode");
+        return call.set(0, cast_to_strings(call));
+    }
     const std::optional<DType> dtype = dtype_of(to);
     if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
     cast_to(call, *dtype);
 }
 
+/// The same bits in another type of the same size.
+void bit_cast(Call& call) {
+    const Ref x = call.in(0);
+    const std::int64_t to = call.integer("to", 0);
+    const std::optional<DType> dtype = dtype_of(to);
+    if (!dtype) call.unsupported("a cast to ", type_name(to), " is not supported");
+    call.check(stored_bits(*dtype) == stored_bits(x->spec.dtype), "elements of ",
+               name_of(x->spec.dtype), " and ", name_of(*dtype), " are not of the same size");
+    if (x->known) {
+        auto made = call.build.allocate(x->spec.shape, *dtype);
+        made->data = x->known->data;
+        return call.set(0, call.build.constant("", std::move(made)));
+    }
+    call.set(0, call.build.add1("Cast", {x},
+                                {{"dtype", std::string(name_of(*dtype))}, {"reinterpret", true}}));
+}
+
 void cast_like(Call& call) {
-    call.ignore("saturate");
-    call.ignore("round_mode");
-    if (call.in(1)->strings) return call.set(0, cast_to_strings(call));
+    if (call.in(1)->strings) {
+        call.ignore("saturate");
+        call.ignore("round_mode");
+        return call.set(0, cast_to_strings(call));
+    }
     cast_to(call, call.dtype(1));
 }
 
 Ref broadcast_to(Call& call, Ref value, const Shape& shape) {
     if (value->spec.shape == shape) return value;
+    if (is_narrow(value->spec.dtype)) {  // programs move their bytes
+        const auto as = [&](Ref x, DType dtype) {
+            return call.build.add1("Cast", {x},
+                                   {{"dtype", std::string(name_of(dtype))}, {"reinterpret", true}});
+        };
+        return as(broadcast_to(call, as(value, DType::u8), shape), value->spec.dtype);
+    }
     return call.build.add1("Pointwise", {value},
                            {{"code", std::string("y0 = x0")},
                             {"shape", Ints(shape.to_vector())},
@@ -194,12 +226,14 @@ void depth_to_space(Call& call) {
 void space_to_depth(Call& call) {
     const Shape& x = call.shape(0);
     const std::int64_t block = call.integer("blocksize", 0);
+    const std::string mode = call.text("mode", "DCR");
+    call.check(mode == "DCR" || mode == "CRD", "mode '", mode, "' is neither DCR nor CRD");
     call.check(
         x.rank() == 4 && block >= 1 && block <= x[2] && x[2] % block == 0 && x[3] % block == 0,
         "blocks of ", block, " do not fit an input of shape ", x.str());
     Builder& build = call.build;
     Ref value = build.reshape(call.in(0), {x[0], x[1], x[2] / block, block, x[3] / block, block});
-    value = build.transpose(value, {0, 3, 5, 1, 2, 4});
+    value = build.transpose(value, mode == "DCR" ? Ints{0, 3, 5, 1, 2, 4} : Ints{0, 1, 3, 5, 2, 4});
     call.set(0, build.reshape(value, {x[0], x[1] * block * block, x[2] / block, x[3] / block}));
 }
 
@@ -215,6 +249,7 @@ const Rule rules[] = {
     {"Unsqueeze", 13, [](Call& call) { unsqueeze(call, true); }, Rule::Strings::moved},
     {"Transpose", 1, transpose, Rule::Strings::moved},
     {"Cast", 6, cast, Rule::Strings::own},
+    {"BitCast", 26, bit_cast},
     {"CastLike", 15, cast_like, Rule::Strings::own},
     {"Expand", 8, expand, Rule::Strings::moved},
     {"Tile", 6, tile, Rule::Strings::moved},

@@ -9,8 +9,9 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// What is gathered from places that stand apart is as many slices; more are not worth it.
-constexpr std::size_t most_slices = 64;
+/// What is gathered from places that stand apart is as many slices; for more, a Gather reads the
+/// places.
+constexpr std::size_t most_slices = 4;
 
 /// The places `at` of dimension `axis`, taken on the host.
 Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
@@ -32,33 +33,22 @@ Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
     return call.build.constant("", std::move(made));
 }
 
-/// No place of dimension `axis`.
-Ref without_elements(Call& call, Ref value, int axis) {
-    const Shape shape = value->spec.shape.with(axis, 0);
-    return call.build.constant("", call.build.allocate(shape, value->spec.dtype));
-}
-
-Ref slice(Call& call, Ref value, int axis, std::int64_t begin, std::int64_t end) {
-    if (begin == 0 && end == value->spec.shape[axis]) return value;
-    if (begin >= end) return without_elements(call, value, axis);
-    return call.build.add1(
-        "Slice", {value},
-        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", begin}, {"end", end}});
-}
-
-/// The places `at` of dimension `axis`: slices of neighbours, behind each other.
+/// The places `at` of dimension `axis`: slices of neighbours, behind each other, or a Gather.
 Ref take(Call& call, Ref value, int axis, const Ints& at) {
     if (value->known) return take_known(call, value, axis, at);
+    if (at.empty()) return call.build.slice(value, axis, 0, 0);
+    std::size_t slices = 1;
+    for (std::size_t i = 1; i < at.size(); ++i) slices += at[i] != at[i - 1] + 1;
+    if (slices > most_slices)
+        return gather_computed(call, value,
+                               call.build.constant("", host_integers({std::ssize(at)}, at)), axis);
     std::vector<Ref> parts;
     for (std::size_t i = 0; i < at.size();) {
         std::size_t next = i + 1;
         while (next < at.size() && at[next] == at[next - 1] + 1) ++next;
-        parts.push_back(slice(call, value, axis, at[i], at[next - 1] + 1));
-        call.supports(parts.size() <= most_slices, "more than ", most_slices,
-                      " places that stand apart are not supported");
+        parts.push_back(call.build.slice(value, axis, at[i], at[next - 1] + 1));
         i = next;
     }
-    if (parts.empty()) return without_elements(call, value, axis);
     if (parts.size() == 1) return parts[0];
     return call.build.add1("Concat", parts, {{"dim", static_cast<std::int64_t>(axis)}});
 }
@@ -74,14 +64,13 @@ Ref slice_axis(Call& call, Ref value, int axis, std::int64_t start, std::int64_t
     };
     start = step > 0 ? settle(start, 0, size) : settle(start, 0, size - 1);
     end = step > 0 ? settle(end, 0, size) : settle(end, -1, size - 1);
-    if (step == 1 && !value->known) return slice(call, value, axis, start, end);
+    if (step == 1 && !value->known) return call.build.slice(value, axis, start, end);
+    step = std::clamp(step, -size, size);  // a larger one takes one element, too
+    const std::int64_t distance = step > 0 ? end - start : start - end;
+    const std::int64_t count = distance <= 0 ? 0 : (distance - 1) / std::abs(step) + 1;
+    call.build.claim({count}, DType::i64);
     Ints at;
-    for (std::int64_t i = start; step > 0 ? i < end : i > end;) {
-        at.push_back(i);
-        if (!value->known && at.size() > most_slices) break;  // take() refuses them
-        if (step > 0 ? step >= size : step <= -size) break;
-        i += step;
-    }
+    for (std::int64_t i = 0; i < count; ++i) at.push_back(start + i * step);
     return take(call, value, axis, at);
 }
 
@@ -233,7 +222,38 @@ void pad_by_inputs(Call& call) {
     pad_by(call, call.known_integers(1, "pads"), axes, value);
 }
 
+/// Each axis is cut or padded on both sides alike, by the smaller half in front.
+void center(Call& call) {
+    const int rank = call.shape(0).rank();
+    const Ints sizes = call.known_integers(1, "the sizes");
+    Ints axes = call.given("axes") ? call.integers("axes") : all_axes(call);
+    call.check(axes.size() == sizes.size(), "there are ", sizes.size(), " sizes for ", axes.size(),
+               " axes");
+    Ref value = call.in(0);
+    Ints pads(2 * static_cast<std::size_t>(rank), 0);  // from the last dimension on
+    bool grows = false;
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+        const int axis = call.axis(axes[i], rank);
+        const std::int64_t has = value->spec.shape[axis], more = sizes[i] - has;
+        call.check(sizes[i] >= 0, "a size of ", sizes[i]);
+        if (more < 0) {
+            const std::int64_t begin = -more / 2;
+            value = call.build.slice(value, axis, begin, begin + sizes[i]);
+        } else if (more > 0) {
+            const std::size_t at = 2 * static_cast<std::size_t>(rank - 1 - axis);
+            pads[at] = more / 2;
+            pads[at + 1] = more - more / 2;
+            grows = true;
+        }
+    }
+    if (grows)
+        value = call.build.add1(
+            "Pad", {value}, {{"pads", pads}, {"mode", std::string("constant")}, {"value", 0.0}});
+    call.set(0, value);
+}
+
 const Rule rules[] = {
+    {"CenterCropPad", 18, center},
     {"Slice", 1, slice_by_attributes, Rule::Strings::moved},
     {"Slice", 10, slice_by_inputs, Rule::Strings::moved},
     {"Split", 1, split_by_attribute, Rule::Strings::moved},

@@ -23,14 +23,8 @@ class Blocked : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked.cl",
-                "conv2d/blocked_pack.cl",
-                "conv2d/blocked_pack_across.cl",
-                "conv2d/blocked_reach.clh",
-                "conv2d/blocked_subsample.cl",
-                "common/prefetch.clh",
-                "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked.cl", "conv2d/blocked_pack.cl", "conv2d/blocked_pack_across.cl",
+                "conv2d/blocked_subsample.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -57,6 +57,14 @@ std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
 /// A range of `items` work-groups with one work-item each.
 NDRange single_items(std::int64_t items);
 
+/// Binds the parameters that say what a job's kernel covers: where in y its pixels lie, out_h and
+/// out_w, and kernel, stride, pad and dilation of both directions.
+void bind_window(KernelCall& call, const DenseJob& job);
+/// Binds the parameters of a filter gradient's kernel that say the same of a convolution: the sizes
+/// of x and of dy, kernel_h, and stride, pad and dilation. kernel_w is up to the caller, because
+/// some kernels have it as a define.
+void bind_geometry(KernelCall& call, const Geometry& g);
+
 /// Bytes of a job's packed weights.
 std::uint64_t packed_bytes(const Traits& device, const DenseJob& job);
 /// Identifies a way of packing: equal tags mean equal bytes.

@@ -47,8 +47,7 @@ class Depthwise : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
         return {"conv2d/blocked_depthwise.cl", "conv2d/blocked_depthwise3.cl",
-                "conv2d/blocked_pack.cl",      "common/prefetch.clh",
-                "common/vectors.clh",          "common/repeat.clh"};
+                "conv2d/blocked_pack.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -180,24 +179,11 @@ class Depthwise : public Engine {
                                                                 {"has_bias", bias}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
-        const std::pair<const char*, std::int64_t> windows[] = {{"y_row0", job.row0},
-                                                                {"y_column0", job.column0},
-                                                                {"y_row_step", job.row_step},
-                                                                {"y_column_step", job.column_step},
-                                                                {"out_h", job.out_h},
-                                                                {"out_w", job.out_w},
-                                                                {"inner0", first},
-                                                                {"inner1", last},
-                                                                {"kernel_h", job.kernel_h},
-                                                                {"kernel_w", job.kernel_w},
-                                                                {"stride_h", job.stride_h},
-                                                                {"stride_w", job.stride_w},
-                                                                {"pad_h", job.pad_h},
-                                                                {"pad_w", job.pad_w},
-                                                                {"dilate_h", job.dilate_h},
-                                                                {"dilate_w", job.dilate_w}};
-        for (const auto& [parameter, value] : windows)
-            if (!bordered_3x3) call.scalar(parameter, static_cast<std::int32_t>(value));
+        if (!bordered_3x3) {
+            call.scalar("inner0", static_cast<std::int32_t>(first));
+            call.scalar("inner1", static_cast<std::int32_t>(last));
+            bind_window(call, job);
+        }
         call.check();
         launch.add(std::move(call));
     }
@@ -211,8 +197,7 @@ class DepthwiseFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_depthwise_filter.cl", "common/prefetch.clh", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_depthwise_filter.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -254,20 +239,10 @@ class DepthwiseFilter : public Engine {
                                                                 {"blocks", blocks},
                                                                 {"batch", g.n},
                                                                 {"chunks", split.chunks},
-                                                                {"chunk_rows", split.rows},
-                                                                {"x_h", g.h},
-                                                                {"x_w", g.w},
-                                                                {"out_h", g.oh},
-                                                                {"out_w", g.ow},
-                                                                {"kernel_h", g.kh},
-                                                                {"stride_h", g.sh},
-                                                                {"stride_w", g.sw},
-                                                                {"pad_h", g.pt},
-                                                                {"pad_w", g.pl},
-                                                                {"dilate_h", g.dh},
-                                                                {"dilate_w", g.dw}};
+                                                                {"chunk_rows", split.rows}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_geometry(call, g);
         call.check();
         KernelCall sum(program, "depthwise_filter_sum", single_items(blocks));
         sum.tensor("sums", 3).tensor("dw", 2);

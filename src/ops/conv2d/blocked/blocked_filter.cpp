@@ -44,13 +44,7 @@ class BlockedFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl",
-                "conv2d/blocked_filter_tile.clh",
-                "conv2d/blocked_subsample.cl",
-                "conv2d/blocked_reach.clh",
-                "common/prefetch.clh",
-                "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_filter.cl", "conv2d/blocked_subsample.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -111,20 +105,10 @@ class BlockedFilter : public Engine {
             {"batch", g.n},
             {"chunks", p.split.chunks},
             {"chunk_rows", p.split.rows},
-            {"x_h", g.h},
-            {"x_w", g.w},
-            {"out_h", g.oh},
-            {"out_w", g.ow},
-            {"kernel_h", g.kh},
-            {"kernel_w", g.kw},
-            {"stride_h", g.sh},
-            {"stride_w", g.sw},
-            {"pad_h", g.pt},
-            {"pad_w", g.pl},
-            {"dilate_h", g.dh},
-            {"dilate_w", g.dw}};
+            {"kernel_w", g.kw}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_geometry(call, g);
         call.check();
         launch->add(std::move(call));
         add_sum(*launch, program, p);
@@ -206,10 +190,7 @@ class FirstFilter : public Engine {
     std::string_view name() const override { return "conv2d_backward_filter.blocked_first"; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_first_filter.cl", "conv2d/blocked_filter_tile.clh",
-                "common/prefetch.clh", "common/vectors.clh", "common/repeat.clh"};
-    }
+    std::vector<std::string> sources() const override { return {"conv2d/blocked_first_filter.cl"}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
@@ -247,25 +228,12 @@ class FirstFilter : public Engine {
         KernelCall call(program, "first_filter", single_items(p.split.splits));
         call.tensor("x", 0).tensor("dy", 1).tensor("sums", 3);
         call.tensor_at("scratch", 3, static_cast<std::uint64_t>(p.split.splits * p.sum_bytes));
-        const std::pair<const char*, std::int64_t> scalars[] = {{"splits", p.split.splits},
-                                                                {"rows", g.n * g.oh},
-                                                                {"channels", g.in},
-                                                                {"x_h", g.h},
-                                                                {"x_w", g.w},
-                                                                {"out_blocks", p.out_blocks},
-                                                                {"out_h", g.oh},
-                                                                {"out_w", g.ow},
-                                                                {"kernel_h", g.kh},
-                                                                {"kernel_w", g.kw},
-                                                                {"stride_h", g.sh},
-                                                                {"stride_w", g.sw},
-                                                                {"pad_h", g.pt},
-                                                                {"pad_w", g.pl},
-                                                                {"dilate_h", g.dh},
-                                                                {"dilate_w", g.dw},
-                                                                {"row_length", p.row_length}};
+        const std::pair<const char*, std::int64_t> scalars[] = {
+            {"splits", p.split.splits},   {"rows", g.n * g.oh}, {"channels", g.in},
+            {"out_blocks", p.out_blocks}, {"kernel_w", g.kw},   {"row_length", p.row_length}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
+        bind_geometry(call, g);
         call.check();
         KernelCall sum(program, "first_filter_sum", single_items(p.out_blocks));
         sum.tensor("sums", 3).tensor("dw", 2);

@@ -39,8 +39,7 @@ class BlockedFirst : public Engine {
     std::string_view op() const override { return forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_first.cl", "conv2d/blocked_pack.cl", "common/vectors.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_first.cl", "conv2d/blocked_pack.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -336,23 +336,10 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         {"y_blocks", reach.groups * reach.out_blocks},
         {"y_h", job.y_h},
         {"y_w", job.y_w},
-        {"y_row0", job.row0},
-        {"y_column0", job.column0},
-        {"y_row_step", job.row_step},
-        {"y_column_step", job.column_step},
         {"has_bias", bias},
-        {"out_h", job.out_h},
-        {"out_w", job.out_w},
-        {"kernel_h", job.kernel_h},
-        {"kernel_w", job.kernel_w},
-        {"stride_h", job.stride_h},
-        {"stride_w", job.stride_w},
-        {"pad_h", job.pad_h},
-        {"pad_w", job.pad_w},
-        {"dilate_h", job.dilate_h},
-        {"dilate_w", job.dilate_w},
         {"span", span}};
     for (const auto& [name, value] : scalars) call.scalar(name, static_cast<std::int32_t>(value));
+    bind_window(call, job);
     call.check();
     launch.add(std::move(call));
 }

@@ -137,13 +137,7 @@ class BlockedWinograd : public Engine {
         return precision == Precision::fp32 || (!backward_ && precision == Precision::tf32);
     }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_winograd.cl",
-                "conv2d/blocked_winograd_pack.cl",
-                "conv2d/blocked_winograd_tile.clh",
-                "common/prefetch.clh",
-                "common/vectors.clh",
-                "common/winograd.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_winograd.cl", "conv2d/blocked_winograd_pack.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

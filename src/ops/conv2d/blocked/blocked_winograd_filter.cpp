@@ -105,13 +105,7 @@ class BlockedWinogradFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_winograd_filter.cl",
-                "conv2d/blocked_filter_tile.clh",
-                "conv2d/blocked_winograd_tile.clh",
-                "common/prefetch.clh",
-                "common/vectors.clh",
-                "common/winograd.clh",
-                "common/repeat.clh"};
+        return {"conv2d/blocked_winograd_filter.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -322,7 +322,7 @@ std::int64_t most_planes_rows(MatrixUnit unit, const Traits& device, int product
 }
 
 std::vector<std::string> planes_product_sources() {
-    return {source_path, "matrix/split_tile.clh", "matrix/finish_plain.clh", "matrix/halves.clh"};
+    return {source_path};
 }
 
 void add_planes_product(KernelLaunch& launch, ContextImpl& context, const Problem& problem,

@@ -48,8 +48,7 @@ class SplitEngine : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path,       split_weights_source,    parts_sum_source,
-                phase_fill_source, "matrix/split_tile.clh", "matrix/halves.clh"};
+        return {source_path, split_weights_source, parts_sum_source, phase_fill_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -32,9 +32,7 @@ class SplitFilterEngine : public Engine {
     std::string_view name() const override { return name_; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override {
-        return {source_path, parts_sum_source, "matrix/split_tile.clh", "matrix/halves.clh"};
-    }
+    std::vector<std::string> sources() const override { return {source_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (const Verdict verdict = split_verdict(unit_, device, problem); !verdict) return verdict;

@@ -52,7 +52,7 @@ class Stored16FilterEngine : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {source_path, stored16_filter_sum_source, "matrix/copies16.clh"};
+        return {source_path, stored16_filter_sum_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

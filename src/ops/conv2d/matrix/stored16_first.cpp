@@ -71,7 +71,7 @@ class Stored16FirstEngine : public Engine {
     std::string_view op() const override { return forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {forward_path, stored16_weights_source, "matrix/round16.clh", "matrix/copies16.clh"};
+        return {forward_path, stored16_weights_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
@@ -176,8 +176,7 @@ class Stored16FirstFilterEngine : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {filter_path, stored16_filter_sum_source, "matrix/round16.clh",
-                "matrix/copies16.clh"};
+        return {filter_path, stored16_filter_sum_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -21,7 +21,6 @@ namespace {
 
 constexpr const char* source_path = "conv2d/depthwise.cl";
 constexpr const char* filter_path = "conv2d/depthwise_filter.cl";
-constexpr const char* block_path = "conv2d/depthwise_block.clh";
 constexpr std::int64_t most_channels = 8, most_taps = 49, most_step = 8;
 constexpr std::int64_t most_span = 64;  ///< pixels of a row that fit into a work-item's registers
 constexpr std::int64_t most_products = 1024;  ///< the most unrolled products of a block
@@ -193,7 +192,7 @@ class Depthwise : public Engine {
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path, block_path}; }
+    std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return depthwise_verdict(device, problem, work_of(problem));
@@ -249,9 +248,7 @@ class DepthwiseFilter : public Engine {
     std::string_view name() const override { return "conv2d_backward_filter.depthwise"; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override {
-        return {filter_path, block_path, parts_sum_source};
-    }
+    std::vector<std::string> sources() const override { return {filter_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);

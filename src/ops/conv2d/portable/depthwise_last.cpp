@@ -18,7 +18,6 @@ namespace {
 
 constexpr const char* source_path = "conv2d/depthwise_last.cl";
 constexpr const char* filter_path = "conv2d/depthwise_last_filter.cl";
-constexpr const char* stored_path = "common/stored_fours.clh";
 constexpr std::int64_t most_taps = 25, most_span = 16;
 constexpr std::int64_t filter_items = 256;
 
@@ -60,7 +59,7 @@ class DepthwiseLast : public Engine {
     }
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path, stored_path}; }
+    std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         return last_verdict(problem, {0}, true);
@@ -167,7 +166,7 @@ class DepthwiseLastFilter : public Engine {
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {filter_path, stored16_filter_sum_source, stored_path};
+        return {filter_path, stored16_filter_sum_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -58,12 +58,8 @@ class ImplicitGemm : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {subgroups_ ? subgroup_path : source_path,
-                pack_path,
-                parts_sum_source,
-                phase_fill_source,
-                subgroups_ ? subgroup_source : "matrix/float_tile.clh",
-                storage_source};
+        return {subgroups_ ? subgroup_path : source_path, pack_path, parts_sum_source,
+                phase_fill_source};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

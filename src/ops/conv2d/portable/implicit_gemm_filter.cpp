@@ -21,9 +21,7 @@ class ImplicitGemmFilter : public Engine {
     std::string_view name() const override { return "conv2d_backward_filter.implicit_gemm"; }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override {
-        return {source_path, parts_sum_source, "matrix/float_tile.clh", storage_source};
-    }
+    std::vector<std::string> sources() const override { return {source_path, parts_sum_source}; }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         return implicit_gemm_verdict(device, problem);

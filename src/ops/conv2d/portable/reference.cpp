@@ -25,7 +25,7 @@ class Reference : public Engine {
     std::string_view name() const override { return name_; }
     std::string_view op() const override { return op_; }
     bool on_host() const override { return false; }
-    std::vector<std::string> sources() const override { return {source_path, storage_source}; }
+    std::vector<std::string> sources() const override { return {source_path}; }
 
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (Verdict verdict = image_verdict(problem); !verdict) return verdict;

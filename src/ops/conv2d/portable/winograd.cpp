@@ -24,7 +24,6 @@ constexpr const char* source_path = "conv2d/winograd.cl";
 constexpr const char* input_path = "conv2d/winograd_input.cl";
 constexpr const char* output_path = "conv2d/winograd_output.cl";
 constexpr const char* pack_path = "conv2d/winograd_pack.cl";
-constexpr const char* transform_path = "common/winograd.clh";
 
 // The model: the share of the bandwidth that the transformations reach, and that the product
 // reaches where memory limits it. Otherwise the product has the rate of its tile (gemm_seconds).
@@ -107,9 +106,7 @@ class Winograd : public Engine {
     std::string_view op() const override { return backward_ ? backward_data_type : forward_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {
-            source_path,    input_path,          output_path,   pack_path, "matrix/float_tile.clh",
-            transform_path, "common/repeat.clh", storage_source};
+        return {source_path, input_path, output_path, pack_path};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// scatter.reference: combines slots of a tensor with updates (engine/indexing.clh), after a stable sort of the updates by
+// slot:
+//
+//     slots     5 2 5 0        find_slots
+//     sorted    0 2 5 5        engine/merge_sort.cl
+//     order     3 1 0 2
+//     bounds    slot 0: [0, 1)    slot 2: [1, 2)    slot 5: [2, 4)    others: none        find_bounds
+//
+// Each element then takes its updates one after the other. Sums of floats are compensated (Kahan), so that their error does
+// not grow with their number.
+//
+// Define      meaning                                                                           example
+// KIND        elements: 0 float, 1 half, 2 bfloat16, 3 double, 4 integers, 5 bool               0
+// T           an element in memory                                                              float
+// SUM         the type in which elements are combined                                           float
+// REDUCTION   0 none (the last update replaces), 1 add, 2 mul, 3 max, 4 min                     1
+// KEY         type of a slot's number: uint or ulong                                            uint
+//
+// Local memory: none.
+#if KIND == 3
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#include "engine/indexing.clh"
+
+#if KIND == 1
+#define LOAD(p, i) vload_half(0, (p) + (i))
+#define STORE(p, i, v) vstore_half_rte(v, 0, (p) + (i))
+#elif KIND == 2
+#define LOAD(p, i) as_float((uint)(p)[i] << 16)
+#define STORE(p, i, v) (p)[i] = bfloat_of(v)
+ushort bfloat_of(float v) {
+    const uint b = as_uint(v);
+    return v != v ? (ushort)0x7fc0 : (ushort)((b + 0x7fff + ((b >> 16) & 1)) >> 16);
+}
+#elif KIND == 5
+#define LOAD(p, i) ((p)[i] != 0)
+#define STORE(p, i, v) (p)[i] = v
+#else
+#define LOAD(p, i) (p)[i]
+#define STORE(p, i, v) (p)[i] = v
+#endif
+
+// A NaN is the largest and the smallest.
+#if REDUCTION == 0
+#define COMBINE(a, b) b
+#elif KIND == 5 && REDUCTION % 2 == 1
+#define COMBINE(a, b) (a | b)
+#elif KIND == 5
+#define COMBINE(a, b) (a & b)
+#elif REDUCTION == 1
+#define COMBINE(a, b) (a + b)
+#elif REDUCTION == 2
+#define COMBINE(a, b) (a * b)
+#elif REDUCTION == 3
+#define COMBINE(a, b) (a > b || a != a ? a : b)
+#else
+#define COMBINE(a, b) (a < b || a != a ? a : b)
+#endif
+
+// Work-item: one slot, of which no update is known yet.
+kernel void clear_bounds(global int* firsts, ulong firsts_offset, global int* ends, ulong ends_offset, long count) {
+    const long slot = get_global_id(0);
+    if (slot >= count) return;
+    firsts[firsts_offset + slot] = 0;
+    ends[ends_offset + slot] = 0;
+}
+
+// Work-item: one update. One whose index is outside of its dimension goes behind all slots.
+kernel void find_slots(global KEY* keys, ulong keys_offset, global const INDEX* indices, ulong indices_offset,
+                       long count, long slots, long period, long s0, long s1, long s2, long s3, long s4, long s5,
+                       long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5, long f6, long f7,
+                       long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0, long m1,
+                       long m2, long m3, long m4, long m5, long m6, long m7) {
+    const COUNT n = (COUNT)get_global_id(0);
+    if (n >= (COUNT)count) return;
+    long slot;
+    int valid;
+    FIND_SLOT(n, slot, valid)
+    keys[keys_offset + n] = (KEY)(valid ? slot : slots);
+}
+
+// Work-item: one update of the sorted ones, which may be the first or the last of its slot.
+kernel void find_bounds(global const KEY* keys, ulong keys_offset, global int* firsts, ulong firsts_offset,
+                        global int* ends, ulong ends_offset, long count, long slots) {
+    const long i = get_global_id(0);
+    if (i >= count) return;
+    keys += keys_offset;
+    const KEY slot = keys[i];
+    if (slot >= (KEY)slots) return;
+    if (i == 0 || keys[i - 1] != slot) firsts[firsts_offset + slot] = (int)i;
+    if (i == count - 1 || keys[i + 1] != slot) ends[ends_offset + slot] = (int)i + 1;
+}
+
+// Work-item: one element of the result.
+kernel void apply_updates(global const int* order, ulong order_offset, global const int* firsts, ulong firsts_offset,
+                          global const int* ends, ulong ends_offset, global const T* data, ulong data_offset,
+                          global const T* updates, ulong updates_offset, global T* y, ulong y_offset, int has_data,
+                          long count, long slice) {
+    const COUNT at = (COUNT)get_global_id(0);
+    if (at >= (COUNT)count) return;
+    const COUNT slot = at / (COUNT)slice, element = at % (COUNT)slice;
+    const int first = firsts[firsts_offset + slot], end = ends[ends_offset + slot];
+    SUM sum = 0;
+    if (has_data) sum = LOAD(data + data_offset, at);
+#if REDUCTION == 1 && KIND < 4
+    SUM lost = 0;
+#endif
+    for (int i = first; i < end; ++i) {
+        const SUM update = LOAD(updates + updates_offset, (long)order[order_offset + i] * slice + element);
+#if REDUCTION == 1 && KIND < 4
+        const SUM term = update - lost, next = sum + term;
+        // Beyond the largest number nothing is lost that could be added again.
+        lost = next - next == 0 ? (next - sum) - term : 0;
+        sum = next;
+#else
+        sum = COMBINE(sum, update);
+#endif
+    }
+    STORE(y + y_offset, at, sum);
+}

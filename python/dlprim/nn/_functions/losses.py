@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Losses."""
+
+from __future__ import annotations
+
+from .. import _layers as layers
+from .._graph import Generic, LayerOptions, Symbol, describe_value
+from .._layers.losses import as_loss, target_of
+from .._layers.options import unless
+from .._unpack import Unpack
+from .arguments import shape_of
+
+
+def softmax_with_loss(
+    logits: Symbol, label: str | Symbol = "label", *, weight: float = 1.0, **common: Unpack[LayerOptions]
+) -> Symbol:
+    """The mean over the batch of -log softmax(logits)[label]: logits [N, C] and labels [N] -> [1].
+
+    `label` is the symbol of the labels, which are integers from 0 to C - 1, or the name of an int32 input that the
+    model adds. `weight` is the factor of this loss in the gradients.
+    """
+    return layers.SoftmaxWithLoss(label, weight=weight, **common)(logits)
+
+
+def nll_loss(
+    log_probabilities: Symbol,
+    label: str | Symbol = "label",
+    *,
+    reduce: str = "mean",
+    weight: float = 1.0,
+    **common: Unpack[LayerOptions],
+) -> Symbol:
+    """-log_probabilities[label] for log probabilities [N, C, ...] and labels [N, ...].
+
+    The result is the mean or the sum, [1], or with reduce "none" the values themselves, [N, ...]. `label` is the symbol
+    of the labels, or the name of an int32 input that the model adds.
+    """
+    shape = shape_of(log_probabilities)
+    labels = target_of(label, (*shape[:1], *shape[2:]), "int32")
+    layer = Generic("NLLLoss", "loss", {"reduce": unless(reduce, "mean")}, common)
+    return as_loss(layer.apply(log_probabilities, labels)[0], weight)
+
+
+def mse_loss(
+    x: Symbol,
+    target: str | Symbol = "target",
+    *,
+    reduce: str = "mean",
+    weight: float = 1.0,
+    **common: Unpack[LayerOptions],
+) -> Symbol:
+    """(x - target)^2. The result is the mean or the sum over the elements, [1], or with reduce "none" of x's shape.
+
+    `target` is a symbol of x's shape, or the name of an input that the model adds.
+    """
+    layer = Generic("MSELoss", "loss", {"reduce": unless(reduce, "mean")}, common)
+    return as_loss(layer.apply(x, target_of(target, shape_of(x), getattr(x, "dtype", "float32")))[0], weight)
+
+
+def loss(x: Symbol, weight: float = 1.0) -> Symbol:
+    """Marks any tensor as a loss. In training, its gradient starts as `weight` at each element."""
+    if not isinstance(x, Symbol):
+        raise TypeError(f"nn.loss is called with {describe_value(x)}; a symbolic tensor is needed")
+    return as_loss(x, weight)

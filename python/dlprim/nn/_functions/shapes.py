@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Functions that cut, join, order and convert tensors, and indices of symbols."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ...summary import dtype_name
+from .. import _layers as layers
+from .._graph import Generic, LayerOptions, Symbol, describe_value
+from .._layers.options import unless
+from .._unpack import Unpack
+from .arguments import as_index
+
+
+def concat(tensors: Sequence[Symbol], dim: int = 1, **common: Unpack[LayerOptions]) -> Symbol:
+    """Concatenates tensors along `dim`. Their other dimensions must agree."""
+    if isinstance(tensors, Symbol):
+        raise TypeError("nn.concat takes a list of tensors")
+    return Generic("Concat", "concat", {"dim": unless(dim, 1)}, common).apply(*tensors)[0]
+
+
+def split(x: Symbol, parts: int, dim: int = 1, **common: Unpack[LayerOptions]) -> tuple[Symbol, ...]:
+    """Cuts `dim` into `parts` equal pieces."""
+    if isinstance(parts, bool) or not isinstance(parts, int):
+        raise TypeError(f"nn.split: parts is {describe_value(parts)}; the number of equal pieces is needed")
+    return Generic("Split", "split", {"parts": parts, "dim": unless(dim, 1)}, common, max(parts, 1)).apply(x)
+
+
+def slice(x: Symbol, dim: int = 1, begin: int = 0, end: int | None = None, **common: Unpack[LayerOptions]) -> Symbol:
+    """Elements from `begin` to `end` - 1 of `dim`. ``x[:, 1:3]`` is another way to write it.
+
+    Negative numbers count from the end. Without `end`, the slice goes to the end of the dimension.
+    """
+    if end is not None and as_index(end) < 0 and -x.ndim <= dim < x.ndim:
+        end += x.shape[dim]  # in JSON -1 is the end itself
+    return Generic("Slice", "slice", {"dim": unless(dim, 1), "begin": unless(begin, 0), "end": end}, common).apply(x)[0]
+
+
+def getitem(x: Symbol, key: Any) -> Symbol:
+    """x[key]: integers, ranges of step 1, ``...`` and ``None``."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    given = [k for k in keys if k is not None and k is not Ellipsis]
+    if len(given) > x.ndim:
+        raise InvalidArgumentError(f"{len(given)} indices are given for a tensor of shape {x.shape}")
+    if not any(k is Ellipsis for k in keys):
+        keys.append(Ellipsis)
+    at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+    if any(k is Ellipsis for k in keys[at + 1 :]):
+        raise InvalidArgumentError("an index holds '...' twice")
+    keys[at : at + 1] = [builtins.slice(None)] * (x.ndim - len(given))
+    y, dim = x, 0
+    sizes: list[int] = []  # of the result; -1 means the batch
+    for k in keys:
+        if k is None:
+            sizes.append(1)
+            continue
+        if isinstance(k, builtins.slice):
+            y = _range(y, dim, k)
+            whole_batch = dim == 0 and y.shape[0] == x.shape[0]
+            sizes.append(-1 if whole_batch else y.shape[dim])
+        else:
+            index = as_index(k)
+            if not -x.shape[dim] <= index < x.shape[dim]:
+                raise InvalidArgumentError(f"index {index} is none of dimension {dim} of a tensor of shape {x.shape}")
+            y = slice(y, dim, index % x.shape[dim], index % x.shape[dim] + 1)
+        dim += 1
+    return y if len(sizes) == x.ndim and None not in keys else reshape(y, sizes)
+
+
+def _range(x: Symbol, dim: int, k: builtins.slice) -> Symbol:
+    if k.step not in (None, 1):
+        raise InvalidArgumentError(f"an index has step {k.step}; slices of symbolic tensors have step 1")
+    size = x.shape[dim]
+    begin = 0 if k.start is None else as_index(k.start)
+    end = None if k.stop is None else as_index(k.stop)
+    begin, stop, _ = builtins.slice(begin, end).indices(size)
+    if begin >= stop:
+        raise InvalidArgumentError(
+            f"the range {k.start}:{k.stop} of dimension {dim} of a tensor of shape {x.shape} is empty"
+        )
+    if begin == 0 and stop == size:
+        return x
+    return slice(x, dim, begin, None if end is None else stop)
+
+
+def flatten(x: Symbol, **common: Unpack[LayerOptions]) -> Symbol:
+    """[N, ...] -> [N, features]."""
+    return layers.Flatten(**common)(x)
+
+
+def reshape(x: Symbol, shape: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
+    """The same elements in another shape. 0 keeps the input's size, and one entry may be -1, which is deduced."""
+    return layers.Reshape(shape, **common)(x)
+
+
+def squeeze(x: Symbol, dims: int | Sequence[int] | None = None, **common: Unpack[LayerOptions]) -> Symbol:
+    """Drops dimensions of size 1: those in `dims`, or without `dims` all."""
+    options = {"dims": [dims] if isinstance(dims, int) else dims}
+    return Generic("Squeeze", "squeeze", options, common).apply(x)[0]
+
+
+def unsqueeze(x: Symbol, dim: int, **common: Unpack[LayerOptions]) -> Symbol:
+    """Adds a dimension of size 1 at `dim`."""
+    if not -x.ndim - 1 <= as_index(dim) <= x.ndim:
+        raise InvalidArgumentError(
+            f"nn.unsqueeze: dim {dim} does not exist in what a tensor of shape {x.shape} becomes"
+        )
+    sizes = [-1, *x.shape[1:]] if x.ndim else []
+    sizes.insert(dim if dim >= 0 else dim + x.ndim + 1, 1)
+    return reshape(x, sizes, **common)
+
+
+def transpose(x: Symbol, dim0: int = -2, dim1: int = -1, **common: Unpack[LayerOptions]) -> Symbol:
+    """Swaps two dimensions."""
+    options = {"dim0": unless(dim0, -2), "dim1": unless(dim1, -1)}
+    return Generic("Transpose", "transpose", options, common).apply(x)[0]
+
+
+def permute(x: Symbol, dims: Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
+    """Permutes dimensions: dimension i of the result is dimension `dims[i]` of x."""
+    return Generic("Transpose", "permute", {"dims": dims}, common).apply(x)[0]
+
+
+def pad(
+    x: Symbol, pads: Sequence[int], *, mode: str = "constant", value: float = 0.0, **common: Unpack[LayerOptions]
+) -> Symbol:
+    """Adds elements at the borders: `pads` in front and behind, from the last dimension backward; negative ones crop.
+
+    `mode` is "constant" (of `value`), "reflect", "replicate" or "circular".
+    """
+    return layers.Pad(pads, mode=mode, value=value, **common)(x)
+
+
+def cast(x: Symbol, dtype: Any, **common: Unpack[LayerOptions]) -> Symbol:
+    """Converts the values to another type: ``"float32"``, ``"float16"``, ..., or a numpy dtype."""
+    return Generic("Cast", "cast", {"dtype": dtype_name(dtype)}, common).apply(x)[0]
+
+
+def parameter(
+    shape: int | Sequence[int],
+    *,
+    dtype: Any = "float32",
+    trainable: bool = True,
+    value: float = 0.0,
+    **common: Unpack[LayerOptions],
+) -> Symbol:
+    """A tensor that belongs to the network. Its elements start as `value`. `trainable=False` makes it a constant."""
+    return layers.Parameter(shape, dtype=dtype, trainable=trainable, value=value, **common)()

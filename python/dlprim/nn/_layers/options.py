@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""The options of layers as JSON has them: what differs from the library's defaults, and sizes in pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from .._graph import IntOrPair
+
+
+def unless(value: Any, default: Any) -> Any:
+    """Returns None if the value is the library's default, so that the option is left out of the network's JSON."""
+    return None if isinstance(value, type(default)) and value == default else value
+
+
+def pair(value: Any, what: str = "a size") -> list[Any]:
+    """[height, width] from one number or two."""
+    if isinstance(value, (int, float)):
+        return [value, value]
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
+        raise InvalidArgumentError(f"{what} is {value!r}; a number or (height, width) is needed")
+    return list(value)
+
+
+def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation: IntOrPair) -> list[int]:
+    """Pads that keep the image's size, as PyTorch's "same". If the two sides differ, the larger pad is at the end."""
+    if any(step != 1 for step in pair(stride)):
+        raise InvalidArgumentError(
+            f'{layer}: padding="same" keeps the size of the image, so stride must be 1, not {stride}'
+        )
+    total = [d * (k - 1) for k, d in zip(pair(kernel_size), pair(dilation))]
+    front = [t // 2 for t in total]
+    return front + [t - f for t, f in zip(total, front)]
+
+
+def padding_option(
+    layer: str, padding: IntOrPair | str, kernel: IntOrPair, stride: IntOrPair, dilation: IntOrPair
+) -> Any:
+    if isinstance(padding, str):
+        if padding == "same":
+            return same_padding(layer, kernel, stride, dilation)
+        if padding != "valid":
+            raise InvalidArgumentError(f"{layer}: padding is '{padding}'; integers, 'same' and 'valid' are possible")
+        return None
+    return unless(padding, 0)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+"""Layers of matrix products: convolutions, linear layers, and look-ups in a table."""
+
+from __future__ import annotations
+
+from .._graph import IntOrPair, LayerOptions, SingleLayer, Symbol
+from .._unpack import Unpack
+from .options import padding_option, unless
+from .shapes import Reshape
+
+
+class Conv2d(SingleLayer):
+    """A convolution of images: [N, C, H, W] -> [N, channels_out, H', W'].
+
+    Parameters: weight [channels_out, C / groups, kh, kw], and bias [channels_out]. `kernel_size`, `stride` and
+    `dilation` are one integer or (height, width). `padding` may also be (top, left, bottom, right), or "same", which
+    keeps the image's size. `activation` names a function of docs/json.md that is applied to the result.
+    """
+
+    type = "Convolution2D"
+
+    def __init__(
+        self,
+        channels_out: int,
+        kernel_size: IntOrPair,
+        *,
+        stride: IntOrPair = 1,
+        padding: IntOrPair | str = 0,
+        dilation: IntOrPair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        activation: str = "identity",
+        channels_in: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {
+                "channels_out": channels_out,
+                "channels_in": channels_in,
+                "kernel": kernel_size,
+                "stride": unless(stride, 1),
+                "pad": padding_option("Conv2d", padding, kernel_size, stride, dilation),
+                "dilate": unless(dilation, 1),
+                "groups": unless(groups, 1),
+                "bias": unless(bias, True),
+                "activation": unless(activation, "identity"),
+            },
+            common,
+        )
+
+
+class ConvTranspose2d(SingleLayer):
+    """A transposed convolution: [N, C, H, W] -> [N, channels_out, H', W'], larger by the factor `stride`.
+
+    Parameters: weight [C, channels_out / groups, kh, kw], and bias [channels_out]. `output_padding` adds rows and
+    columns at the end. It must be less than the stride or the dilation.
+    """
+
+    type = "TransposedConvolution2D"
+
+    def __init__(
+        self,
+        channels_out: int,
+        kernel_size: IntOrPair,
+        *,
+        stride: IntOrPair = 1,
+        padding: IntOrPair = 0,
+        output_padding: IntOrPair = 0,
+        dilation: IntOrPair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        activation: str = "identity",
+        channels_in: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {
+                "channels_out": channels_out,
+                "channels_in": channels_in,
+                "kernel": kernel_size,
+                "stride": unless(stride, 1),
+                "pad": unless(padding, 0),
+                "output_pad": unless(output_padding, 0),
+                "dilate": unless(dilation, 1),
+                "groups": unless(groups, 1),
+                "bias": unless(bias, True),
+                "activation": unless(activation, "identity"),
+            },
+            common,
+        )
+
+
+class Linear(SingleLayer):
+    """A linear layer over the last dimension: [N, ..., features_in] -> [N, ..., features].
+
+    Parameters: weight [features, features_in], and bias [features]. For images, apply `Flatten` first. A tensor of more
+    than two dimensions is reshaped to a matrix before the product and back after it, which costs nothing.
+    """
+
+    type = "InnerProduct"
+
+    def __init__(
+        self,
+        features: int,
+        *,
+        bias: bool = True,
+        activation: str = "identity",
+        features_in: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {
+                "outputs": features,
+                "inputs": features_in,
+                "bias": unless(bias, True),
+                "activation": unless(activation, "identity"),
+            },
+            common,
+        )
+
+    def __call__(self, x: Symbol) -> Symbol:
+        """Applies the layer: [N, ..., features_in] -> [N, ..., features]."""
+        if not isinstance(x, Symbol) or x.ndim <= 2:
+            return self.apply(x)[0]
+        rows = Reshape((-1, x.shape[-1]))(x)
+        y = self.apply(rows)[0]
+        return Reshape((-1, *x.shape[1:-1], y.shape[-1]))(y)
+
+
+class Embedding(SingleLayer):
+    """Looks up rows of a table by integer indices: [...] -> [..., embedding_dim].
+
+    Parameter: weight [num_embeddings, embedding_dim]. The row `padding_idx` gets no gradient; -1 is the last row.
+    """
+
+    type = "Embedding"
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        padding_idx: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {"num_embeddings": num_embeddings, "embedding_dim": embedding_dim, "padding_idx": padding_idx}, common
+        )

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// HostSlots: reading indices, and what is said of one that names nothing.
+#include "engine/indexing/host_slots.hpp"
+
+#include "base/text.hpp"
+
+#include <cstring>
+
+namespace dlprim {
+
+std::int64_t HostSlots::index_at(std::int64_t place) const {
+    const auto at = static_cast<std::size_t>(place);
+    if (is_wide_) {
+        std::int64_t index;
+        std::memcpy(&index, indices_ + at * sizeof(index), sizeof(index));
+        return index;
+    }
+    std::int32_t index;
+    std::memcpy(&index, indices_ + at * sizeof(index), sizeof(index));
+    return index;
+}
+
+void HostSlots::refuse(std::int64_t index, std::int64_t place, std::int64_t size) const {
+    fail(ErrorKind::invalid_argument, outside_text(index, place, size));
+}
+
+std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size) {
+    return cat("index ", index, " at position ", place, " is outside of a dimension of ", size,
+               " elements, where indices are ", -size, " to ", size - 1);
+}
+
+}  // namespace dlprim

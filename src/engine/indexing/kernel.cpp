@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The arguments and defines of kernels that include engine/indexing.clh.
+#include "engine/indexing/kernel.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+std::string indexing_defines(const Indexing& indexing, DType index_type) {
+    return cat(" -DINDEX=", index_type == DType::i64 ? "long" : "int",
+               " -DDIGITS=", indexing.digits.size(), " -DCOMPONENTS=", indexing.sizes.size());
+}
+
+void set_indexing(KernelCall& call, const Indexing& indexing, int operand, DType index_type) {
+    call.tensor("indices", operand, size_of(index_type)).scalar("period", indexing.period);
+    const std::size_t first = 8 - indexing.digits.size();
+    for (std::size_t d = 0; d < 8; ++d) {
+        const bool used = d >= first;
+        call.scalar(cat('s', d), used ? indexing.digits[d - first] : std::int64_t{1});
+        call.scalar(cat('f', d), used ? indexing.strides[d - first] : std::int64_t{0});
+        const bool indexed = d < indexing.sizes.size();
+        call.scalar(cat('c', d), indexed ? indexing.sizes[d] : std::int64_t{1});
+        call.scalar(cat('m', d), indexed ? indexing.multiples[d] : std::int64_t{0});
+    }
+}
+
+}  // namespace dlprim

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// The arguments and defines of kernels that include engine/indexing.clh.
+#pragma once
+
+#include "engine/indexing/indexing.hpp"
+#include "engine/launch.hpp"
+
+#include <string>
+
+namespace dlprim {
+
+/// Compiler options: INDEX, DIGITS and COMPONENTS.
+std::string indexing_defines(const Indexing& indexing, DType index_type);
+/// Binds the kernel's `indices` to an operand and sets all scalars of the indexing.
+void set_indexing(KernelCall& call, const Indexing& indexing, int operand, DType index_type);
+
+}  // namespace dlprim

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// merge_patterns(): what exporters write in pieces becomes the operator that it is, which engines
+// compute together with a convolution or product before it.
+#pragma once
+
+#include "formats/onnx/builder.hpp"
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace dlprim::onnx {
+
+/// Values that patterns make: scaled weights, tensors in another order. `names` are for those that
+/// become parameters.
+struct MadeValues {
+    std::deque<BuiltValue> values;
+    std::map<Ref, std::string> names;
+};
+
+/// Rewrites operators in place; those that nobody needs any more stay, without readers. Values in
+/// `outputs` keep their meaning, as does every value that has another reader. Recognised are, with
+/// x any value and c a constant:
+///   x * sigmoid(x)                        silu
+///   x * hardsigmoid(x)                    hardswish
+///   x * relu6(x + 3) / 6                  hardswish
+///   relu6(x + 3) / 6                      hardsigmoid
+///   x * (erf(x / sqrt(2)) + 1) * 0.5      gelu, its factors in any order
+///   (x - mean) / sqrt(variance + c)       LayerNorm, perhaps * c + c, or as TensorFlow writes it:
+///                                         x * s + (c - mean * s), s = c / sqrt(variance + c)
+///   softmax(q k^T * c + mask) v           Attention; c may be shared out among q, k and the
+///                                         product, and a guard against NaN may follow the softmax
+///   InnerProduct or convolution, * or / c, + or - c, of a number for each column or channel
+///                                         the same with another weight and bias, as of a
+///                                         BatchNormalization written as Mul and Add
+///   DequantizeLinear of QuantizeLinear    one expression of floats, by the same scale and zero
+void merge_patterns(std::vector<BuiltOperator>& operators, const std::set<Ref>& outputs,
+                    const Builder& builder, MadeValues& made);
+
+}  // namespace dlprim::onnx

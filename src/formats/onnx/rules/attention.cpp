@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// Attention (opset 23 and later): heads in three or four dimensions, several heads of queries per
+// head of keys, caches, masks, windows, soft caps. Where it is plain, the library's Attention
+// serves it; otherwise it is made of products and a softmax.
+#include "formats/onnx/rules/attention.hpp"
+
+#include <cmath>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// [B, L, heads * D] as [B, heads, L, D]; four dimensions as they are.
+Ref by_heads(Call& call, Ref x, std::int64_t heads) {
+    const Shape& shape = x->spec.shape;
+    if (shape.rank() == 4) return x;
+    call.check(shape.rank() == 3, "a tensor of shape ", shape.str(), " holds no heads");
+    call.check(heads >= 1 && shape[2] % heads == 0,
+               "the attributes q_num_heads and kv_num_heads "
+               "divide ",
+               shape[2], " features by ", heads);
+    const Ref split = call.build.reshape(x, {shape[0], shape[1], heads, shape[2] / heads});
+    return call.build.transpose(split, {0, 2, 1, 3});
+}
+
+/// What past steps left, and behind it what is new.
+Ref with_past(Call& call, int past, Ref now) {
+    if (!call.has(past)) return now;
+    const Shape &a = call.shape(past), &b = now->spec.shape;
+    call.check(a.rank() == 4, "a cache of shape ", a.str(), " has not 4 dimensions");
+    if (a[2] == 0) return now;
+    call.check(a.with(2, b[2]) == b, "a cache of shape ", a.str(), " does not fit ", b.str());
+    return call.build.add1("Concat", {call.in(past), now}, {{"dim", std::int64_t{2}}});
+}
+
+AttentionMask read_mask(Call& call, std::int64_t queries) {
+    AttentionMask mask;
+    mask.queries = queries;
+    mask.causal = call.integer("is_causal", 0) != 0;
+    mask.left = call.integer("left_window_size", -1);
+    mask.right = call.integer("right_window_size", -1);
+    call.check(mask.left >= -1 && mask.right >= -1, "windows of ", mask.left, " and ", mask.right);
+    if (call.has(3)) mask.given = call.in(3);
+    if (call.has(4)) mask.offset = call.shape(4)[2];
+    if (!call.has(6)) return mask;
+    call.check(!call.has(4), "past_key and nonpad_kv_seqlen exclude each other");
+    mask.lengths = call.build.reshape(call.build.cast(call.in(6), DType::f32),
+                                      {call.shape(6).numel(), 1, 1, 1});
+    return mask;
+}
+
+/// Whether the library's Attention computes it: a mask of truth values or none, and no other
+/// result.
+bool is_plain(Call& call, const AttentionMask& mask, bool has_options) {
+    const bool truth = !mask.given || mask.given->spec.dtype == DType::boolean;
+    const bool wide = call.dtype(0) == DType::f32;
+    return wide && truth && !has_options && !mask.lengths && mask.left < 0 && mask.right < 0 &&
+           (!mask.causal || (mask.offset == 0 && !mask.given)) && !call.wants(3);
+}
+
+void attention(Call& call) {
+    Builder& build = call.build;
+    const bool flat = call.shape(0).rank() == 3;
+    const std::int64_t q_heads = call.integer("q_num_heads", flat ? 0 : call.shape(0)[1]),
+                       kv_heads = call.integer("kv_num_heads", flat ? 0 : call.shape(1)[1]);
+    const Ref q = by_heads(call, call.in(0), q_heads);
+    const Ref k = with_past(call, 4, by_heads(call, call.in(1), kv_heads)),
+              v = with_past(call, 5, by_heads(call, call.in(2), kv_heads));
+    const Shape& shape = q->spec.shape;
+    const double scale = call.number("scale", 1 / std::sqrt(static_cast<double>(shape[3])));
+    const double cap = call.number("softcap", 0);
+    const std::int64_t precision = call.integer("softmax_precision", 0),
+                       mode = call.integer("qk_matmul_output_mode", 0);
+    call.check(mode >= 0 && mode <= 3, "qk_matmul_output_mode is ", mode);
+    const AttentionMask mask = read_mask(call, shape[2]);
+    const std::int64_t heads = shape[1], groups = k->spec.shape[1];
+    call.check(groups >= 1 && heads % groups == 0, heads, " heads of queries for ", groups,
+               " heads of keys");
+    call.set(1, k);
+    call.set(2, v);
+    Ref y = nullptr;
+    if (is_plain(call, mask, cap != 0 || precision != 0)) {
+        std::vector<Ref> inputs{q, k, v};
+        const std::int64_t keys = k->spec.shape[2];
+        if (mask.given) inputs.push_back(mask.padded(build, keys));
+        y = build.add1(
+            "Attention", inputs,
+            {{"scale", scale}, {"is_causal", mask.causal}, {"enable_gqa", heads != groups}});
+    } else {
+        const Shape grouped{shape[0], groups, heads / groups, shape[2], shape[3]};
+        const auto spread = [&](Ref x) {
+            const Shape& s = x->spec.shape;
+            return groups == heads ? x : build.reshape(x, {s[0], s[1], 1, s[2], s[3]});
+        };
+        Ref scores = scaled_product(build, groups == heads ? q : build.reshape(q, grouped),
+                                    spread(k), scale);
+        const std::int64_t keys = k->spec.shape[2];
+        scores = build.reshape(scores, {shape[0], heads, shape[2], keys});
+        if (mode == 0) call.set(3, scores);
+        if (cap != 0)
+            scores = build.pointwise("y0 = tanh(x0 / p0) * p0", {scores}, {cap},
+                                     name_of(scores->spec.dtype));
+        if (mode == 1) call.set(3, scores);
+        const auto softmax_type = precision == 0 ? q->spec.dtype : precision_type(call, precision);
+        const MaskedScores masked = mask.apply(build, scores, keys);
+        if (mode == 2) call.set(3, masked.scores);
+        // Weights of 16 bits stay in float up to the product with the values.
+        const DType type = q->spec.dtype;
+        const DType inner = size_of(type) == 2 ? DType::f32 : type;
+        Ref weights =
+            masked_softmax(build, masked, size_of(softmax_type) == 2 ? DType::f32 : softmax_type);
+        weights = build.cast(weights, inner);
+        if (mode == 3) call.set(3, build.cast(weights, type));
+        if (groups != heads)
+            weights = build.reshape(weights, {shape[0], groups, heads / groups, shape[2], keys});
+        y = build.cast(product(build, weights, build.cast(spread(v), inner), false, 1), type);
+        y = build.reshape(y, {shape[0], heads, shape[2], v->spec.shape[3]});
+    }
+    if (flat) {
+        y = build.transpose(y, {0, 2, 1, 3});
+        y = build.reshape(y, {shape[0], shape[2], heads * v->spec.shape[3]});
+    }
+    call.set(0, y);
+}
+
+const Rule rules[] = {{"Attention", 23, attention}};
+
+}  // namespace
+
+std::span<const Rule> attention_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

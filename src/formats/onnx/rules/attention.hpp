@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What the attention operators share: masks of scores, their softmax, and products.
+#pragma once
+
+#include "formats/onnx/call.hpp"
+
+namespace dlprim::onnx {
+
+/// Scores [B, heads, L, S] with what is masked at -inf.
+struct MaskedScores {
+    Ref scores = nullptr;
+    Ref top = nullptr;  ///< the largest bias of each row: -inf where all is masked; may be null
+};
+
+/// Which keys a query sees. Query i is at position i + offset.
+struct AttentionMask {
+    Ref given = nullptr;    ///< truth values, or floats to add; its last dimension may be shorter
+    Ref lengths = nullptr;  ///< [B, 1, 1, 1] float: how many keys there are; the queries end there
+    std::int64_t queries = 0, offset = 0;
+    bool causal = false;
+    std::int64_t left = -1, right = -1;  ///< how many keys beside the position; -1: all
+
+    bool is_none() const { return !given && !lengths && !causal && left < 0 && right < 0; }
+    /// The given mask with `keys` columns; those added are false, or 0.
+    Ref padded(Builder& build, std::int64_t keys) const;
+    MaskedScores apply(Builder& build, Ref scores, std::int64_t keys) const;
+};
+
+/// Softmax of the last dimension, in a type; rows that are masked completely are 0.
+Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype);
+
+/// scale a b, or a b^T. Doubles are multiplied in double.
+Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale);
+
+/// scale a b^T; in types of 16 bits both factors take the root of the scale, rounded, as ONNX
+/// defines it.
+Ref scaled_product(Builder& build, Ref a, Ref b, double scale);
+
+/// The float type that the attribute softmax_precision names.
+DType precision_type(Call& call, std::int64_t number);
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Masks of attention; see attention.hpp.
+#include "formats/onnx/rules/attention.hpp"
+#include "formats/onnx/types.hpp"
+
+#include <cmath>
+
+namespace dlprim::onnx {
+
+Ref AttentionMask::padded(Builder& build, std::int64_t keys) const {
+    const std::int64_t missing = keys - given->spec.shape[-1];
+    if (missing <= 0) return given;
+    const bool truth = given->spec.dtype == DType::boolean;
+    const Ref numbers = truth ? build.cast(given, DType::f32) : given;
+    const Ref wide =
+        build.add1("Pad", {numbers},
+                   {{"pads", Ints{0, missing}}, {"mode", std::string("constant")}, {"value", 0.0}});
+    return truth ? build.cast(wide, DType::boolean) : wide;
+}
+
+MaskedScores AttentionMask::apply(Builder& build, Ref scores, std::int64_t keys) const {
+    if (is_none()) return {scores, nullptr};
+    std::vector<Ref> inputs{scores};
+    std::vector<std::string> conditions;
+    std::string bias = "0", position = cat("(index(2) + ", offset, ")");
+    if (lengths) {
+        inputs.push_back(lengths);
+        conditions.emplace_back("index(3) < x1");
+        position = cat("(index(2) + x1 - ", queries, ")");
+    }
+    if (given) {
+        const std::string name = cat("x", inputs.size());
+        inputs.push_back(padded(build, keys));
+        if (given->spec.dtype == DType::boolean)
+            conditions.push_back(name);
+        else
+            bias = name;
+        if (given->spec.shape[-1] < keys)
+            conditions.push_back(cat("index(3) < ", given->spec.shape[-1]));
+    }
+    if (causal) conditions.push_back(cat("index(3) <= ", position));
+    if (left >= 0) conditions.push_back(cat(position, " - index(3) <= ", left));
+    if (right >= 0) conditions.push_back(cat("index(3) - ", position, " <= ", right));
+    const std::string allowed = join(conditions, " && ");
+    const std::string b = allowed.empty() ? bias : cat("select(", allowed, ", ", bias, ", -inf)");
+    const std::string type(name_of(scores->spec.dtype));
+    const std::vector<Ref> made =
+        build.add("Pointwise", inputs,
+                  {{"code", cat("b = ", b, "; y0 = x0 + b; y1 = max[3](b)")},
+                   {"dtypes", Strings{type, type}}});
+    return {made[0], made[1]};
+}
+
+Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype) {
+    const Ref scores = build.cast(masked.scores, dtype);
+    const Ref weights = build.add1("Softmax", {scores}, {{"axis", std::int64_t{3}}});
+    if (!masked.top) return weights;
+    return build.pointwise("y0 = isinf(x1) && x1 < 0 ? 0 : x0", {weights, masked.top}, {},
+                           name_of(dtype));
+}
+
+Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale) {
+    if (a->spec.dtype != DType::f64)
+        return build.add1("MatMul", {a, b}, {{"transpose_b", transpose_b}, {"alpha", scale}});
+    // Every product of elements is summed where it is made.
+    const auto with_one = [&](Ref x, int at) {
+        Ints sizes = x->spec.shape.to_vector();
+        sizes.insert(sizes.end() + at, 1);
+        return build.reshape(x, Shape(sizes));
+    };
+    const Ref rows = with_one(a, transpose_b ? -1 : 0), columns = with_one(b, -2);
+    Ref sum = nullptr;
+    if (transpose_b)
+        sum = build.pointwise("y0 = sum[-1](x0 * x1)", {rows, columns}, {}, "double");
+    else
+        sum = build.pointwise("y0 = sum[-2](x0 * x1)", {rows, columns}, {}, "double");
+    const Shape& shape = sum->spec.shape;
+    Ints sizes = shape.to_vector();
+    sizes.erase(sizes.end() - (transpose_b ? 1 : 2));
+    sum = build.reshape(sum, Shape(sizes));
+    return scale == 1 ? sum : build.pointwise("y0 = x0 * p0", {sum}, {scale}, "double");
+}
+
+Ref scaled_product(Builder& build, Ref q, Ref k, double scale) {
+    const DType dtype = q->spec.dtype;
+    if (size_of(dtype) > 2 || scale < 0) return product(build, q, k, true, scale);
+    const Ref root =
+        build.cast(build.constant("", host_numbers({}, {std::sqrt(scale)}, dtype)), DType::f32);
+    const auto times = [&](Ref x) {
+        return build.pointwise("y0 = x0 * x1", {x, root}, {}, name_of(dtype));
+    };
+    return product(build, times(q), times(k), true, 1);
+}
+
+DType precision_type(Call& call, std::int64_t number) {
+    const std::optional<DType> dtype = dtype_of(number);
+    call.check(dtype && is_float(*dtype), "softmax_precision ", number, " is no float type");
+    return *dtype;
+}
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// Exact products of small integers; see exact_products.hpp.
+#include "formats/onnx/rules/exact_products.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dlprim::onnx {
+
+namespace {
+
+constexpr std::int64_t largest_factor = 255, largest_sum = 1 << 24;
+
+/// Where the summed dimension is cut: [0, ..., its size].
+struct Cuts {
+    Ints at{0};
+
+    /// Of computed factors: each of `count` indices has `elements` products.
+    Cuts(Call& call, std::int64_t count, std::int64_t elements) {
+        const std::int64_t most = largest_sum / (largest_factor * largest_factor) / elements;
+        call.supports(most >= 1 || count <= 0, "a kernel of ", elements,
+                      " computed integers is too large for exact sums");
+        for (std::int64_t i = most; i < count; i += most) at.push_back(i);
+        at.push_back(count);
+    }
+
+    /// Of factors [results, count, elements] whose magnitudes are known.
+    Cuts(std::int64_t results, std::int64_t count, std::int64_t elements, const Ints& values) {
+        Ints sums(static_cast<std::size_t>(results), 0), parts = sums;
+        for (std::int64_t i = 0; i < count; ++i) {
+            std::int64_t top = 0;
+            for (std::int64_t r = 0; r < results; ++r) {
+                std::int64_t own = 0;
+                for (std::int64_t e = 0; e < elements; ++e)
+                    own += values[static_cast<std::size_t>((r * count + i) * elements + e)];
+                const auto at_r = static_cast<std::size_t>(r);
+                parts[at_r] = own;
+                top = std::max(top, sums[at_r] + own);
+            }
+            const bool full = top > largest_sum / largest_factor && i > at.back();
+            if (full) at.push_back(i);
+            for (std::size_t r = 0; r < sums.size(); ++r) sums[r] = (full ? 0 : sums[r]) + parts[r];
+        }
+        at.push_back(count);
+    }
+
+    std::size_t parts() const { return at.size() - 1; }
+};
+
+Ref part_of(Builder& build, Ref value, int axis, std::int64_t begin, std::int64_t end) {
+    const auto dim = static_cast<std::int64_t>(axis < 0 ? axis + value->spec.shape.rank() : axis);
+    if (begin == 0 && end == value->spec.shape[axis]) return value;
+    return build.add1("Slice", {value}, {{"dim", dim}, {"begin", begin}, {"end", end}});
+}
+
+/// Adds the parts' float results as integers.
+class IntegerSum {
+  public:
+    explicit IntegerSum(Builder& build) : build_(build) {}
+    void add(Ref part) {
+        const Ref whole = build_.cast(part, DType::i32);
+        sum_ = sum_ ? build_.pointwise("y0 = x0 + x1", {sum_, whole}, {}, "int32") : whole;
+    }
+    Ref sum() const { return sum_; }
+
+  private:
+    Builder& build_;
+    Ref sum_ = nullptr;
+};
+
+/// [k, n] as [n, k].
+Ints turned(const Ints& values, std::int64_t k, std::int64_t n) {
+    Ints result;
+    for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t i = 0; i < k; ++i)
+            result.push_back(values[static_cast<std::size_t>(i * n + j)]);
+    return result;
+}
+
+/// Winograd's algorithm, which engines use for 3x3 windows of neighbours, is not exact. A column of
+/// zeros makes them 3x4.
+void widen(Builder& build, const Windows& windows, Ref& weights, Ints& kernel, Ints& pad) {
+    const auto is = [](const Ints& sizes, std::int64_t size) {
+        return std::all_of(sizes.begin(), sizes.end(), [&](std::int64_t s) { return s == size; });
+    };
+    if (!is(windows.kernel, 3) || !is(windows.stride, 1) || !is(windows.dilation, 1)) return;
+    weights =
+        build.add1("Pad", {weights}, {{"pads", Ints{0, 1}}, {"mode", std::string("constant")}});
+    kernel = {3, 4};
+    pad[3] += 1;
+}
+
+}  // namespace
+
+Factor shifted(Call& call, Ref x, Ref zero_point) {
+    const DType dtype = x->spec.dtype;
+    call.check(dtype == DType::u8 || dtype == DType::i8, "a factor is ", name_of(dtype),
+               "; it must be uint8 or int8");
+    if (zero_point)
+        call.check(zero_point->spec.dtype == dtype, "a zero point is ",
+                   name_of(zero_point->spec.dtype), " for a factor of ", name_of(dtype));
+    Builder& build = call.build;
+    Factor made{zero_point ? build.pointwise("y0 = x0 - x1", {x, zero_point}, {}, "float")
+                           : build.cast(x, DType::f32),
+                {}};
+    const bool single = !zero_point || zero_point->spec.shape.numel() == 1;
+    if (!x->known || (zero_point && !zero_point->known)) return made;
+    made.known = to_integers(*x->known);
+    if (single) {
+        const std::int64_t zero = zero_point ? to_integers(*zero_point->known)[0] : 0;
+        for (std::int64_t& value : made.known) value = std::abs(value - zero);
+    } else {  // by channel: what is largest for any of them
+        const Ints zeros = to_integers(*zero_point->known);
+        const auto [low, high] = std::minmax_element(zeros.begin(), zeros.end());
+        for (std::int64_t& value : made.known)
+            value = std::max(std::abs(value - *low), std::abs(value - *high));
+    }
+    return made;
+}
+
+Ref exact_matmul(Call& call, const Factor& a, const Factor& b) {
+    const Shape &left = a.value->spec.shape, &right = b.value->spec.shape;
+    call.check(left.rank() >= 1 && right.rank() >= 1, "factors of shapes ", left.str(), " and ",
+               right.str(), " are no matrices");
+    const int row = right.rank() == 1 ? 0 : right.rank() - 2;
+    const std::int64_t k = left[-1];
+    call.check(right[row] == k, "factors of shapes ", left.str(), " and ", right.str(),
+               " do not fit");
+    const bool known = !b.known.empty() && right.rank() == 2;
+    const Cuts cuts = known ? Cuts(right[1], k, 1, turned(b.known, k, right[1])) : Cuts(call, k, 1);
+    IntegerSum sum(call.build);
+    for (std::size_t i = 0; i < cuts.parts(); ++i) {
+        const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1];
+        sum.add(call.build.add1("MatMul", {part_of(call.build, a.value, -1, begin, end),
+                                           part_of(call.build, b.value, row, begin, end)}));
+    }
+    return sum.sum();
+}
+
+Ref exact_convolution(Call& call, const Factor& images, const Factor& weights,
+                      const Windows& windows, std::int64_t groups) {
+    Builder& build = call.build;
+    const Shape shape = images.value->spec.shape;
+    const Shape own = weights.value->spec.shape;
+    const std::int64_t channels = own[1], window = own[2] * own[3];
+    const Cuts cuts = weights.known.empty() ? Cuts(call, channels, window)
+                                            : Cuts(own[0], channels, window, weights.known);
+    Ref widened = weights.value;
+    Ints kernel = windows.kernel, pad = windows.pad;
+    widen(build, windows, widened, kernel, pad);
+    const Ref grouped =
+        cuts.parts() == 1
+            ? images.value
+            : build.reshape(images.value, {shape[0], groups, channels, shape[2], shape[3]}, 0);
+    IntegerSum sum(build);
+    for (std::size_t i = 0; i < cuts.parts(); ++i) {
+        const std::int64_t begin = cuts.at[i], end = cuts.at[i + 1], in = groups * (end - begin);
+        Ref x = grouped;
+        if (cuts.parts() > 1)
+            x = build.reshape(part_of(build, grouped, 2, begin, end),
+                              {shape[0], in, shape[2], shape[3]}, 0);
+        sum.add(build.add1("Convolution2D", {x},
+                           {{"channels_in", in},
+                            {"channels_out", own[0]},
+                            {"groups", groups},
+                            {"bias", false},
+                            {"kernel", kernel},
+                            {"stride", windows.stride},
+                            {"dilate", windows.dilation},
+                            {"pad", pad}},
+                           {part_of(build, widened, 1, begin, end)}));
+    }
+    return sum.sum();
+}
+
+}  // namespace dlprim::onnx

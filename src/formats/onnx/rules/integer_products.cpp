@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// Products and convolutions of quantised factors. Sums are exact integers (exact_products.hpp).
+#include "formats/onnx/rules/exact_products.hpp"
+#include "formats/onnx/rules/quantization.hpp"
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// What stands for each row, [m], as a column [m, 1]; anything else as it is.
+Ref as_column(Call& call, Ref value, const Shape& matrix) {
+    const Shape& given = value->spec.shape;
+    if (given.rank() != 1 || given[0] == 1 || matrix.rank() < 2) return value;
+    call.check(given[0] == matrix[-2], "a scale or zero point of shape ", given.str(),
+               " for a factor of shape ", matrix.str());
+    return call.build.reshape(value, {given[0], 1});
+}
+
+/// What stands for each output channel, [out], as it broadcasts to a tensor of `rank` dimensions
+/// whose dimension `axis` the channels are; one number as a tensor of rank 0.
+Ref by_channel(Call& call, Ref value, std::int64_t channels, int axis, int rank) {
+    const Shape& given = value->spec.shape;
+    if (given.numel() == 1) return call.build.reshape(value, {});
+    call.check(given == Shape{channels}, "a scale or zero point of shape ", given.str(), " for ",
+               channels, " channels");
+    Ints sizes(static_cast<std::size_t>(rank), 1);
+    sizes[static_cast<std::size_t>(axis)] = channels;
+    return call.build.reshape(value, Shape(sizes));
+}
+
+Ref optional(const Call& call, int i) {
+    return call.has(i) ? call.in(i) : nullptr;
+}
+
+/// Sums of products times their scale, in another scale: rounded, moved by the zero point, and kept
+/// in the type's range.
+Ref rescaled(Call& call, Ref sums, Ref left_scale, Ref right_scale, Ref scale, Ref zero) {
+    const DType dtype = zero->spec.dtype;
+    call.supports(!is_narrow(dtype), "a product of ", name_of(dtype), " is not supported");
+    const auto [low, high] = quantized_range(call, dtype);
+    return call.build.pointwise("y0 = min(max(round(x0 * (x1 * x2 / x3)) + x4, p0), p1)",
+                                {sums, left_scale, right_scale, scale, zero}, {low, high},
+                                name_of(dtype));
+}
+
+Ref product(Call& call, int a, int a_zero, int b, int b_zero) {
+    const Ref zero = optional(call, a_zero);
+    return exact_matmul(
+        call, shifted(call, call.in(a), zero ? as_column(call, zero, call.shape(a)) : nullptr),
+        shifted(call, call.in(b), optional(call, b_zero)));
+}
+
+void matmul_integer(Call& call) {
+    call.set(0, product(call, 0, 2, 1, 3));
+}
+
+void quantized_matmul(Call& call) {
+    const Ref sums = product(call, 0, 2, 3, 5);
+    const Shape& y = sums->spec.shape;
+    call.set(0, rescaled(call, sums, as_column(call, call.in(1), call.shape(0)), call.in(4),
+                         as_column(call, call.in(6), y), as_column(call, call.in(7), y)));
+}
+
+/// The int32 convolution of the inputs x and w with their zero points, as [n, out, h, w].
+Ref convolved(Call& call, int x, int x_zero, int w, int w_zero, int& dims) {
+    const Shape &image = call.shape(x), &weight = call.shape(w);
+    const std::int64_t groups = call.integer("group", 1);
+    call.check(image.rank() == weight.rank() && image.rank() >= 3, "an input of shape ",
+               image.str(), " and a weight of shape ", weight.str(), " do not fit");
+    call.check(groups >= 1 && groups <= image[1] && image[1] == weight[1] * groups,
+               "the input has ", image[1], " channels, a weight of shape ", weight.str(), " and ",
+               groups, groups == 1 ? " group" : " groups", " want ", weight[1] * groups);
+    Ints kernel = weight.to_vector();
+    kernel.erase(kernel.begin(), kernel.begin() + 2);
+    const Windows windows(call, image, kernel);
+    check_flat(call, windows, image);
+    dims = windows.dims;
+    Ref x_shift = optional(call, x_zero), w_shift = optional(call, w_zero);
+    if (x_shift) {
+        call.check(x_shift->spec.shape.numel() == 1, "the input's zero point has shape ",
+                   x_shift->spec.shape.str(), "; it must be one number");
+        x_shift = call.build.reshape(x_shift, {});
+    }
+    if (w_shift) w_shift = by_channel(call, w_shift, weight[0], 0, 4);
+    return exact_convolution(call, shifted(call, as_image(call, call.in(x)), x_shift),
+                             shifted(call, as_image(call, call.in(w)), w_shift), windows, groups);
+}
+
+void convolution_integer(Call& call) {
+    int dims = 0;
+    const Ref sums = convolved(call, 0, 2, 1, 3, dims);
+    call.set(0, from_image(call, sums, dims));
+}
+
+void quantized_convolution(Call& call) {
+    int dims = 0;
+    Ref sums = convolved(call, 0, 2, 3, 5, dims);
+    const std::int64_t out = sums->spec.shape[1];
+    if (call.has(8)) {
+        call.check(call.dtype(8) == DType::i32, "the bias is ", name_of(call.dtype(8)),
+                   "; it must be int32");
+        sums = call.build.pointwise("y0 = x0 + x1", {sums, by_channel(call, call.in(8), out, 1, 4)},
+                                    {}, "int32");
+    }
+    const auto number = [&](int i) { return by_channel(call, call.in(i), 1, 0, 0); };
+    const Ref y = rescaled(call, sums, number(1), by_channel(call, call.in(4), out, 1, 4),
+                           number(6), number(7));
+    call.set(0, from_image(call, y, dims));
+}
+
+const Rule rules[] = {
+    {"MatMulInteger", 10, matmul_integer},
+    {"ConvInteger", 10, convolution_integer},
+    {"QLinearMatMul", 10, quantized_matmul},
+    {"QLinearConv", 10, quantized_convolution},
+};
+
+}  // namespace
+
+std::span<const Rule> integer_product_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

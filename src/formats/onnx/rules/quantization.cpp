@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+// QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear; see quantization.hpp.
+#include "formats/onnx/rules/quantization.hpp"
+
+#include "formats/onnx/rules/narrow_cast.hpp"
+#include "formats/onnx/types.hpp"
+
+#include <optional>
+
+namespace dlprim::onnx {
+
+namespace {
+
+/// A scale or zero point as it broadcasts to x: one number, one for each place of `axis`, or one
+/// for `block` places of it.
+Ref laid_over(Call& call, Ref value, const Shape& x, int axis, std::int64_t block) {
+    Builder& build = call.build;
+    const Shape given = value->spec.shape;
+    const auto refuse = [&](bool fits) {
+        call.check(fits, "a scale or zero point of shape ", given.str(), " for an input of shape ",
+                   x.str(), ", axis ", axis, " and block_size ", block);
+    };
+    if (given.numel() == 1 && given.rank() <= 1) return build.reshape(value, {});
+    refuse(axis >= 0 && axis < x.rank() && block >= 0);
+    if (block == 0) {
+        refuse(given == Shape{x[axis]});
+        Ints sizes(static_cast<std::size_t>(x.rank()), 1);
+        sizes[static_cast<std::size_t>(axis)] = x[axis];
+        return build.reshape(value, Shape(sizes));
+    }
+    refuse(given.rank() == x.rank() && block < (1 << 24));
+    const std::int64_t blocks = given[axis];
+    refuse(blocks == (x[axis] + block - 1) / block && given.with(axis, x[axis]) == x);
+    Ints single = given.to_vector();
+    single.insert(single.begin() + axis + 1, 1);
+    Ints repeated = single;
+    repeated[static_cast<std::size_t>(axis) + 1] = block;
+    const Ref wide = build.add1("Pointwise", {build.reshape(value, Shape(single))},
+                                {{"code", std::string("y0 = x0")},
+                                 {"shape", repeated},
+                                 {"dtypes", Strings{std::string(name_of(value->spec.dtype))}}});
+    const Ref flat = build.reshape(wide, given.with(axis, blocks * block));
+    if (blocks * block == x[axis]) return flat;
+    return build.add1(
+        "Slice", {flat},
+        {{"dim", static_cast<std::int64_t>(axis)}, {"begin", std::int64_t{0}}, {"end", x[axis]}});
+}
+
+/// A narrow type in float, which programs compute with.
+Ref in_numbers(Builder& build, Ref value) {
+    return is_narrow(value->spec.dtype) ? build.cast(value, DType::f32) : value;
+}
+
+/// Whether a type is a float of 8 or 4 bits.
+bool is_narrow_float(DType dtype) {
+    return is_narrow(dtype) && dtype <= DType::f4e2m1;
+}
+
+/// Scale and, if there is one, zero point, as they broadcast to the first input.
+struct Quantization {
+    Ref scale, zero;
+
+    explicit Quantization(Call& call) : zero(nullptr) {
+        const Shape& x = call.shape(0);
+        const std::int64_t given = call.integer("axis", 1), block = call.integer("block_size", 0);
+        const bool single = call.shape(1).numel() == 1 && call.shape(1).rank() <= 1;
+        const int axis = single ? 0 : call.axis(given, x.rank());
+        scale = laid_over(call, in_numbers(call.build, call.in(1)), x, axis, block);
+        if (!call.has(2)) return;
+        call.check(call.shape(2).numel() == call.shape(1).numel(), "a zero point of shape ",
+                   call.shape(2).str(), " for a scale of shape ", call.shape(1).str());
+        zero = laid_over(call, in_numbers(call.build, call.in(2)), x, axis, block);
+    }
+};
+
+/// Attribute output_dtype, where it is given and is not 0.
+std::optional<DType> output_type(Call& call) {
+    const std::int64_t given = call.integer("output_dtype", 0);
+    if (given == 0) return std::nullopt;
+    const std::optional<DType> dtype = dtype_of(given);
+    if (!dtype) call.unsupported("type ", type_name(given), " is not supported");
+    return dtype;
+}
+
+void quantize(Call& call) {
+    const bool saturate = call.integer("saturate", 1) != 0;
+    call.ignore("precision");  // quotients are float here, or double
+    const std::optional<DType> wanted = output_type(call);
+    const DType dtype = call.has(2) ? call.dtype(2) : wanted.value_or(DType::u8);
+    call.check(!wanted || *wanted == dtype, "output_dtype is ", name_of(wanted.value_or(dtype)),
+               ", the zero point is ", name_of(dtype));
+    const Quantization by(call);
+    std::vector<Ref> inputs{call.in(0), by.scale};
+    if (by.zero) inputs.push_back(by.zero);
+    if (is_narrow_float(dtype)) {
+        call.supports(dtype != DType::f8e8m0, "a quantised tensor of ", name_of(dtype),
+                      " is not supported");
+        const Ref y = call.build.pointwise(by.zero ? "y0 = x0 / x1 + x2" : "y0 = x0 / x1", inputs,
+                                           {}, "float");
+        const bool bounded = saturate && dtype != DType::f4e2m1;
+        return call.set(0, call.build.cast(bounded ? saturated(call.build, y, dtype) : y, dtype));
+    }
+    const auto [low, high] = quantized_range(call, dtype);
+    if (is_narrow(dtype)) {
+        const Ref y = call.build.pointwise(by.zero ? "y0 = min(max(round(x0 / x1) + x2, p0), p1)"
+                                                   : "y0 = min(max(round(x0 / x1), p0), p1)",
+                                           inputs, {low, high}, "float");
+        return call.set(0, call.build.cast(y, dtype));
+    }
+    call.set(0, call.build.pointwise(by.zero ? "y0 = min(max(round(x0 / x1) + x2, p0), p1)"
+                                             : "y0 = min(max(round(x0 / x1), p0), p1)",
+                                     inputs, {low, high}, name_of(dtype)));
+}
+
+void dequantize(Call& call) {
+    const DType dtype = output_type(call).value_or(call.dtype(1));
+    call.check(is_float(dtype), "the output is ", name_of(dtype), "; it must be a float");
+    call.check(!is_float(call.dtype(0)), "the input is ", name_of(call.dtype(0)),
+               "; it must be an integer");
+    const Quantization by(call);
+    std::vector<Ref> inputs{in_numbers(call.build, call.in(0)), by.scale};
+    if (by.zero) inputs.push_back(by.zero);
+    call.set(0, call.build.pointwise(by.zero ? "y0 = (x0 - x2) * x1" : "y0 = x0 * x1", inputs, {},
+                                     name_of(dtype)));
+}
+
+/// By the input's own range, which takes in 0.
+void dynamic_quantize(Call& call) {
+    const Ref x = call.in(0);
+    Builder& build = call.build;
+    const std::vector<Ref> ends =
+        build.add("Pointwise", {x}, {{"code", std::string("y0 = min[](x0); y1 = max[](x0)")}});
+    const Ref low = build.reshape(ends[0], {}), high = build.reshape(ends[1], {});
+    const Ref scale =
+        build.pointwise("s = (max(x1, 0) - min(x0, 0)) / 255; y0 = s == 0 ? 1 : s", {low, high});
+    const Ref zero = build.pointwise("y0 = round(min(max(-min(x0, 0) / x1, 0), 255))", {low, scale},
+                                     {}, "uint8");
+    call.set(0, build.pointwise("y0 = min(max(round(x0 / x1) + x2, 0), 255)", {x, scale, zero}, {},
+                                "uint8"));
+    call.set(1, scale);
+    call.set(2, zero);
+}
+
+const Rule rules[] = {
+    {"QuantizeLinear", 10, quantize},
+    {"DequantizeLinear", 10, dequantize},
+    {"DynamicQuantizeLinear", 11, dynamic_quantize},
+};
+
+}  // namespace
+
+std::pair<double, double> quantized_range(const Call& call, DType dtype) {
+    switch (dtype) {
+        case DType::u8:
+            return {0, 255};
+        case DType::i8:
+            return {-128, 127};
+        case DType::u16:
+            return {0, 65535};
+        case DType::i16:
+            return {-32768, 32767};
+        case DType::i4:
+            return {-8, 7};
+        case DType::u4:
+            return {0, 15};
+        case DType::i2:
+            return {-2, 1};
+        case DType::u2:
+            return {0, 3};
+        default:
+            call.unsupported("a quantised tensor of ", name_of(dtype), " is not supported");
+    }
+}
+
+std::span<const Rule> quantization_rules() {
+    return rules;
+}
+
+}  // namespace dlprim::onnx

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// IndexedOperator: an operator with an input that holds indices into dimensions, which are checked
+// where they come from an input of the network (api/index_inputs.hpp).
+#pragma once
+
+#include "graph/operator.hpp"
+
+namespace dlprim {
+
+struct IndexInput {
+    int input = -1;  ///< its number
+    /// One size: each element is an index of such a dimension, and counts from its end below 0.
+    /// Several: the last dimension of the input holds tuples of so many.
+    Ints sizes;
+};
+
+class IndexedOperator : public Operator {
+  public:
+    virtual IndexInput index_input(const Attrs& attrs,
+                                   std::span<const TensorSpec> inputs) const = 0;
+};
+
+}  // namespace dlprim

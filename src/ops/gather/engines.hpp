@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+// The engines of Gather: one function per file registers what that holds.
+#pragma once
+
+#include "engine/engine.hpp"
+
+namespace dlprim::gather {
+
+void add_host_engine(EngineRegistry& engines);       ///< host.cpp
+void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
+
+/// Supports data of every type, in memory as it is, and indices of int32 and int64.
+Verdict check(const Problem& problem);
+
+}  // namespace dlprim::gather

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Gather as an operator: its options, shape rule and gradient.
+#include "ops/gather/operator.hpp"
+
+#include "base/text.hpp"
+#include "engine/indexing/indexing.hpp"
+#include "graph/indexed_operator.hpp"
+#include "ops/gather/oracle.hpp"
+
+namespace dlprim::gather {
+
+namespace {
+
+class Gather : public IndexedOperator {
+  public:
+    std::string_view type() const override { return gather::type; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"mode", OptionKind::text, std::string("rows"), "rows, elements or tuples"},
+            {"dim", OptionKind::integer, std::int64_t{0},
+             "of rows and elements: the dimension that is indexed; negative counts from the end"},
+            {"batch_dims", OptionKind::integer, std::int64_t{0},
+             "of tuples: leading dimensions that data and indices have in common"}};
+        return schema;
+    }
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Indexing indexing(attrs, inputs[0].shape, inputs[1].shape, inputs[1].dtype);
+        return {{indexing.values, inputs[0].dtype}};
+    }
+    IndexInput index_input(const Attrs& attrs, std::span<const TensorSpec> inputs) const override {
+        return {1, Indexing(attrs, inputs[0].shape, inputs[1].shape, inputs[1].dtype).sizes};
+    }
+
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value || !context.wanted[0]) return;
+        const Node& node = context.node;
+        Attrs attrs = indexing_attrs(node.attrs);
+        attrs.set("reduction", std::string("add"));
+        attrs.set("shape", context.graph.shape(node.inputs[0]).to_vector());
+        context.input_gradients[0] =
+            context.graph.add1("Scatter", node.name + "/backward", {node.inputs[1], dy}, attrs);
+    }
+
+    void oracle(OracleCall& call) const override { gather::oracle(call); }
+    void oracle_backward(OracleBackwardCall& call) const override { gather::oracle_backward(call); }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Gather>();
+}
+
+}  // namespace dlprim::gather

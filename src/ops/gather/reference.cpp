@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// gather.reference: Gather on OpenCL devices. An index out of range reads the nearest row.
+#include "base/text.hpp"
+#include "engine/indexing/kernel.hpp"
+#include "engine/strided_copy.hpp"
+#include "ops/gather/engines.hpp"
+#include "ops/gather/operator.hpp"
+
+#include <algorithm>
+
+namespace dlprim::gather {
+
+namespace {
+
+constexpr const char* source = "gather/reference.cl";
+
+class Reference : public Engine {
+  public:
+    std::string_view name() const override { return "gather.reference"; }
+    std::string_view op() const override { return type; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+        return check(problem);
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        const double bytes = static_cast<double>(problem.outputs[0].shape.numel()) *
+                             static_cast<double>(2 * size_of(problem.outputs[0].dtype));
+        return bytes / (std::max(device.gbytes_per_s, 1.0) * 0.5e9) + device.launch_us * 1e-6;
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        const Operand &x = problem.inputs[0], &indices = problem.inputs[1];
+        const Indexing indexing(problem.attrs, x.shape, indices.shape, indices.dtype);
+        auto launch = std::make_unique<KernelLaunch>();
+        if (indexing.values.empty()) return launch;
+        // On a CPU a work-item copies vectors, on a GPU neighbours read neighbouring elements.
+        const std::int64_t step = context.traits().wide_vectors && indexing.slice >= 16 ? 64 : 1;
+        const std::int64_t pieces = (indexing.slice + step - 1) / step;
+        const std::int64_t count = indexing.parts * pieces;
+        const std::size_t bytes = size_of(x.dtype);
+        const std::string options = cat("-DT=", raw_type(bytes), " -DSTEP=", step,
+                                        " -DCOUNT=", count_type(static_cast<std::uint64_t>(count)),
+                                        indexing_defines(indexing, indices.dtype));
+        KernelCall call(context.build({source, kernel_source(source), options}), "gather",
+                        line_range(context.traits(), count));
+        call.tensor("x", 0, bytes).tensor("y", 2, bytes);
+        call.scalar("count", count).scalar("slice", indexing.slice).scalar("pieces", pieces);
+        set_indexing(call, indexing, 1, indices.dtype);
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+    std::vector<std::string> sources() const override { return {source}; }
+};
+
+}  // namespace
+
+void add_reference_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Reference>());
+}
+
+}  // namespace dlprim::gather

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+// scatter.reference: Scatter with every reduction on OpenCL devices. A stable sort brings the
+// updates of each slot together (engine/sort), which are then applied one after the other: no float
+// atomics, and the same bits in every run.
+#include "base/text.hpp"
+#include "engine/indexing/kernel.hpp"
+#include "engine/sort/merge_sort.hpp"
+#include "ops/scatter/engines.hpp"
+#include "ops/scatter/operator.hpp"
+#include "ops/scatter/options.hpp"
+
+#include <algorithm>
+
+namespace dlprim::scatter {
+
+namespace {
+
+constexpr const char* source = "scatter/reference.cl";
+
+/// The sort of parts by slot, and where the workspace has the bounds of each slot's parts.
+struct Plan {
+    MergeSort sort;
+    std::size_t key_bytes;
+    std::uint64_t firsts, ends;
+
+    explicit Plan(const Indexing& indexing)
+        : Plan(indexing, indexing.slots < (std::int64_t{1} << 31) ? 4 : 8) {}
+    Plan(const Indexing& indexing, std::size_t bytes)
+        : sort(1, std::max<std::int64_t>(indexing.parts, 1),
+               std::max<std::int64_t>(indexing.parts, 1), bytes),
+          key_bytes(bytes),
+          firsts(sort.workspace_bytes()),
+          ends(firsts + static_cast<std::uint64_t>(indexing.slots) * sizeof(std::int32_t)) {}
+    std::uint64_t bytes() const { return ends + (ends - firsts) + sizeof(std::int32_t); }
+};
+
+/// The types that a kernel combines elements of this type in: its number, by which
+/// scatter/reference.cl knows how elements are read and written, and OpenCL's names.
+struct Kind {
+    int number;
+    const char *element, *sum;
+};
+
+Kind kind_of(DType dtype) {
+    switch (dtype) {
+        case DType::f32:
+            return {0, "float", "float"};
+        case DType::f16:
+            return {1, "half", "float"};
+        case DType::bf16:
+            return {2, "ushort", "float"};
+        case DType::f64:
+            return {3, "double", "double"};
+        case DType::i8:
+            return {4, "char", "char"};
+        case DType::u8:
+            return {4, "uchar", "uchar"};
+        case DType::i16:
+            return {4, "short", "short"};
+        case DType::u16:
+            return {4, "ushort", "ushort"};
+        case DType::i32:
+            return {4, "int", "int"};
+        case DType::u32:
+            return {4, "uint", "uint"};
+        case DType::i64:
+            return {4, "long", "long"};
+        case DType::u64:
+            return {4, "ulong", "ulong"};
+        case DType::boolean:
+            return {5, "uchar", "uchar"};
+        default:
+            return {4, "uchar", "uchar"};  // narrow types, which are only moved
+    }
+}
+
+class Reference : public Engine {
+  public:
+    std::string_view name() const override { return "scatter.reference"; }
+    std::string_view op() const override { return type; }
+    bool on_host() const override { return false; }
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (problem.outputs[0].dtype == DType::f64 && !device.fp64)
+            return Verdict::no("the device has no double");
+        return check(problem);
+    }
+    std::uint64_t workspace_bytes(const Traits&, const Problem& problem,
+                                  const Tuning&) const override {
+        return Plan(Operands(problem).indexing).bytes();
+    }
+    double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        return seconds(device, problem, 8);
+    }
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        if (!problem.outputs[0].shape.empty()) add_calls(*launch, context, problem);
+        return launch;
+    }
+    std::vector<std::string> sources() const override { return {source, merge_sort_source}; }
+
+  private:
+    static std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem,
+                                            const Operands& operands, const Plan& plan) {
+        const Indexing& indexing = operands.indexing;
+        const Kind kind = kind_of(problem.outputs[0].dtype);
+        const auto most =
+            static_cast<std::uint64_t>(std::max(indexing.slots * indexing.slice, indexing.parts));
+        return context.build(
+            {source, kernel_source(source),
+             cat("-DKIND=", kind.number, " -DT=", kind.element, " -DSUM=", kind.sum,
+                 " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong", " -DREDUCTION=",
+                 static_cast<int>(operands.reduction), " -DCOUNT=", count_type(most),
+                 indexing_defines(
+                     indexing, problem.inputs[static_cast<std::size_t>(operands.indices)].dtype))});
+    }
+
+    static void add_calls(KernelLaunch& launch, ContextImpl& context, const Problem& problem) {
+        const Operands operands(problem);
+        const Indexing& indexing = operands.indexing;
+        const Plan plan(indexing);
+        const auto made = program(context, problem, operands, plan);
+        const int workspace = operands.result + 1;
+        const auto range = [&](std::int64_t count) { return line_range(context.traits(), count); };
+        KernelCall clear(made, "clear_bounds", range(indexing.slots));
+        clear.tensor_at("firsts", workspace, plan.firsts).tensor_at("ends", workspace, plan.ends);
+        clear.scalar("count", indexing.slots);
+        launch.add(std::move(clear));
+        if (indexing.parts > 0) {
+            KernelCall find(made, "find_slots", range(indexing.parts));
+            find.tensor_at("keys", workspace, plan.sort.first_keys(), plan.key_bytes);
+            find.scalar("count", indexing.parts).scalar("slots", indexing.slots);
+            set_indexing(find, indexing, operands.indices,
+                         problem.inputs[static_cast<std::size_t>(operands.indices)].dtype);
+            launch.add(std::move(find));
+            plan.sort.add_calls(launch, context, workspace, 0);
+            KernelCall bound(made, "find_bounds", range(indexing.parts));
+            bound.tensor_at("keys", workspace, plan.sort.sorted_keys(), plan.key_bytes);
+            bound.tensor_at("firsts", workspace, plan.firsts);
+            bound.tensor_at("ends", workspace, plan.ends);
+            bound.scalar("count", indexing.parts).scalar("slots", indexing.slots);
+            launch.add(std::move(bound));
+        }
+        const std::size_t bytes = size_of(problem.outputs[0].dtype);
+        const std::int64_t count = indexing.slots * indexing.slice;
+        KernelCall apply(made, "apply_updates", range(count));
+        apply.tensor_at("order", workspace, plan.sort.sorted_positions());
+        apply.tensor_at("firsts", workspace, plan.firsts).tensor_at("ends", workspace, plan.ends);
+        // Without data, any operand stands for it, and is not read.
+        apply.tensor("data", operands.has_data ? 0 : operands.updates, bytes);
+        apply.tensor("updates", operands.updates, bytes).tensor("y", operands.result, bytes);
+        apply.scalar("has_data", std::int32_t{operands.has_data}).scalar("count", count);
+        apply.scalar("slice", indexing.slice);
+        launch.add(std::move(apply));
+    }
+};
+
+}  // namespace
+
+void add_reference_engine(EngineRegistry& engines) {
+    engines.add(std::make_unique<Reference>());
+}
+
+}  // namespace dlprim::scatter

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// TopK and Sort as operators: options, shapes, gradient, oracles.
+#include "ops/topk/operators.hpp"
+
+#include "base/text.hpp"
+#include "ops/topk/lines.hpp"
+#include "ops/topk/oracle.hpp"
+
+namespace dlprim::topk {
+
+namespace {
+
+void check_type(DType dtype) {
+    require(!is_narrow(dtype), "elements of ", name_of(dtype), " have no order here; cast them");
+}
+
+class TopK : public Operator {
+  public:
+    std::string_view type() const override { return topk::type; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    int outputs(const Attrs&) const override { return 2; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"k", OptionKind::integer, std::int64_t{1}, "how many elements of each line", true},
+            {"dim", OptionKind::integer, std::int64_t{-1},
+             "the dimension along which lines lie; negative counts from the end"},
+            {"largest", OptionKind::boolean, true, "the largest elements, or else the smallest"},
+            {"sorted", OptionKind::boolean, true,
+             "they come in order; they do so without it, too"}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        check_type(inputs[0].dtype);
+        const Lines lines(attrs, inputs[0].shape);
+        const Shape shape = inputs[0].shape.with(lines.dim, lines.k);
+        return {{shape, inputs[0].dtype}, {shape, DType::i64}};
+    }
+
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value || !context.wanted[0]) return;
+        const Node& node = context.node;
+        const Shape& x = context.graph.shape(node.inputs[0]);
+        const Attrs attrs{{"mode", std::string("elements")},
+                          {"dim", node.attrs.integer("dim")},
+                          {"shape", Ints(x.to_vector())}};
+        context.input_gradients[0] =
+            context.graph.add1("Scatter", node.name + "/backward", {node.outputs[1], dy}, attrs);
+    }
+
+    void oracle(OracleCall& call) const override {
+        topk::oracle(call, Lines(call.attrs, call.inputs[0].shape));
+    }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        topk::oracle_backward(call, Lines(call.attrs, call.inputs[0].shape));
+    }
+};
+
+class Sort : public Operator {
+  public:
+    std::string_view type() const override { return "Sort"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    int outputs(const Attrs&) const override { return 2; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"dim", OptionKind::integer, std::int64_t{-1},
+             "the dimension along which lines lie; negative counts from the end"},
+            {"descending", OptionKind::boolean, false, "the largest come first"}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        check_type(inputs[0].dtype);
+        as_topk(attrs, inputs[0].shape);
+        return {inputs[0], {inputs[0].shape, DType::i64}};
+    }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override {
+        const Attrs attrs = as_topk(node.attrs, graph.shape(node.inputs[0]));
+        outputs = graph.add(topk::type, node.name, {node.inputs[0]}, attrs);
+        return true;
+    }
+    void oracle(OracleCall& call) const override {
+        const Shape& x = call.inputs[0].shape;
+        topk::oracle(call, Lines(as_topk(call.attrs, x), x));
+    }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        const Shape& x = call.inputs[0].shape;
+        topk::oracle_backward(call, Lines(as_topk(call.attrs, x), x));
+    }
+
+  private:
+    static Attrs as_topk(const Attrs& attrs, const Shape& x) {
+        Attrs all{{"k", std::int64_t{0}},
+                  {"dim", attrs.integer("dim")},
+                  {"largest", attrs.boolean("descending")}};
+        all.set("k", Lines(all, x).length);
+        return all;
+    }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_topk() {
+    return std::make_unique<TopK>();
+}
+
+std::unique_ptr<Operator> make_sort() {
+    return std::make_unique<Sort>();
+}
+
+}  // namespace dlprim::topk
