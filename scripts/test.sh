@@ -52,7 +52,7 @@ jobs=$(nproc)
 echo "Configuring and building in $build"
 # shellcheck disable=SC2086
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WERROR=ON \
-    -DDLPRIM_PRECOMPILED_HEADERS=ON -DDLPRIM_TEST_LONG=$long \
+    -DDLPRIM_JOINED_SOURCES=ON -DDLPRIM_PRECOMPILED_HEADERS=ON -DDLPRIM_TEST_LONG=$long \
     "${cli11[@]}" "${python[@]}" ${DLPRIM_CMAKE_ARGS:-} > "$build/configure.log" 2>&1 || {
     tail -30 "$build/configure.log"
     echo "CMake failed; the lines above say on what." >&2

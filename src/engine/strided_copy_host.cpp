@@ -14,10 +14,6 @@ namespace dlprim {
 
 namespace {
 
-std::size_t size(std::int64_t n) {
-    return static_cast<std::size_t>(n);
-}
-
 template <typename T>
 void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
     const std::size_t n = copy.sizes.size();
@@ -39,7 +35,7 @@ void host_copy_as(HostPool& pool, const StridedCopy& copy, const T* x, T* y) {
                 }
                 const std::int64_t begin = task % cuts * cut, end = std::min(begin + cut, length);
                 if (xs == 1 && ys == 1) {
-                    std::memcpy(y + yi + begin, x + xi + begin, size(end - begin) * sizeof(T));
+                    std::memcpy(y + yi + begin, x + xi + begin, to_size(end - begin) * sizeof(T));
                 } else {
                     for (std::int64_t k = begin; k < end; ++k) y[yi + k * ys] = x[xi + k * xs];
                 }
@@ -125,7 +121,7 @@ void host_pad_as(HostPool& pool, const PaddedCopy& copy, const T* x, T* y) {
                     std::fill(to, to + begin, fill);
                     if (end > begin)
                         std::memcpy(to + begin, x + xi + begin - before,
-                                    size(end - begin) * sizeof(T));
+                                    to_size(end - begin) * sizeof(T));
                     std::fill(to + end, to + length, fill);
                 } else {
                     for (std::int64_t k = 0; k < length; ++k) to[k] = x[xi + position(k, n - 1)];

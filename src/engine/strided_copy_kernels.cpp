@@ -50,10 +50,6 @@ void set_sizes(KernelCall& call, char letter, const Ints& values, std::int64_t f
         call.scalar(cat(letter, d), std::int64_t{all[static_cast<std::size_t>(d)]});
 }
 
-std::size_t size(std::int64_t n) {
-    return static_cast<std::size_t>(n);
-}
-
 /// A work-group of at most 256 items, limited by the device.
 std::size_t group_size(const Traits& traits) {
     return static_cast<std::size_t>(std::clamp<std::uint64_t>(traits.max_work_group, 1, 256));
@@ -89,22 +85,23 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const StridedCopy& who
             traits.wide_vectors || group < 128 || 32 * 33 * copy.element_bytes > traits.local_bytes
                 ? 16
                 : 32;
-        const std::size_t edge = size(options.tile);
+        const std::size_t edge = to_size(options.tile);
         std::size_t width = edge,
                     lines = std::max<std::size_t>(1, std::min<std::size_t>(8, group / edge));
         if (traits.wide_vectors) width = lines = 1;
         range = {3,
-                 {size(ceil_div(copy.sizes[n - 1], options.tile)) * width,
-                  size(ceil_div(copy.sizes[n - 2], options.tile)) * lines,
-                  size(product_of(copy.sizes, n - 2))},
+                 {to_size(ceil_div(copy.sizes[n - 1], options.tile)) * width,
+                  to_size(ceil_div(copy.sizes[n - 2], options.tile)) * lines,
+                  to_size(product_of(copy.sizes, n - 2))},
                  {width, lines, 1}};
     } else if (traits.wide_vectors) {
         kernel = "copy_rows";
         count = product_of(copy.sizes, n - 1);
         rows = std::max<std::int64_t>(1, copy_piece / copy.sizes[n - 1]);
-        range = {2,
-                 {size(ceil_div(copy.sizes[n - 1], copy_piece)), size(ceil_div(count, rows)), 1},
-                 {1, 1, 1}};
+        range = {
+            2,
+            {to_size(ceil_div(copy.sizes[n - 1], copy_piece)), to_size(ceil_div(count, rows)), 1},
+            {1, 1, 1}};
     } else {
         kernel = "copy_elements";
         if (copy.x_strides[n - 1] == 1 && copy.y_strides[n - 1] == 1 &&
@@ -151,7 +148,8 @@ void add_copy(KernelLaunch& launch, ContextImpl& context, const PaddedCopy& whol
     const std::int64_t count = options.wide ? product_of(copy.y_sizes, n - 1) : options.count;
     NDRange range = line_range(traits, count, 256);
     if (options.wide)
-        range = {2, {size(count), size(ceil_div(copy.y_sizes[n - 1], copy_piece)), 1}, {1, 1, 1}};
+        range = {
+            2, {to_size(count), to_size(ceil_div(copy.y_sizes[n - 1], copy_piece)), 1}, {1, 1, 1}};
 
     KernelCall call(program(context, options), "copy_padded", range);
     call.tensor("x", x, copy.element_bytes).tensor("y", y, copy.element_bytes);

@@ -4,10 +4,15 @@
 
 #include "engine/strided_copy.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace dlprim {
+
+inline std::size_t to_size(std::int64_t n) {
+    return static_cast<std::size_t>(n);
+}
 
 /// Elements that a work-item on a CPU, or a task on the host, copies at least.
 constexpr std::int64_t copy_piece = 8192;

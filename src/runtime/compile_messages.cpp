@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t most_bytes = 64u << 20;  // of a text; a longer one is an error
 constexpr std::uint64_t most_texts = 16;
-constexpr std::chrono::milliseconds between_looks{20};  // at the flag `stop`
+constexpr std::chrono::milliseconds between_looks_at_stop{20};  // at the flag `stop`
 
 // Waits until the socket is ready for `events`. Returns false at the deadline or when stopped.
 bool wait_for(int descriptor, short events, Clock::time_point deadline,
@@ -28,7 +28,7 @@ bool wait_for(int descriptor, short events, Clock::time_point deadline,
         const auto now = Clock::now();
         if (now >= deadline) return false;
         std::chrono::milliseconds patience{1000};
-        if (stop != nullptr) patience = between_looks;
+        if (stop != nullptr) patience = between_looks_at_stop;
         if (deadline - now < patience)
             patience = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
         pollfd entry{descriptor, events, 0};

@@ -27,7 +27,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr milliseconds to_end_by_itself{1000}, to_end_when_killed{5000}, between_looks{1};
+constexpr milliseconds to_end_by_itself{1000}, to_end_when_killed{5000}, between_looks_at_end{1};
 
 /// Closes the descriptor, unless it was taken.
 class Descriptor {
@@ -140,7 +140,7 @@ bool CompileProcess::ended_within(milliseconds time) {
         // An error means that it is gone already: the program may itself wait for all children.
         if (ended == process_ || (ended < 0 && errno != EINTR)) return true;
         if (Clock::now() >= deadline) return false;
-        std::this_thread::sleep_for(between_looks);
+        std::this_thread::sleep_for(between_looks_at_end);
     }
 }
 

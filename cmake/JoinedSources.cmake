@@ -1,0 +1,27 @@
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves half of the time of a whole build,
+# since headers are read and their templates compiled once for all of them. What they do stays the same. Files of a folder
+# must then not define the same name in their unnamed namespaces. A file that forgets an #include may compile all the same, so
+# builds without the option, scripts/tidy.sh among them, find that.
+
+# Files of these folders have names that their neighbours have, too: a table of rules, a kernel's path, a class Forward.
+set(DLPRIM_FOLDERS_APART formats/onnx/rules ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
+    ops/matmul ops/pooling2d ops/scatter)
+
+#   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.
+function(dlprim_join_sources target root)
+    if(NOT DLPRIM_JOINED_SOURCES)
+        return()
+    endif()
+    foreach(source IN LISTS ARGN)
+        get_filename_component(folder ${source} DIRECTORY)
+        file(RELATIVE_PATH folder ${root} ${folder})
+        if(folder IN_LIST DLPRIM_FOLDERS_APART)
+            continue()
+        endif()
+        string(MAKE_C_IDENTIFIER ${folder} group)
+        math(EXPR files_${group} "0${files_${group}} + 1")
+        math(EXPR part "(${files_${group}} - 1) / 8")
+        set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
