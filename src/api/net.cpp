@@ -21,6 +21,7 @@ template <typename Map>
 Tensor find_tensor(const Map& map, const std::string& name, const char* what) {
     if (const auto found = map.find(name); found != map.end()) return found->second;
     std::vector<std::string> names;
+    names.reserve(map.size());
     for (const auto& item : map) names.push_back(item.first);
     fail(ErrorKind::not_found, "the network has no ", what, " '", name, "'",
          did_you_mean(name, names),

@@ -32,7 +32,7 @@ Tuning changed(Tuning tuning, const Tuning& part) {
 }
 
 /// Every combination of one of `all` with one of `parts`, or `all` if there are no parts.
-std::vector<Tuning> crossed(std::vector<Tuning> all, const std::vector<Tuning>& parts) {
+std::vector<Tuning> crossed(const std::vector<Tuning>& all, const std::vector<Tuning>& parts) {
     std::vector<Tuning> more;
     for (const Tuning& tuning : all)
         for (const Tuning& part : parts) {
@@ -84,9 +84,9 @@ std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const
     for (const auto& [name, values] : space.values) {
         std::vector<Tuning> parts;
         for (const std::int64_t value : values) parts.push_back({{name, value}});
-        all = crossed(std::move(all), parts);
+        all = crossed(all, parts);
     }
-    all = crossed(std::move(all), space.tiles);
+    all = crossed(all, space.tiles);
     std::erase(all, standard);
     all.insert(all.begin(), standard);
     check_tuning_count(engine, all.size(), laid);

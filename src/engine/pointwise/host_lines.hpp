@@ -6,6 +6,8 @@
 #include "engine/pointwise/host_fused.hpp"
 #include "engine/pointwise/host_math.hpp"
 
+#include <dlprim/dtype.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -84,7 +86,7 @@ void load(const std::byte* base, DType dtype, std::int64_t offset, std::int64_t 
 template <typename S, typename T>
 S narrowed(T value) {
     if constexpr (std::is_integral_v<S> && std::is_floating_point_v<T>) {
-        if (value != value) return 0;
+        if (std::isnan(value)) return 0;
         if (value <= static_cast<T>(std::numeric_limits<S>::min()))
             return std::numeric_limits<S>::min();
         if (value >= static_cast<T>(std::numeric_limits<S>::max()))
@@ -196,10 +198,10 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
             map1(a, y, n, [](T p) { return static_cast<T>(-p); });
             return;
         case Op::max:
-            map2(a, b, y, n, [](T p, T q) { return p > q || p != p ? p : q; });
+            map2(a, b, y, n, [](T p, T q) { return p > q || is_nan(p) ? p : q; });
             return;
         case Op::min:
-            map2(a, b, y, n, [](T p, T q) { return p < q || p != p ? p : q; });
+            map2(a, b, y, n, [](T p, T q) { return p < q || is_nan(p) ? p : q; });
             return;
         case Op::select:
             for (std::int64_t j = 0; j < n; ++j) y[j] = a[j] != 0 ? b[j] : c[j];

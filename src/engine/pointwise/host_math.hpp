@@ -6,8 +6,18 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 namespace dlprim::pointwise {
+
+/// False for integers, which have no NaN.
+template <typename T>
+bool is_nan(T value) {
+    if constexpr (std::is_floating_point_v<T>)
+        return std::isnan(value);
+    else
+        return false;
+}
 
 inline float power_of_two(std::int32_t n) {
     const std::int32_t bits = (n + 127) << 23;

@@ -3,6 +3,7 @@
 // host_run.cpp includes this, because it is compiled with options of its own.
 #pragma once
 
+#include "engine/pointwise/host_math.hpp"
 #include "engine/pointwise/job.hpp"
 
 #include <cstddef>
@@ -41,9 +42,9 @@ A fold(const JobOutput& out, A a, A b, std::vector<double>& scratch) {
         case Output::Kind::prod:
             return a * b;
         case Output::Kind::max:
-            return a > b || a != a ? a : b;
+            return a > b || is_nan(a) ? a : b;
         case Output::Kind::min:
-            return a < b || a != a ? a : b;
+            return a < b || is_nan(a) ? a : b;
         case Output::Kind::custom: {
             const double both[] = {static_cast<double>(a), static_cast<double>(b)};
             const Shape shape;

@@ -52,7 +52,7 @@ class Activations {
     }
 
     void become(BuiltOperator& op, std::string_view function, Ref x) {
-        if (x->spec == op.outputs[0]->spec)
+        if (x && x->spec == op.outputs[0]->spec)
             finder_.rewrite(op, "Activation", {{"activation", std::string(function)}}, {x});
     }
 

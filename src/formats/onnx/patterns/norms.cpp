@@ -88,7 +88,7 @@ class Norms {
 
     /// `params`: none, a weight, or a weight and a bias.
     void become(BuiltOperator& op, const Deviation& of, const std::vector<Ref>& params) {
-        if (of.x->spec != op.outputs[0]->spec || !is_float(of.x->spec.dtype)) return;
+        if (!of.x || of.x->spec != op.outputs[0]->spec || !is_float(of.x->spec.dtype)) return;
         finder_.rewrite(op, "LayerNorm",
                         {{"normalized_shape", Ints(of.rows.to_vector())},
                          {"eps", of.eps},

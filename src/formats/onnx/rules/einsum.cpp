@@ -103,6 +103,7 @@ struct Equation {
 /// Sums over these dimensions, which then are gone.
 Ref summed(Builder& build, Ref value, const std::vector<int>& dims, std::string_view code) {
     std::vector<std::string> axes;
+    axes.reserve(dims.size());
     for (const int dim : dims) axes.push_back(cat(dim));
     const std::string_view dtype = name_of(value->spec.dtype);
     Ints rest;
@@ -234,6 +235,7 @@ void einsum(Call& call) {
     call.check(call.inputs() >= 1, "there are no inputs");
     const Equation equation(call);
     std::vector<Term> terms;
+    terms.reserve(equation.inputs.size());
     for (int i = 0; i < call.inputs(); ++i)
         terms.push_back({call.in(i), equation.inputs[static_cast<std::size_t>(i)]});
     for (Term& term : terms) tidy(call, term, terms);
