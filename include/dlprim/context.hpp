@@ -124,7 +124,9 @@ class Context {
     const DeviceInfo& info() const;
     const Traits& traits() const;
     Counters counters() const;
-    /// Waits until all work enqueued on the context is done.
+    /// Waits until all work enqueued on the context is done. Throws Error(invalid_argument) if a
+    /// kernel found an index out of range since the last wait; the message names the operator. So
+    /// do the other calls that wait for results, such as Tensor::copy_to_host().
     void finish() const;
 
     /// Whether both are handles on one opened device.

@@ -181,7 +181,8 @@ devices that there are.)")
                 const ContextLock lock(self);
                 self.finish();
             },
-            "Wait until all enqueued work is done.")
+            "Wait until all enqueued work is done. Raise InvalidArgumentError if a kernel found an "
+            "index out of range since the last wait, as numpy() of a tensor does.")
         .def(
             "__eq__", [](const Context& self, const Context& other) { return self == other; },
             nb::is_operator(), nb::sig("def __eq__(self, other: object, /) -> bool"))

@@ -3,8 +3,8 @@
 #include "api/index_inputs.hpp"
 
 #include "base/text.hpp"
-#include "engine/indexing/host_slots.hpp"
 #include "graph/indexed_operator.hpp"
+#include "runtime/refusals.hpp"
 
 #include <algorithm>
 

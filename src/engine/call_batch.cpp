@@ -28,7 +28,7 @@ SideOf side_of(const KernelParameter& parameter) {
 
 /// Whether the calls in a batch cannot depend on each other, and the table can hold the arguments.
 bool has_two_sides(const KernelCall& call, const std::vector<KernelParameter>& parameters) {
-    if (call.bindings().size() != 2) return false;
+    if (call.bindings().size() != 2 || call.may_refuse()) return false;
     bool seen[2] = {};
     for (const KernelCall::Binding& binding : call.bindings()) {
         const SideOf side = side_of(parameters.at(static_cast<std::size_t>(binding.buffer_index)));

@@ -108,6 +108,7 @@ std::optional<std::string> kernel_as_function(const ProgramSource& source, int n
 
 bool are_functions(std::span<const KernelCall> calls) {
     for (const KernelCall& call : calls) {
+        if (call.may_refuse()) return false;  // its notes are no operand
         const NDRange& range = call.range();
         for (int d = 0; d < range.dims; ++d)
             if (range.local[static_cast<std::size_t>(d)] != 1) return false;

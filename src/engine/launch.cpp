@@ -3,6 +3,7 @@
 #include "engine/launch.hpp"
 
 #include "base/text.hpp"
+#include "runtime/refusals.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -69,6 +70,19 @@ KernelCall& KernelCall::scalar(std::string_view name, float value) {
     return set(name, &value, sizeof(value));
 }
 
+KernelCall& KernelCall::refuses(ContextImpl& context) {
+    refusals_ = context.queue().refusals();
+    const int index = kernel_->index_of("refused");
+    kernel_->set(index, refusals_->memory());
+    given_[static_cast<std::size_t>(index)] = true;
+    set_owner("");
+    return *this;
+}
+
+void KernelCall::set_owner(const std::string& who) {
+    scalar("refused_by", std::int32_t{refusals_->number_of(who)});
+}
+
 void KernelCall::check() const {
     std::string missing;
     for (std::size_t i = 0; i < given_.size(); ++i)
@@ -95,6 +109,7 @@ void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
         }
     }
     queue.launch(*kernel_, range_);
+    if (refusals_ != nullptr) refusals_->expect();
 }
 
 KernelLaunch& KernelLaunch::add(KernelCall call) {

@@ -28,6 +28,8 @@ class Launch {
     virtual std::span<const KernelCall> calls() const { return {}; }
     /// Compiles what was postponed. Throws Error(build).
     virtual void compile() {}
+    /// Says whose launch it is, for errors about what its kernels refuse (KernelCall::refuses()).
+    virtual void set_owner(const std::string& /* who */) {}
 };
 
 /// A range of at least `count` work-items, in work-groups of `group` or of the device's limit if
@@ -52,6 +54,13 @@ class KernelCall {
     KernelCall& scalar(std::string_view name, std::int32_t value);
     KernelCall& scalar(std::string_view name, std::int64_t value);
     KernelCall& scalar(std::string_view name, float value);
+    /// Binds the parameters `refused` and `refused_by`, by which the kernel says that an index is
+    /// out of range (runtime/refusals.hpp).
+    KernelCall& refuses(ContextImpl& context);
+    /// Whether the kernel has these parameters.
+    bool may_refuse() const { return refusals_ != nullptr; }
+    /// Who refuses then: "[Gather 'x'] ".
+    void set_owner(const std::string& who);
     /// Throws Error(invalid_argument) if a parameter has no value yet.
     void check() const;
 
@@ -84,6 +93,7 @@ class KernelCall {
     std::vector<Binding> bindings_;
     std::vector<bool> given_;
     std::vector<std::uint64_t> scalars_;  ///< by parameter
+    Refusals* refusals_ = nullptr;        ///< of the context, if the kernel may refuse something
 };
 
 /// `groups` work-groups of `items` work-items.
@@ -100,6 +110,10 @@ class KernelLaunch : public Launch {
     std::span<const KernelCall> calls() const override { return calls_; }
     void compile() override {
         for (KernelCall& call : calls_) call.compile();
+    }
+    void set_owner(const std::string& who) override {
+        for (KernelCall& call : calls_)
+            if (call.may_refuse()) call.set_owner(who);
     }
 
   private:

@@ -261,7 +261,9 @@ void Executor::run_setup() {
             let_go = true;
         }
         // Wait, so that its memory is free before the next parameter is fetched.
-        if (let_go) Access::impl(context_).queue().finish();
+        if (!let_go) continue;
+        running_ = nullptr;  // an error here is of work before
+        Access::impl(context_).queue().finish();
     }
     if (supply_ != nullptr) supply_->done();
 }

@@ -81,6 +81,7 @@ void StepBuilder::build_launch(Step& step, const Problem& problem,
     if (!with_launches_) return;
     try {
         step.launch = build();
+        step.launch->set_owner(cat("[", step.type, " '", step.name, "'] "));
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::out_of_memory) throw;
         throw EngineFailed(error, step.disable_key);

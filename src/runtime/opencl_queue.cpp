@@ -26,7 +26,7 @@ std::string range_text(const NDRange& range) {
 
 OpenCLQueue::OpenCLQueue(cl_context context, cl_device_id device, Counters& counters,
                          cl_command_queue given)
-    : context_(context), device_(device), counters_(counters) {
+    : context_(context), device_(device), counters_(counters), refusals_(context) {
     if (given != nullptr) cl_check(clRetainCommandQueue(given), "keeping a command queue");
     plain_ = given != nullptr ? given : make(0);
     current_ = plain_;
@@ -76,10 +76,16 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
 
 void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, bool blocking) {
     if (bytes == 0) return;
-    if (blocking) count(counters_.waits);
-    cl_check(clEnqueueReadBuffer(current_, memory(from), blocking ? CL_TRUE : CL_FALSE,
-                                 from.byte_offset, bytes, to, 0, nullptr, nullptr),
-             "reading ", bytes, " bytes from the device");
+    OpenCLRefusals::Look look;
+    if (blocking) {
+        count(counters_.waits);
+        refusals_.enqueue(current_, look);
+    }
+    const cl_int code = clEnqueueReadBuffer(current_, memory(from), blocking ? CL_TRUE : CL_FALSE,
+                                            from.byte_offset, bytes, to, 0, nullptr, nullptr);
+    if (code != CL_SUCCESS && look.pending()) clFinish(current_);  // the look is about to go
+    cl_check(code, "reading ", bytes, " bytes from the device");
+    refusals_.check(current_, look);
 }
 
 void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
@@ -108,7 +114,10 @@ void OpenCLQueue::flush() {
 void OpenCLQueue::finish() {
     count(counters_.waits);
     ++handed_over_;
+    OpenCLRefusals::Look look;
+    refusals_.enqueue(current_, look);
     cl_check(clFinish(current_), "waiting for the device");
+    refusals_.check(current_, look);
 }
 
 void OpenCLQueue::drain() noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/cl.hpp"
+#include "runtime/opencl_refusals.hpp"
 #include "runtime/queue.hpp"
 
 #include <dlprim/context.hpp>
@@ -29,6 +30,7 @@ class OpenCLQueue : public Queue {
               std::size_t pattern_bytes) override;
     void flush() override;
     void finish() override;
+    OpenCLRefusals* refusals() noexcept override { return &refusals_; }
     void set_profiling(bool on) override;
     std::vector<ProfileRecord> take_profile() override;
 
@@ -48,6 +50,7 @@ class OpenCLQueue : public Queue {
     cl_context context_;
     cl_device_id device_;
     Counters& counters_;
+    OpenCLRefusals refusals_;
     cl_command_queue plain_ = nullptr;
     cl_command_queue profiled_ = nullptr;  ///< made when profiling is turned on first
     cl_command_queue current_ = nullptr;

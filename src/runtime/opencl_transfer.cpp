@@ -133,6 +133,7 @@ class OpenCLReadback : public Readback {
     void read(const BufferRef& from) override {
         PinnedSlot& slot = *slots_[reads_++ % slots];
         slot.wait(home_.context->counters());
+        home_.queue.refusals()->enqueue(home_.queue.handle(), looks_[(reads_ - 1) % slots]);
         cl_event event = nullptr;
         cl_check(clEnqueueReadBuffer(home_.queue.handle(),
                                      static_cast<cl_mem>(from.buffer->handle()), CL_FALSE,
@@ -142,8 +143,10 @@ class OpenCLReadback : public Readback {
     }
 
     const std::byte* take() override {
+        OpenCLRefusals::Look& look = looks_[taken_ % slots];
         PinnedSlot& slot = *slots_[taken_++ % slots];
         slot.wait(home_.context->counters());
+        home_.queue.refusals()->check(home_.queue.handle(), look);
         return slot.data();
     }
 
@@ -151,6 +154,7 @@ class OpenCLReadback : public Readback {
     TransferHome home_;
     std::uint64_t bytes_;
     std::array<std::unique_ptr<PinnedSlot>, slots> slots_;
+    std::array<OpenCLRefusals::Look, slots> looks_;  ///< at what was refused before each read
     std::size_t reads_ = 0, taken_ = 0;
 };
 

@@ -13,6 +13,7 @@
 namespace dlprim {
 
 class HostPool;
+class Refusals;
 
 /// One piece of profiled work.
 struct ProfileRecord {
@@ -42,8 +43,12 @@ class Queue {
 
     /// Hands enqueued work to the device (counts as one flush).
     virtual void flush() = 0;
-    /// Waits for all work (counts as one wait).
+    /// Waits for all work (counts as one wait). It throws Error(invalid_argument), as a blocking
+    /// read does, if a kernel has refused something since the last wait (runtime/refusals.hpp).
     virtual void finish() = 0;
+
+    /// Where kernels note what they refuse; nullptr on the host, where work itself throws.
+    virtual Refusals* refusals() noexcept { return nullptr; }
 
     /// While profiling is on, every launch is recorded under the current label.
     virtual void set_profiling(bool on) = 0;

@@ -34,6 +34,8 @@ class Readback {
     virtual void read(const BufferRef& from) = 0;
     /// Returns the data of the oldest read that has not been taken, and waits for it if necessary.
     /// The data stay valid until the read() after the next one.
+    /// Throws Error(invalid_argument) if a kernel in front of the read has refused something
+    /// (runtime/refusals.hpp); the read counts as taken.
     virtual const std::byte* take() = 0;
 };
 

@@ -3,9 +3,11 @@
 #pragma once
 
 #include "onnx/session_support.hpp"
+#include "support/catch.hpp"
 #include "support/devices.hpp"
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -42,6 +44,20 @@ inline void check_on_devices(const Model& model, const dlprim::ONNXSession::Valu
         INFO(device.info().name);
         Session session = open_session(model, {}, device);
         CHECK(session.run(inputs) == expected);
+    }
+}
+
+/// Checks the output of a network on every device, up to rounding.
+inline void check_near(const Model& model, const std::map<std::string, Values>& inputs,
+                       const std::vector<double>& expected) {
+    for (const dlprim::Context& device : dlprim::testing::test_devices()) {
+        INFO(device.info().name);
+        const Folder folder;
+        dlprim::Net net =
+            dlprim::Net::from_onnx_file(device, folder.write("model.onnx", model.str()));
+        const Values y = run(net, inputs);
+        REQUIRE(y.size() == expected.size());
+        for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(expected[i]).margin(1e-5));
     }
 }
 

@@ -23,19 +23,6 @@ Model one_node(const std::string& nodes, const std::vector<std::string>& inputs,
     return model;
 }
 
-void check_near(const Model& model, const std::map<std::string, Values>& inputs,
-                const std::vector<double>& expected) {
-    for (const dlprim::Context& device : dlprim::testing::test_devices()) {
-        INFO(device.info().name);
-        const Folder folder;
-        dlprim::Net net =
-            dlprim::Net::from_onnx_file(device, folder.write("model.onnx", model.str()));
-        const Values y = run(net, inputs);
-        REQUIRE(y.size() == expected.size());
-        for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(expected[i]).margin(1e-5));
-    }
-}
-
 std::string einsum(const std::string& equation, const std::vector<std::string>& inputs) {
     return node("Einsum", inputs, {"y"}, {{attribute("equation", equation)}, "n"});
 }

@@ -162,8 +162,8 @@ def gather_call(mode: str, dim: int, batch_dims: int) -> Call:
 def gather(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Elements at positions along a dimension, as torch.gather. An index below 0 counts from the end.
 
-    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes, and on the host for an index out of range; on
-    OpenCL devices that reads the nearest element.
+    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes, and for an index out of range. On OpenCL
+    devices the next call that waits raises the latter, such as numpy() of the result.
     """
     return gather_call("elements", dim, 0).one((input, index), (), out)
 
@@ -202,8 +202,7 @@ def scatter(
     reduction: "none" (of several elements for one place the last counts), "add", "mul", "max" or "min". Results are the
     same in every run.
 
-    Raises InvalidArgumentError (a ValueError) on other shapes or dtypes, and on the host for an index out of range; on
-    OpenCL devices its element is left out.
+    Raises InvalidArgumentError (a ValueError) as gather.
     """
     return scatter_call("elements", dim, 0, reduction).one((input, index, src), (), out)
 

@@ -3,6 +3,7 @@
 #include "engine/indexing/host_slots.hpp"
 
 #include "base/text.hpp"
+#include "runtime/refusals.hpp"
 
 #include <cstring>
 
@@ -22,11 +23,6 @@ std::int64_t HostSlots::index_at(std::int64_t place) const {
 
 void HostSlots::refuse(std::int64_t index, std::int64_t place, std::int64_t size) const {
     fail(ErrorKind::invalid_argument, outside_text(index, place, size));
-}
-
-std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size) {
-    return cat("index ", index, " at position ", place, " is outside of a dimension of ", size,
-               " elements, where indices are ", -size, " to ", size - 1);
 }
 
 }  // namespace dlprim

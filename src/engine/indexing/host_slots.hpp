@@ -4,8 +4,6 @@
 
 #include "engine/indexing/indexing.hpp"
 
-#include <string>
-
 namespace dlprim {
 
 class HostSlots {
@@ -43,8 +41,5 @@ class HostSlots {
     const std::byte* indices_;
     bool is_wide_;
 };
-
-/// "index 7 at position 3 is outside of a dimension of 5 elements, where indices are -5 to 4".
-std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size);
 
 }  // namespace dlprim

@@ -11,8 +11,11 @@ std::string indexing_defines(const Indexing& indexing, DType index_type) {
                " -DDIGITS=", indexing.digits.size(), " -DCOMPONENTS=", indexing.sizes.size());
 }
 
-void set_indexing(KernelCall& call, const Indexing& indexing, int operand, DType index_type) {
-    call.tensor("indices", operand, size_of(index_type)).scalar("period", indexing.period);
+void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexing, int operand,
+                  DType index_type) {
+    call.refuses(context)
+        .tensor("indices", operand, size_of(index_type))
+        .scalar("period", indexing.period);
     const std::size_t first = 8 - indexing.digits.size();
     for (std::size_t d = 0; d < 8; ++d) {
         const bool used = d >= first;

@@ -11,7 +11,9 @@ namespace dlprim {
 
 /// Compiler options: INDEX, DIGITS and COMPONENTS.
 std::string indexing_defines(const Indexing& indexing, DType index_type);
-/// Binds the kernel's `indices` to an operand and sets all scalars of the indexing.
-void set_indexing(KernelCall& call, const Indexing& indexing, int operand, DType index_type);
+/// Binds the kernel's `indices` to an operand, sets all scalars of the indexing, and lets the
+/// kernel say which index is out of range.
+void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexing, int operand,
+                  DType index_type);
 
 }  // namespace dlprim

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gather.reference: Gather on OpenCL devices. An index out of range reads the nearest row.
+// gather.reference: Gather on OpenCL devices. An index out of range reads the nearest row
+// and is an error at the next wait.
 #include "base/text.hpp"
 #include "engine/indexing/kernel.hpp"
 #include "engine/strided_copy.hpp"
@@ -45,7 +46,7 @@ class Reference : public Engine {
                         line_range(context.traits(), count));
         call.tensor("x", 0, bytes).tensor("y", 2, bytes);
         call.scalar("count", count).scalar("slice", indexing.slice).scalar("pieces", pieces);
-        set_indexing(call, indexing, 1, indices.dtype);
+        set_indexing(call, context, indexing, 1, indices.dtype);
         call.check();
         launch->add(std::move(call));
         return launch;

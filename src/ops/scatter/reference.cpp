@@ -103,14 +103,18 @@ class Reference : public Engine {
     static std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem,
                                             const Operands& operands, const Plan& plan) {
         const Indexing& indexing = operands.indexing;
-        const Kind kind = kind_of(problem.outputs[0].dtype);
+        Kind kind = kind_of(problem.outputs[0].dtype);
+        const Reduction how = operands.reduction;
+        // Sums and products of integers wrap around, which only those of unsigned ones may.
+        if (kind.number == 4 && (how == Reduction::add || how == Reduction::mul))
+            kind.sum = size_of(problem.outputs[0].dtype) == 8 ? "ulong" : "uint";
         const auto most =
             static_cast<std::uint64_t>(std::max(indexing.slots * indexing.slice, indexing.parts));
         return context.build(
             {source, kernel_source(source),
              cat("-DKIND=", kind.number, " -DT=", kind.element, " -DSUM=", kind.sum,
-                 " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong", " -DREDUCTION=",
-                 static_cast<int>(operands.reduction), " -DCOUNT=", count_type(most),
+                 " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong",
+                 " -DREDUCTION=", static_cast<int>(how), " -DCOUNT=", count_type(most),
                  indexing_defines(
                      indexing, problem.inputs[static_cast<std::size_t>(operands.indices)].dtype))});
     }
@@ -130,7 +134,7 @@ class Reference : public Engine {
             KernelCall find(made, "find_slots", range(indexing.parts));
             find.tensor_at("keys", workspace, plan.sort.first_keys(), plan.key_bytes);
             find.scalar("count", indexing.parts).scalar("slots", indexing.slots);
-            set_indexing(find, indexing, operands.indices,
+            set_indexing(find, context, indexing, operands.indices,
                          problem.inputs[static_cast<std::size_t>(operands.indices)].dtype);
             launch.add(std::move(find));
             plan.sort.add_calls(launch, context, workspace, 0);

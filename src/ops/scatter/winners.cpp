@@ -59,7 +59,7 @@ class Winners : public Engine {
             KernelCall choose(program, "choose_winners",
                               line_range(context.traits(), indexing.parts));
             choose.tensor("winners", workspace).scalar("count", indexing.parts);
-            set_indexing(choose, indexing, operands.indices, index_type);
+            set_indexing(choose, context, indexing, operands.indices, index_type);
             launch->add(std::move(choose));
         }
         KernelCall write(program, "write_winners", line_range(context.traits(), count));

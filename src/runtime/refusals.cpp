@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// What is said of an index that names nothing, on the host and on devices.
+#include "runtime/refusals.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim {
+
+std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size) {
+    return cat("index ", index, " at position ", place, " is outside of a dimension of ", size,
+               " elements, where indices are ", -size, " to ", size - 1);
+}
+
+}  // namespace dlprim

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Refusals: what kernels refuse, such as an index that is out of range.
+//
+// A kernel cannot throw. It reads or writes nothing that is out of range, goes on, and notes the
+// index in device memory that all kernels of a context share (kernels/engine/indexing.clh). The
+// next read, wait or readback of the context looks at that memory on its way, and throws. So
+// nobody waits for the note, and it costs 32 bytes that are read along with a result. Without such
+// kernels not even that.
+//
+// Of several indices that are refused between two waits, one of the kernel that ran first is
+// reported.
+#pragma once
+
+#include "runtime/buffer.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace dlprim {
+
+class Refusals {
+  public:
+    virtual ~Refusals() = default;
+    /// Where kernels note what they refuse. Lives as long as the context. Throws
+    /// Error(out_of_memory).
+    virtual const Buffer& memory() = 0;
+    /// A number, larger than 0, by which a kernel's note says that `who` refused. Any thread may
+    /// ask.
+    virtual int number_of(const std::string& who) = 0;
+    /// A kernel that may refuse something was enqueued.
+    virtual void expect() noexcept = 0;
+};
+
+/// "index 7 at position 3 is outside of a dimension of 5 elements, where indices are -5 to 4".
+std::string outside_text(std::int64_t index, std::int64_t place, std::int64_t size);
+
+}  // namespace dlprim

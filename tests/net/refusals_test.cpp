@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// An index that a network or an earlier call computes, and that is out of range: on the host an
+// error of the run, on OpenCL devices one of the next wait.
+#include "net/support.hpp"
+
+using namespace dlprim;
+using namespace dlprim::testing;
+
+namespace {
+
+constexpr auto invalid = ErrorKind::invalid_argument;
+
+template <typename T>
+Tensor integers(const Context& device, const std::vector<T>& values) {
+    Tensor tensor(device, Shape{static_cast<std::int64_t>(values.size())},
+                  sizeof(T) == 8 ? DType::i64 : DType::i32);
+    tensor.copy_from_host(values.data(), values.size() * sizeof(T));
+    return tensor;
+}
+
+/// Runs and waits, which is where either kind of device has to complain.
+template <typename Call>
+void check_refused(const Context& device, const std::vector<std::string>& words, Call&& call) {
+    check_error(invalid, words, [&] {
+        call();
+        device.finish();
+    });
+}
+
+/// Gather and Scatter of a network whose indices are those of its input times ten.
+std::string network() {
+    return R"({"inputs": [{"name": "x", "shape": [4, 2]}, {"name": "given", "shape": [2], "dtype": "int64"}],
+      "outputs": ["read", "written", "summed"], "operators": [
+      {"name": "tens", "type": "Pointwise", "inputs": ["given"], "outputs": ["index"], "options": {"code": "y0 = x0 * 10"}},
+      {"name": "reader", "type": "Gather", "inputs": ["x", "index"], "outputs": ["read"]},
+      {"name": "writer", "type": "Scatter", "inputs": ["x", "index", "read"], "outputs": ["written"]},
+      {"name": "adder", "type": "Scatter", "inputs": ["x", "index", "read"], "outputs": ["summed"],
+       "options": {"reduction": "add"}}]})";
+}
+
+}  // namespace
+
+TEST_CASE("a network's own index that is out of range is an error of the next wait", "[refusals]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, network(), with_mode(Mode::inference));
+        set_floats(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
+        const auto run = [&](std::vector<std::int64_t> given) {
+            net.set_input("given", given.data(), given.size() * sizeof(std::int64_t));
+            net.forward();
+        };
+        check_error(invalid, {"[Gather 'reader'] index 70 at position 1", "-4 to 3"}, [&] {
+            run({0, 7});
+            net.output("read").to_floats();
+        });
+        // It is reported once, and what comes after it works.
+        device.finish();
+        run({0, 0});
+        CHECK(net.output("read").to_floats() == std::vector<float>{0, 1, 0, 1});
+        CHECK(net.output("summed").to_floats() == std::vector<float>{0, 3, 2, 3, 4, 5, 6, 7});
+        check_refused(device, {"[Gather 'reader'] index -10 at position 0"}, [&] { run({-1, 0}); });
+    }
+}
+
+TEST_CASE("eager calls with an index that is out of range", "[refusals]") {
+    ON_EVERY_DEVICE(device) {
+        const Tensor x(device, Shape{4, 2}, {0, 1, 2, 3, 4, 5, 6, 7});
+        const Tensor updates(device, Shape{3, 2}, {1, 1, 1, 1, 1, 1});
+        const Tensor wrong = integers<std::int64_t>(device, {1, (std::int64_t{1} << 32) + 2, 0});
+        check_refused(device, {"[Gather '", "index 4294967298 at position 1", "-4 to 3"}, [&] {
+            ops::call("Gather", "{}", {x, wrong});
+        });
+        const Tensor low = integers<std::int32_t>(device, {3, -4, -5});
+        for (const char* const reduction : {"none", "add", "mul", "max", "min"})
+            check_refused(device, {"[Scatter '", "index -5 at position 2"}, [&] {
+                ops::call("Scatter", std::string(R"({"reduction": ")") + reduction + "\"}",
+                          {x, low, updates});
+            });
+        // A tuple's entries have dimensions of their own.
+        Tensor pair(device, Shape{2, 2}, DType::i32);
+        const std::int32_t pairs[] = {3, 1, 1, 3};
+        pair.copy_from_host(pairs, sizeof(pairs));
+        check_refused(device, {"index 3 at position 3", "dimension of 2 elements", "-2 to 1"}, [&] {
+            ops::call("Gather", R"({"mode": "tuples"})", {x, pair});
+        });
+        CHECK(ops::call("Gather", R"({"mode": "elements"})", {x, pair}).at(0).to_floats() ==
+              std::vector<float>{6, 3, 2, 7});
+    }
+}
+
+TEST_CASE("what is refused is refused by its own context", "[refusals]") {
+    for (const Context& device : test_devices()) {
+        if (device.traits().host) continue;
+        const Context other(device.info().id);
+        const Tensor x(device, Shape{2}, {1, 2}), y(other, Shape{2}, {3, 4});
+        ops::call("Gather", "{}", {x, integers<std::int32_t>(device, {2})});
+        const Tensor found =
+            ops::call("Gather", "{}", {y, integers<std::int32_t>(other, {1})}).at(0);
+        CHECK(found.to_floats() == std::vector<float>{4});
+        other.finish();
+        check_error(invalid, {"index 2 at position 0"}, [&] { device.finish(); });
+    }
+}
+
+TEST_CASE("nobody waits for what may be refused", "[refusals]") {
+    ON_EVERY_DEVICE(device) {
+        Net net = make_net(device, network(), with_mode(Mode::inference));
+        set_floats(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
+        const std::int64_t given[] = {0, 0};
+        net.set_input("given", given, sizeof(given));
+        net.forward();
+        device.finish();
+        const Counters before = device.counters();
+        net.forward();
+        net.forward();
+        CHECK(device.counters().waits == before.waits);
+        net.output("read").to_floats();
+        CHECK(device.counters().waits == before.waits + 1);
+        CHECK(device.counters().allocations == before.allocations);
+    }
+}
