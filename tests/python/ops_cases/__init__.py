@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""The cases of test_ops.py: calls of each function of dlprim.ops, a module for each idea."""
+
+from __future__ import annotations
+
+from .activations import ACTIVATIONS
+from .case import Case
+from .elementwise import ELEMENTWISE
+from .images import POOLING
+from .indexing import INDEXING
+from .norms import NORMS
+from .products import PRODUCTS
+from .sequences import SEQUENCES
+from .shapes import SHAPES
+
+__all__ = ["CASES", "Case"]
+
+CASES = [*PRODUCTS, *POOLING, *ACTIVATIONS, *NORMS, *ELEMENTWISE, *SHAPES, *INDEXING, *SEQUENCES]

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Operators that read or write at indices, and order."""
+
+from __future__ import annotations
+
+from .case import Case, apart, labels, random, torch_function
+
+INDEXING = [
+    Case("gather", random(4, 6), 1, labels(6, 4, 9), like=torch_function("gather")),
+    Case("index_select", random(4, 6, 2), 1, labels(6, 5), like=torch_function("index_select")),
+    Case("gather_nd", random(4, 4, 3), labels(4, 5, 2), like=lambda torch, x, i: x[tuple(i.unbind(-1))]),
+    Case("scatter", random(4, 6), 1, labels(6, 4, 1), random(4, 1), like=torch_function("scatter")),
+    Case(
+        "scatter",
+        random(4, 6),
+        1,
+        labels(6, 4, 9),
+        random(4, 9),
+        reduction="add",
+        like=torch_function("scatter_add"),
+    ),
+    Case(
+        "scatter_nd",
+        random(4, 4, 3),
+        labels(4, 5, 2),
+        random(5, 3),
+        reduction="add",
+        like=lambda torch, x, i, u: x.index_put(tuple(i.unbind(-1)), u, accumulate=True),
+    ),
+    Case("topk", apart(3, 9), 4, like=torch_function("topk")),
+    Case("topk", apart(3, 9), 2, 0, False, like=torch_function("topk")),
+    Case("sort", apart(5, 7), 0, descending=True, like=torch_function("sort", descending=True)),
+    Case("embedding", labels(6, 2, 3), random(6, 4)),
+    Case("embedding", labels(6, 20), random(6, 4), padding_idx=-2),
+]

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Norms and losses."""
+
+from __future__ import annotations
+
+from .case import IMAGES, Case, functional, labels, positive, random
+
+NORMS = [
+    Case("batch_norm", IMAGES, random(4), positive(4), random(4), random(4)),
+    Case("batch_norm", random(5, 4), random(4), positive(4), eps=0.1),
+    Case("batch_norm", IMAGES, random(4), positive(4), random(4), random(4), training=True, momentum=0.3),
+    Case("batch_norm", IMAGES, random(4), positive(4), training=True),
+    Case(
+        "batch_norm",
+        IMAGES,
+        random(4),
+        positive(4),
+        random(4),
+        random(4),
+        training=True,
+        use_global_stats=True,
+        like=functional("batch_norm"),
+    ),
+    Case("layer_norm", random(3, 4, 5), (4, 5), random(4, 5), random(4, 5)),
+    Case("layer_norm", random(3, 4, 5), [5], random(5), eps=0.01),
+    Case("layer_norm", random(3, 4, 5), (5,)),
+    Case("group_norm", IMAGES, 2, random(4), random(4)),
+    Case("group_norm", IMAGES, 4, eps=0.01),
+    Case("softmax", random(3, 7), dim=1),
+    Case("softmax", random(3, 7, 2), dim=-1),
+    Case("log_softmax", random(3, 7, 2), dim=0),
+    Case("cross_entropy", random(5, 7), labels(7, 5)),
+    Case("nll_loss", random(5, 7), labels(7, 5)),
+    Case("nll_loss", random(5, 7, 2), labels(7, 5, 2), reduction="sum"),
+    Case("nll_loss", random(5, 7), labels(7, 5), reduction="none"),
+    Case("mse_loss", random(5, 7), random(5, 7)),
+    Case("mse_loss", random(5, 7), random(5, 7), reduction="sum"),
+    Case("mse_loss", random(5, 7), random(5, 7), reduction="none"),
+]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""Attention and recurrent operators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .case import Case, functional, random
+
+
+def recurrent(name: str, features: int, hidden: int, **options: Any) -> Callable[..., Any]:
+    """torch.nn.LSTM or GRU as a function of its input, states and parameters."""
+
+    def run(torch: Any, x: Any, hx: Any, params: Any) -> Any:
+        module = getattr(torch.nn, name)(features, hidden, bias=len(params) % 4 == 0, **options)
+        names = [name for name, _ in module.named_parameters()]
+        y, states = torch.func.functional_call(module, dict(zip(names, params)), (x, hx))
+        return (y, *states) if isinstance(states, tuple) else (y, states)
+
+    return run
+
+
+def recurrent_params(gates: int, features: int, hidden: int, runs: list[int], bias: bool = True) -> list[np.ndarray]:
+    """Parameters of runs (layers and directions) whose numbers of input features are listed."""
+    made = []
+    for given in runs:
+        made += [random(gates * hidden, given) * 0.5, random(gates * hidden, hidden) * 0.5]
+        made += [random(gates * hidden) * 0.5, random(gates * hidden) * 0.5] if bias else []
+    return made
+
+
+MASK = np.random.default_rng(4).integers(0, 2, (5, 6)).astype(bool) | np.eye(5, 6, dtype=bool)
+QUERY, KEY, VALUE = random(2, 4, 5, 8), random(2, 4, 6, 8), random(2, 4, 6, 3)
+ATTENTION = "scaled_dot_product_attention"
+
+SEQUENCES = [
+    Case("attention", QUERY, KEY, VALUE, like=functional(ATTENTION)),
+    Case("attention", QUERY, KEY, VALUE, random(5, 6), scale=0.2, like=functional(ATTENTION, scale=0.2)),
+    Case("attention", QUERY, KEY, VALUE, MASK, like=functional(ATTENTION)),
+    Case("attention", QUERY, KEY, VALUE, is_causal=True, like=functional(ATTENTION, is_causal=True)),
+    Case(
+        "attention",
+        QUERY,
+        random(2, 2, 6, 8),
+        random(2, 2, 6, 3),
+        enable_gqa=True,
+        like=functional(ATTENTION, enable_gqa=True),
+    ),
+    Case("lstm", random(4, 2, 3), None, recurrent_params(4, 3, 5, [3]), like=recurrent("LSTM", 3, 5)),
+    Case(
+        "lstm",
+        random(2, 4, 3),
+        (random(4, 2, 5), random(4, 2, 5)),
+        recurrent_params(4, 3, 5, [3, 3, 10, 10], bias=False),
+        num_layers=2,
+        bidirectional=True,
+        batch_first=True,
+        like=lambda torch, x, hx, params: recurrent_without_bias(torch, x, hx, params),
+    ),
+    Case(
+        "gru",
+        random(4, 2, 3),
+        random(2, 2, 5),
+        recurrent_params(3, 3, 5, [3, 5]),
+        num_layers=2,
+        like=recurrent("GRU", 3, 5, num_layers=2),
+    ),
+    Case("gru", random(4, 2, 3), None, recurrent_params(3, 3, 5, [3]), like=recurrent("GRU", 3, 5)),
+]
+
+
+def recurrent_without_bias(torch: Any, x: Any, hx: Any, params: Any) -> Any:
+    module = torch.nn.LSTM(3, 5, num_layers=2, bidirectional=True, batch_first=True, bias=False)
+    names = [name for name, _ in module.named_parameters()]
+    y, states = torch.func.functional_call(module, dict(zip(names, params)), (x, hx))
+    return (y, *states)
