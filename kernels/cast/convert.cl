@@ -12,13 +12,7 @@
 #if NEEDS_FP64
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-
-// Rounds to nearest, ties to even. NaN stays NaN.
-static inline ushort to_bfloat16(float v) {
-    const uint bits = as_uint(v);
-    if (isnan(v)) return (ushort)((bits >> 16) | 0x40u);
-    return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
+#include "common/bfloat.clh"
 
 kernel void cast_convert(global const FROM* x, ulong x_offset, global TO* y, ulong y_offset,
                          long count) {

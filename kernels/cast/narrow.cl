@@ -22,6 +22,7 @@ typedef double real;
 #else
 typedef float real;
 #endif
+#include "common/bfloat.clh"
 
 #if FROM_KIND == 0 && !FROM_FLOAT
 typedef FROM value_type;  // integers stay integers
@@ -69,13 +70,6 @@ static inline value_type load(global const FROM* x, long i) {
 #endif
 }
 
-// Rounds to nearest, ties to even. NaN stays NaN.
-static inline ushort to_bfloat16(float v) {
-    const uint bits = as_uint(v);
-    if (isnan(v)) return (ushort)((bits >> 16) | 0x40u);
-    return (ushort)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
 #if TO_KIND == 4
 static inline uchar to_narrow_float(real v) {
     const int sign = signbit(v) ? 1 << (TO_EXPONENT + TO_MANTISSA) : 0, one = 1 << TO_MANTISSA;
@@ -116,7 +110,7 @@ static inline void store(global TO* y, long i, value_type v) {
 #elif TO_KIND == 4
     y[i] = to_narrow_float((real)v);
 #elif TO_KIND == 5
-    y[i] = to_power((float)v);
+    y[i] = to_power(convert_float_rtz(v));  // towards zero, so that nothing is rounded up twice
 #elif TO_KIND == 6 && VALUE_FLOAT
     y[i] = (uchar)low_bits(isnan(v) ? 0 : convert_int_sat(v), TO_BITS, TO_SIGNED);
 #elif TO_KIND == 6

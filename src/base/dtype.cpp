@@ -163,6 +163,10 @@ template <DType dtype, typename I>
 std::uint8_t store_narrow(NarrowElement<dtype>, I value) requires std::is_integral_v<I> {
     // The low bits of an integer are exact where a double is not.
     if (is_narrow_integer(dtype)) return low_bits(dtype, static_cast<std::uint8_t>(value));
+    // Bits that a double does not hold are cut off here, since rounding could bring the value to a
+    // halfway point between two numbers of the narrow type. There it would round a second time.
+    if constexpr (sizeof(I) == 8)
+        if (value > I{1} << 53) value &= ~I{0x7ff};
     return to_narrow(dtype, static_cast<double>(value));
 }
 

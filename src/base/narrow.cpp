@@ -48,14 +48,15 @@ std::uint8_t to_float(const NarrowFloat& type, double value) {
         return static_cast<std::uint8_t>(
             type.one_zero && (code == 0 || code == type.nan) ? code : code | sign);
     };
-    const double size = std::abs(value);
     if (std::isnan(value)) return signed_code(type.nan);
     if (std::isinf(value)) return signed_code(type.infinite);
+    // So that units below are few; it is larger than any of these types holds.
+    const double size = std::min(std::abs(value), 0x1p100);
     const int smallest = 1 - type.bias;
     int exponent = size == 0 ? smallest : std::max(std::ilogb(size), smallest);
     // Units of the last place of the mantissa, rounded to even.
-    auto units = static_cast<std::int64_t>(
-        std::nearbyint(std::ldexp(std::min(size, 0x1p100), type.mantissa_bits - exponent)));
+    auto units =
+        static_cast<std::int64_t>(std::nearbyint(std::ldexp(size, type.mantissa_bits - exponent)));
     if (units == std::int64_t{2} << type.mantissa_bits) {
         units /= 2;
         ++exponent;

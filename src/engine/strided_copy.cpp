@@ -72,12 +72,16 @@ PaddedCopy merged(const PaddedCopy& copy) {
 }
 
 Verdict copy_verdict(const Problem& problem) {
+    return copy_verdict(problem, problem.inputs.size());
+}
+
+Verdict copy_verdict(const Problem& problem, std::size_t moved) {
     if (!problem.epilogue.empty())
         return Verdict::no("it does not support an epilogue, since it only moves data");
     const DType dtype = problem.outputs[0].dtype;
-    for (const Operand& input : problem.inputs)
-        if (input.dtype != dtype)
-            return Verdict::no(cat("it does not convert ", name_of(input.dtype),
+    for (std::size_t i = 0; i < moved; ++i)
+        if (problem.inputs[i].dtype != dtype)
+            return Verdict::no(cat("it does not convert ", name_of(problem.inputs[i].dtype),
                                    " to another type, since it only moves data"));
     return Verdict::yes();
 }

@@ -44,6 +44,8 @@ void host_copy(HostPool& pool, const PaddedCopy& copy, const std::byte* x, std::
 
 /// Yes if the problem only copies: it has no epilogue, and all operands have the same type.
 Verdict copy_verdict(const Problem& problem);
+/// The same where only the first `moved` inputs are copied; others are indices.
+Verdict copy_verdict(const Problem& problem, std::size_t moved);
 
 /// The kernel file of add_copy, for Engine::sources().
 constexpr const char* strided_copy_source = "engine/strided_copy.cl";

@@ -18,6 +18,21 @@ class IndexedOperator : public Operator {
   public:
     virtual IndexInput index_input(const Attrs& attrs,
                                    std::span<const TensorSpec> inputs) const = 0;
+
+  protected:
+    /// Options that say how indices name parts of a tensor (engine/indexing/indexing.hpp).
+    static OptionSpec mode_option() {
+        return {"mode", OptionKind::text, std::string("rows"), "rows, elements or tuples"};
+    }
+    static OptionSpec dim_option() {
+        return {
+            "dim", OptionKind::integer, std::int64_t{0},
+            "of rows and elements: the dimension that is indexed; negative counts from the end"};
+    }
+    static OptionSpec batch_dims_option() {
+        return {"batch_dims", OptionKind::integer, std::int64_t{0},
+                "of tuples: leading dimensions that data and indices have in common"};
+    }
 };
 
 }  // namespace dlprim

@@ -90,6 +90,10 @@ TEST_CASE("narrow floats round to the nearest number that they have") {
         {DType::f4e2m1, 9, 6},
         {DType::f4e2m1, 0.25, 0},
         {DType::f4e2m1, infinity, 6},
+        {DType::f4e2m1, 3e38, 6},
+        {DType::f4e2m1, -1e300, -6},
+        {DType::f8e5m2, 1e31, infinity},
+        {DType::f8e5m2, -1e300, -infinity},
         {DType::f8e8m0, 1.4, 1},
         {DType::f8e8m0, 1.5, 2},
         {DType::f8e8m0, 0, 0x1p-127},
@@ -101,12 +105,18 @@ TEST_CASE("narrow floats round to the nearest number that they have") {
     }
     for (const DType dtype : {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2fnuz}) {
         CHECK(std::isnan(through(1e6, dtype)));
+        CHECK(std::isnan(through(1e38, dtype)));
         CHECK(std::isnan(through(-infinity, dtype)));
     }
     for (const DType dtype :
          {DType::f8e4m3fn, DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f8e8m0})
         CHECK(std::isnan(through(std::nan(""), dtype)));
     CHECK(std::isnan(through(-1, DType::f8e8m0)));
+    // As a double it would be 1.5 * 2^61, and round up.
+    const std::int64_t below = 3 * (std::int64_t{1} << 60) - 1;
+    std::uint8_t power = 0;
+    convert(&below, DType::i64, &power, DType::f8e8m0, 1);
+    CHECK(power == 127 + 61);
     CHECK(!std::signbit(through(-0.0, DType::f8e4m3fnuz)));
     CHECK(std::signbit(through(-0.0, DType::f8e4m3fn)));
 }

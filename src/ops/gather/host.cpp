@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // gather.host: Gather on the host's threads. An index out of range throws.
-#include "base/text.hpp"
 #include "engine/indexing/host_slots.hpp"
 #include "engine/strided_copy.hpp"
 #include "ops/gather/engines.hpp"
@@ -46,6 +45,7 @@ class Host : public Engine {
         const Operand &x = problem.inputs[0], &indices = problem.inputs[1];
         const Indexing indexing(problem.attrs, x.shape, indices.shape, indices.dtype);
         const std::size_t bytes = static_cast<std::size_t>(indexing.slice) * size_of(x.dtype);
+        if (bytes == 0) return std::make_unique<HostLaunch>([](auto&&...) {});
         return std::make_unique<HostLaunch>(
             [indexing, bytes, index_type = indices.dtype](HostPool& pool,
                                                           std::span<const BufferRef> operands) {
@@ -64,12 +64,7 @@ class Host : public Engine {
 }  // namespace
 
 Verdict check(const Problem& problem) {
-    if (problem.inputs[0].dtype != problem.outputs[0].dtype)
-        return Verdict::no(cat("it copies elements, and does not turn ",
-                               name_of(problem.inputs[0].dtype), " into ",
-                               name_of(problem.outputs[0].dtype)));
-    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-    return Verdict::yes();
+    return copy_verdict(problem, 1);
 }
 
 void add_host_engine(EngineRegistry& engines) {

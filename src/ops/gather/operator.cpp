@@ -16,12 +16,7 @@ class Gather : public IndexedOperator {
     std::string_view type() const override { return gather::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
-        static const Schema schema{
-            {"mode", OptionKind::text, std::string("rows"), "rows, elements or tuples"},
-            {"dim", OptionKind::integer, std::int64_t{0},
-             "of rows and elements: the dimension that is indexed; negative counts from the end"},
-            {"batch_dims", OptionKind::integer, std::int64_t{0},
-             "of tuples: leading dimensions that data and indices have in common"}};
+        static const Schema schema{mode_option(), dim_option(), batch_dims_option()};
         return schema;
     }
     int min_inputs() const override { return 2; }

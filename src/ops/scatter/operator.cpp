@@ -17,11 +17,9 @@ class Scatter : public IndexedOperator {
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
         static const Schema schema{
-            {"mode", OptionKind::text, std::string("rows"), "rows, elements or tuples"},
-            {"dim", OptionKind::integer, std::int64_t{0},
-             "of rows and elements: the dimension that is indexed; negative counts from the end"},
-            {"batch_dims", OptionKind::integer, std::int64_t{0},
-             "of tuples: leading dimensions that data and indices have in common"},
+            mode_option(),
+            dim_option(),
+            batch_dims_option(),
             {"reduction", OptionKind::text, std::string("none"),
              "how updates change data: none (replace it), add, mul, max or min"},
             {"shape", OptionKind::integers, Ints{},

@@ -2,6 +2,7 @@
 // topk.host: TopK on the host's threads, each of which selects lines: by a heap where few elements
 // are wanted, else by sorting.
 #include "base/text.hpp"
+#include "engine/strided_copy.hpp"
 #include "ops/topk/engines.hpp"
 #include "ops/topk/lines.hpp"
 
@@ -36,9 +37,9 @@ std::uint64_t bits_at(const std::byte* data, std::int64_t i) {
 
 template <std::size_t bytes>
 void select(const Lines& lines, const KeyForm& form, std::int64_t line, const std::byte* x,
-            std::byte* values, std::byte* positions) {
+            std::byte* values, std::byte* positions, std::vector<Candidate>& all) {
     const std::int64_t o = line / lines.inner, i = line % lines.inner;
-    std::vector<Candidate> all(static_cast<std::size_t>(lines.length));
+    all.resize(static_cast<std::size_t>(lines.length));
     for (std::int64_t j = 0; j < lines.length; ++j)
         all[static_cast<std::size_t>(j)] = {
             form.key(bits_at<bytes>(x, (o * lines.length + j) * lines.inner + i), lines.largest),
@@ -58,7 +59,7 @@ void select(const Lines& lines, const KeyForm& form, std::int64_t line, const st
 }
 
 using Select = void (*)(const Lines&, const KeyForm&, std::int64_t, const std::byte*, std::byte*,
-                        std::byte*);
+                        std::byte*, std::vector<Candidate>&);
 
 Select select_of(std::size_t bytes) {
     return bytes == 1 ? select<1> : bytes == 2 ? select<2> : bytes == 4 ? select<4> : select<8>;
@@ -87,9 +88,10 @@ class Host : public Engine {
                 if (lines.k == 0) return;
                 const std::int64_t grain = 1 + 8192 / std::max<std::int64_t>(lines.length, 1);
                 pool.parallel_for(lines.count(), grain, [&](std::int64_t begin, std::int64_t end) {
+                    std::vector<Candidate> all;  // of one line after the other
                     for (std::int64_t line = begin; line < end; ++line)
                         select(lines, form, line, operands[0].host(), operands[1].host(),
-                               operands[2].host());
+                               operands[2].host(), all);
                 });
             });
     }
@@ -98,11 +100,7 @@ class Host : public Engine {
 }  // namespace
 
 Verdict check(const Problem& problem) {
-    if (problem.inputs[0].dtype != problem.outputs[0].dtype)
-        return Verdict::no(cat("it copies elements, and does not turn ",
-                               name_of(problem.inputs[0].dtype), " into ",
-                               name_of(problem.outputs[0].dtype)));
-    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+    if (const Verdict verdict = copy_verdict(problem, 1); !verdict) return verdict;
     const Lines lines(problem.attrs, problem.inputs[0].shape);
     if (lines.length >= (std::int64_t{1} << 31) - 1)
         return Verdict::no(
