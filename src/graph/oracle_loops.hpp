@@ -26,10 +26,10 @@ void for_each_position(const Shape& shape, Visit&& visit) {
 
 /// The offset, in an array of shape `part`, of the element that broadcasts to `index`.
 inline std::size_t broadcast_offset(const Shape& part, const std::vector<std::int64_t>& index) {
-    const int extra = static_cast<int>(index.size()) - part.rank();
+    const std::size_t extra = index.size() - static_cast<std::size_t>(part.rank());
     std::int64_t offset = 0;
     for (int d = 0; d < part.rank(); ++d)
-        offset = offset * part[d] + (part[d] == 1 ? 0 : index[static_cast<std::size_t>(d + extra)]);
+        offset = offset * part[d] + (part[d] == 1 ? 0 : index[static_cast<std::size_t>(d) + extra]);
     return static_cast<std::size_t>(offset);
 }
 

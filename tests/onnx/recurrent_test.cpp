@@ -37,7 +37,7 @@ struct Node {
         p = numbers(directions * 3 * hidden, 7);
     }
 
-    Model model(std::vector<std::string> inputs, std::vector<std::string> attributes,
+    Model model(const std::vector<std::string>& inputs, std::vector<std::string> attributes,
                 const std::string& output) const {
         const std::int64_t d = directions, rows = gates * hidden;
         Model made;

@@ -100,7 +100,7 @@ class Host : public Engine {
 }  // namespace
 
 Verdict check(const Problem& problem) {
-    if (const Verdict verdict = copy_verdict(problem, 1); !verdict) return verdict;
+    if (Verdict verdict = copy_verdict(problem, 1); !verdict) return verdict;
     const Lines lines(problem.attrs, problem.inputs[0].shape);
     if (lines.length >= (std::int64_t{1} << 31) - 1)
         return Verdict::no(

@@ -23,6 +23,13 @@ def recurrent(name: str, features: int, hidden: int, **options: Any) -> Callable
     return run
 
 
+def recurrent_without_bias(torch: Any, x: Any, hx: Any, params: Any) -> Any:
+    module = torch.nn.LSTM(3, 5, num_layers=2, bidirectional=True, batch_first=True, bias=False)
+    names = [name for name, _ in module.named_parameters()]
+    y, states = torch.func.functional_call(module, dict(zip(names, params)), (x, hx))
+    return (y, *states)
+
+
 def recurrent_params(gates: int, features: int, hidden: int, runs: list[int], bias: bool = True) -> list[np.ndarray]:
     """Parameters of runs (layers and directions) whose numbers of input features are listed."""
     made = []
@@ -58,7 +65,7 @@ SEQUENCES = [
         num_layers=2,
         bidirectional=True,
         batch_first=True,
-        like=lambda torch, x, hx, params: recurrent_without_bias(torch, x, hx, params),
+        like=recurrent_without_bias,
     ),
     Case(
         "gru",
@@ -70,10 +77,3 @@ SEQUENCES = [
     ),
     Case("gru", random(4, 2, 3), None, recurrent_params(3, 3, 5, [3]), like=recurrent("GRU", 3, 5)),
 ]
-
-
-def recurrent_without_bias(torch: Any, x: Any, hx: Any, params: Any) -> Any:
-    module = torch.nn.LSTM(3, 5, num_layers=2, bidirectional=True, batch_first=True, bias=False)
-    names = [name for name, _ in module.named_parameters()]
-    y, states = torch.func.functional_call(module, dict(zip(names, params)), (x, hx))
-    return (y, *states)
