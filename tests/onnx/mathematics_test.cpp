@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 using namespace onnx_test;
 using dlprim::DType;
@@ -140,6 +141,26 @@ TEST_CASE("bits of narrow integers that are shifted out are gone") {
     check_on_devices(
         model, {{"x", value_of({4}, DType::u8, std::vector<std::uint8_t>{0x81, 3, 255, 255})}},
         "uint8 [4]: 253 127 255 255");
+}
+
+TEST_CASE("products up to each place, also where there is only one") {
+    if (is_absent()) return;
+    const auto products = [](std::int64_t exclusive, std::int64_t reverse, const Sizes& sizes,
+                             std::int64_t axis) {
+        Model model = one_node(
+            node("CumProd", {"x", "axis"}, {"y"},
+                 {{attribute("exclusive", exclusive), attribute("reverse", reverse)}, "n"}),
+            {value("x", sizes)}, {integers("axis", {axis})}, sizes);
+        model.opset = 26;
+        return model;
+    };
+    const Values x{2, 3, 0.5f, -1, 4, 5};
+    check_near(products(0, 0, {2, 3}, 1), {{"x", x}}, {2, 6, 3, -1, -4, -20});
+    check_near(products(1, 0, {2, 3}, -1), {{"x", x}}, {1, 2, 6, 1, -1, -4});
+    check_near(products(0, 1, {2, 3}, 0), {{"x", x}}, {-2, 12, 2.5, -1, 4, 5});
+    check_near(products(1, 1, {2, 3}, 1), {{"x", x}}, {1.5, 0.5, 1, 20, 5, 1});
+    const float infinite = std::numeric_limits<float>::infinity();
+    check_near(products(1, 0, {1, 2}, 0), {{"x", {infinite, 3}}}, {1, 1});
 }
 
 TEST_CASE("an update of several parameters keeps them apart") {

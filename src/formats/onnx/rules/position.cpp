@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Operators that compare positions: where the largest element is, one-hot rows, triangles, and sums
-// up to each place.
+// and products up to each place.
 #include "formats/onnx/call.hpp"
 #include "formats/onnx/types.hpp"
 
@@ -120,8 +120,9 @@ void eye_like(Call& call) {
     call.set(0, call.build.constant("", host_numbers(x, numbers, dtype)));
 }
 
-/// The value moved by `by` places along the axis, with zeros in the places that become free.
-Ref moved(Builder& build, Ref value, int axis, std::int64_t by, bool towards_front) {
+/// The value moved by `by` places along the axis, with `filling` in the places that become free.
+Ref moved(Builder& build, Ref value, int axis, std::int64_t by, bool towards_front,
+          double filling) {
     const Shape& shape = value->spec.shape;
     const std::int64_t left = shape[axis] - by;
     const Ref kept = build.add1("Slice", {value},
@@ -130,12 +131,13 @@ Ref moved(Builder& build, Ref value, int axis, std::int64_t by, bool towards_fro
                                  {"end", towards_front ? shape[axis] : left}});
     Ints pads(2 * static_cast<std::size_t>(shape.rank() - axis), 0);  // from the last dimension on
     pads[pads.size() - (towards_front ? 1 : 2)] = by;
-    return build.add1("Pad", {kept}, {{"pads", pads}, {"mode", std::string("constant")}});
+    return build.add1("Pad", {kept},
+                      {{"pads", pads}, {"mode", std::string("constant")}, {"value", filling}});
 }
 
-/// Sums of 1, 2, 4, ... neighbours: as many additions of whole tensors as a size has digits in
-/// base 2.
-void cumulative_sum(Call& call) {
+/// Sums or products (`sign` is + or *) of 1, 2, 4, ... neighbours: as many operations on whole
+/// tensors as a size has digits in base 2. `neutral` changes nothing that it is combined with.
+void cumulative(Call& call, const char* sign, double neutral) {
     const Shape& x = call.shape(0);
     const Ints axes = call.known_integers(1, "the axis");
     call.check(axes.size() == 1, "the axis is no single number");
@@ -143,14 +145,17 @@ void cumulative_sum(Call& call) {
     const bool exclusive = call.integer("exclusive", 0) != 0,
                reverse = call.integer("reverse", 0) != 0;
     Builder& build = call.build;
+    const std::string_view type = name_of(call.dtype(0));
     Ref value = call.in(0);
     const std::int64_t size = x[axis];
     if (exclusive)
-        value = size > 1 ? moved(build, value, axis, 1, reverse)
-                         : build.pointwise("y0 = x0 * 0", {value}, {}, name_of(call.dtype(0)));
-    for (std::int64_t step = 1; step < size; step *= 2)
-        value = build.pointwise("y0 = x0 + x1", {value, moved(build, value, axis, step, reverse)},
-                                {}, name_of(call.dtype(0)));
+        value = size > 1 ? moved(build, value, axis, 1, reverse, neutral)
+                         : build.pointwise(cat("y0 = ", neutral), {value}, {}, type);
+    const std::string code = cat("y0 = x0 ", sign, " x1");
+    for (std::int64_t step = 1; step < size; step *= 2) {
+        const Ref other = moved(build, value, axis, step, reverse, neutral);
+        value = build.pointwise(code, {value, other}, {}, type);
+    }
     call.set(0, value);
 }
 
@@ -162,7 +167,8 @@ const Rule rules[] = {
     {"OneHot", 9, one_hot_encoding},
     {"Trilu", 14, triangle},
     {"EyeLike", 9, eye_like},
-    {"CumSum", 11, cumulative_sum},
+    {"CumProd", 26, [](Call& call) { cumulative(call, "*", 1); }},
+    {"CumSum", 11, [](Call& call) { cumulative(call, "+", 0); }},
 };
 
 }  // namespace
