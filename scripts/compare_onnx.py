@@ -15,20 +15,13 @@ onnxscript and h5py.
 """
 import argparse
 import logging
-import os
-import pathlib
-import subprocess
 import sys
 import warnings
 
-import h5py
-import numpy as np
-import onnx
+import onnx_agreement
 import torch
 import torchvision_net
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-TOOLS = pathlib.Path(os.environ.get("DLPRIM_TOOLS", ROOT / "build/tools"))
 NETWORKS = [
     "alexnet", "vgg16", "resnet18", "resnext50_32x4d", "wide_resnet50_2", "efficientnet_b0", "efficientnet_b4",
     "regnet_y_400mf",
@@ -54,15 +47,6 @@ def newest_opset(exporter):
     return constants.ONNX_MAX_OPSET
 
 
-def opset_of(path):
-    return next(each.version for each in onnx.load(path, load_external_data=False).opset_import if not each.domain)
-
-
-def remove(path):
-    for file in (path, path.with_name(path.name + ".data")):
-        file.unlink(missing_ok=True)
-
-
 def export(model, images, path, exporter, opset, dynamic):
     """Throws whatever PyTorch does."""
     names = {"input_names": ["x"], "output_names": ["y"], "opset_version": opset}
@@ -80,40 +64,24 @@ def reference(name, folder):
     torch.manual_seed(7)
     images = torch.randn(2, 3, size, size)
     inputs, outputs = folder / f"{name}.h5", folder / f"{name}-torch.h5"
-    with torch.no_grad(), h5py.File(inputs, "w") as file:
-        file["x"] = images.numpy()
-    with torch.no_grad(), h5py.File(outputs, "w") as file:
-        file["y"] = model(images).numpy()
+    onnx_agreement.write_tensor(inputs, "x", images.numpy())
+    with torch.no_grad():
+        onnx_agreement.write_tensor(outputs, "y", model(images).numpy())
     return model, images, inputs, outputs
-
-
-def compare(path, device, inputs, outputs, folder):
-    """(whether they agree, a sentence)."""
-    result = folder / "result.h5"
-    done = subprocess.run([TOOLS / "dlprim_run", path, "-d", device, "--inputs", inputs, "--outputs", result],
-                          capture_output=True, text=True)
-    if done.returncode:
-        return False, done.stderr.strip()
-    with h5py.File(result) as ours, h5py.File(outputs) as theirs:
-        ours, theirs = ours["y"][...], theirs["y"][...]
-    if ours.shape != theirs.shape:
-        return False, f"has shape {ours.shape} in place of {theirs.shape}"
-    difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
-    return difference <= 1e-3, f"differs by {difference:.1e}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", default=NETWORKS)
-    parser.add_argument("-d", "--device", default="cpu")
     parser.add_argument("--exporter", choices=("script", "export", "both"), default="both")
     parser.add_argument("--opset", nargs="+", default=OPSETS)
     parser.add_argument("--dynamic", action="store_true")
     parser.add_argument("--discard", action="store_true")
-    parser.add_argument("--folder", type=pathlib.Path, default=ROOT / ".cache/onnx")
+    onnx_agreement.add_options(parser)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    torch._C._jit_set_onnx_log_output_stream("stderr")  # where the exporter prints graphs that it cannot export
     options.folder.mkdir(parents=True, exist_ok=True)
     failed = 0
     for name in options.names:
@@ -129,13 +97,13 @@ def main():
                 except Exception as error:  # noqa: BLE001 - whatever an exporter ends with
                     print(f"{what}: PyTorch does not export it: {torchvision_net.first_line(error)}", flush=True)
                     continue
-                if (written := opset_of(path)) != opset:
+                if (written := onnx_agreement.opset_of(path)) != opset:
                     what += f" (of opset {written})"
-                agrees, how = compare(path, options.device, inputs, outputs, options.folder)
+                agrees, how = onnx_agreement.compare(path, options.device, inputs, outputs, options.folder)
                 failed += not agrees
                 print(f"{what}: {how}{'' if agrees else '  FAILED'}", flush=True)
                 if options.discard:
-                    remove(path)
+                    onnx_agreement.remove(path)
     return 1 if failed else 0
 
 

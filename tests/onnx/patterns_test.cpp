@@ -216,6 +216,59 @@ TEST_CASE("a constant weight through Transpose is the weight") {
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == (i == 2 ? 6.0f : 0.0f));
 }
 
+namespace {
+
+/// The image x [1, 1, 4, 4], whose last row and column get a neighbour of this value, through nodes
+/// that read it as "padded" and make "y" [1, 1, 2, 2] by windows of 3x3 in steps of 2.
+Model padded_model(const std::vector<std::string>& nodes, float filling = 0,
+                   const std::string& image = "x") {
+    Model model;
+    model.nodes = nodes;
+    model.nodes.insert(model.nodes.end() - 1, node("Pad", {image, "pads", "filling"}, {"padded"}));
+    model.initializers = {integers("pads", {0, 0, 0, 0, 0, 0, 1, 1}),
+                          floats("filling", {}, {filling}),
+                          floats("w", {1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9})};
+    model.inputs = {value("x", {1, 1, 4, 4})};
+    model.outputs = {value("y", {1, 1, 2, 2})};
+    return model;
+}
+
+std::string windows(const std::string& type, const std::vector<std::string>& inputs) {
+    return node(type, inputs, {"y"},
+                {{attribute("kernel_shape", Sizes{3, 3}), attribute("strides", Sizes{2, 2})}});
+}
+
+const Values image{1, -2, 3, -4, 5, -6, 7, -8, 9, -10, 11, -12, -13, 14, -15, -16};
+
+}  // namespace
+
+TEST_CASE("zeros around an image are padding of the convolution or pooling that reads it") {
+    if (is_absent()) return;
+    dlprim::Net net = open(padded_model({windows("Conv", {"padded", "w"})}));
+    CHECK(types(net) == "Convolution2D");
+    CHECK(run(net, {{"x", image}}) == Values{120, -36, -50, -153});
+    net = open(padded_model({windows("AveragePool", {"padded"})}));
+    CHECK(types(net) == "Pooling2D");
+    const Values y = run(net, {{"x", image}});
+    const Values sums{18, -3, -4, -32};
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == Approx(sums[i] / 9));
+    const std::string relu = node("Relu", {"x"}, {"r"});
+    net = open(padded_model({relu, windows("MaxPool", {"padded"})}, 0, "r"));
+    CHECK(types(net) == "Activation Pooling2D");
+    CHECK(run(net, {{"x", image}}) == Values{11, 11, 14, 11});
+}
+
+TEST_CASE("padding stays where its own values would be other ones") {
+    if (is_absent()) return;
+    CHECK(types(open(padded_model({windows("Conv", {"padded", "w"})}, 1))) == "Pad Convolution2D");
+    // The last window has nothing above zero but the padding.
+    dlprim::Net net = open(padded_model({windows("MaxPool", {"padded"})}));
+    CHECK(types(net) == "Pad Pooling2D");
+    Values x = image;
+    x[10] = -11;
+    CHECK(run(net, {{"x", x}}) == Values{9, 7, 14, 0});
+}
+
 TEST_CASE("a shuffle of channels is one transposition between views") {
     if (is_absent()) return;
     Model model;

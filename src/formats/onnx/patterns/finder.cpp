@@ -132,6 +132,7 @@ void merge_patterns(std::vector<BuiltOperator>& operators, const std::set<Ref>& 
     merge_norms(finder);
     merge_attention(finder);
     merge_affine(finder);
+    merge_padding(finder);
     merge_quantization(finder);
 }
 

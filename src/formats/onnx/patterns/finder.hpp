@@ -66,6 +66,7 @@ void merge_activations(Finder& finder);
 void merge_attention(Finder& finder);
 void merge_norms(Finder& finder);
 void merge_affine(Finder& finder);
+void merge_padding(Finder& finder);
 void merge_quantization(Finder& finder);
 
 }  // namespace dlprim::onnx

@@ -35,6 +35,9 @@ struct MadeValues {
 ///   InnerProduct or convolution, * or / c, + or - c, of a number for each column or channel
 ///                                         the same with another weight and bias, as of a
 ///                                         BatchNormalization written as Mul and Add
+///   convolution of a padded image       the convolution with more padding; so with pooling to a
+///   mean
+///                                         that counts zeros, or to a maximum of what is positive
 ///   DequantizeLinear of QuantizeLinear    one expression of floats, by the same scale and zero
 void merge_patterns(std::vector<BuiltOperator>& operators, const std::set<Ref>& outputs,
                     const Builder& builder, MadeValues& made);
