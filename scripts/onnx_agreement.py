@@ -36,15 +36,15 @@ def write_tensor(path, name, values):
         file[name] = values
 
 
-def compare(path, device, inputs, outputs, folder):
-    """(whether they agree, a sentence). The files of inputs and of the expected outputs hold "x" and "y"."""
+def compare(path, device, inputs, outputs, folder, output="y"):
+    """(whether they agree, a sentence). `inputs` and `outputs` are HDF5 files of the model's input and the expected output."""
     result = folder / "result.h5"
     done = subprocess.run([TOOLS / "dlprim_run", path, "-d", device, "--inputs", inputs, "--outputs", result],
                           capture_output=True, text=True)
     if done.returncode:
         return False, done.stderr.strip()
     with h5py.File(result) as ours, h5py.File(outputs) as theirs:
-        ours, theirs = ours["y"][...], theirs["y"][...]
+        ours, theirs = ours[output][...], theirs[output][...]
     if ours.shape != theirs.shape:
         return False, f"has shape {ours.shape} in place of {theirs.shape}"
     difference = float(np.abs(ours - theirs).max() / np.abs(theirs).max())

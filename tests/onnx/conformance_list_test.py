@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs ONNX's node tests and compares what became of each with a list (tests/onnx/conformance.txt).
+"""Runs ONNX's node tests and compares what became of each with a list.
 
 usage: conformance_list_test.py RUNNER DATA DEVICE [--renew]
 
-RUNNER is dlprim_onnx_conformance, DATA the folder of the cases. A case that is worse or better than the list fails the
-test; --renew writes the list. Exit code 77: there are no cases here.
+RUNNER is dlprim_onnx_conformance. DATA is a folder of cases, whose list is conformance.txt, or "package": the cases of
+the installed Python package onnx, of which conformance_package.txt lists those that do not pass. A case that is worse
+or better than the list fails the test; --renew writes the list. Exit code 77: there are no cases here, or those of the
+package are of another version than the list.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import pathlib
 import re
@@ -17,11 +20,16 @@ import subprocess
 import sys
 import tempfile
 
-LIST = pathlib.Path(__file__).with_name("conformance.txt")
+HERE = pathlib.Path(__file__).parent
 HEAD = """\
 # What becomes of ONNX's node tests (Debian's libonnx-testdata 1.12) on the host: a case, its state, and why it does not
 # pass. tests/onnx/conformance_list_test.py compares and renews.
 """
+PACKAGE_HEAD = """\
+# Which of the {count} node tests of the Python package onnx {version} do not pass on the host: a case, its state, and
+# why. tests/onnx/conformance_list_test.py compares and renews.
+"""
+SKIPPED = 77
 
 
 def run_cases(runner: str, data: str, device: str) -> dict[str, tuple[str, str]]:
@@ -36,18 +44,26 @@ def run_cases(runner: str, data: str, device: str) -> dict[str, tuple[str, str]]
     return {case["name"]: (case["state"], " ".join(case["reason"].split())) for case in cases}
 
 
-def read_list() -> dict[str, tuple[str, str]]:
+def run_package(runner: str, device: str) -> dict[str, tuple[str, str]]:
+    """The same of the cases that the installed package carries; scripts/onnx_cases.py writes them."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, HERE.parents[1] / "scripts/onnx_cases.py", folder]
+        subprocess.run(command, check=True, capture_output=True)
+        return run_cases(runner, folder, device)
+
+
+def read_list(path: pathlib.Path) -> dict[str, tuple[str, str]]:
     listed = {}
-    for line in LIST.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             name, state, *reason = line.split(" ", 2)
             listed[name] = (state, reason[0] if reason else "")
     return listed
 
 
-def write_list(cases: dict[str, tuple[str, str]]) -> None:
+def write_list(path: pathlib.Path, head: str, cases: dict[str, tuple[str, str]]) -> None:
     lines = [" ".join((name, *(part for part in case if part))) for name, case in sorted(cases.items())]
-    LIST.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 def changes(listed: dict[str, tuple[str, str]], found: dict[str, tuple[str, str]]) -> list[str]:
@@ -60,25 +76,46 @@ def changes(listed: dict[str, tuple[str, str]], found: dict[str, tuple[str, str]
     return lines
 
 
+def package_version() -> str | None:
+    try:
+        return importlib.metadata.version("onnx")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
 def main() -> int:
     runner, data, device, *options = sys.argv[1:]
-    if not pathlib.Path(data).is_dir():
+    renew = options == ["--renew"]
+    head, path = HEAD, HERE / "conformance.txt"
+    if data == "package":
+        version, path = package_version(), HERE / "conformance_package.txt"
+        if version is None:
+            print("the Python package onnx is not installed")
+            return SKIPPED
+        if not renew and f" onnx {version} " not in path.read_text(encoding="utf-8").splitlines()[0]:
+            print(f"'{path}' is not of onnx {version}, which is installed")
+            return SKIPPED
+        cases = run_package(runner, device)
+        head = PACKAGE_HEAD.format(count=len(cases), version=version)
+        found = {name: case for name, case in cases.items() if case[0] != "passed"}
+    elif pathlib.Path(data).is_dir():
+        found = cases = run_cases(runner, data, device)
+    else:
         print(f"'{data}' is not there: install libonnx-testdata")
-        return 77
-    found = run_cases(runner, data, device)
+        return SKIPPED
     if re.search("reads no ONNX models", " ".join(reason for _, reason in found.values())):
         print("this build reads no ONNX models")
-        return 77
-    if options == ["--renew"]:
-        write_list(found)
+        return SKIPPED
+    if renew:
+        write_list(path, head, found)
         return 0
-    wrong = changes(read_list(), found)
+    wrong = changes(read_list(path), found)
     if not wrong:
-        print(f"all {len(found)} cases are as listed")
+        print(f"all {len(cases)} cases are as listed")
         return 0
     print("\n".join(wrong))
     print(
-        f"{len(wrong)} cases are not as '{LIST}' says. If that is right, renew the list: "
+        f"{len(wrong)} cases are not as '{path}' says. If that is right, renew the list: "
         f"python3 {__file__} {runner} {data} cpu --renew"
     )
     return 1
