@@ -174,6 +174,7 @@ std::span<const Rule> gather_rules();
 std::span<const Rule> integer_product_rules();
 std::span<const Rule> label_rules();
 std::span<const Rule> linear_attention_rules();
+std::span<const Rule> linear_model_rules();
 std::span<const Rule> loss_rules();
 std::span<const Rule> matmul_rules();
 std::span<const Rule> normalization_rules();
@@ -196,6 +197,7 @@ std::span<const Rule> slicing_rules();
 std::span<const Rule> string_rules();
 std::span<const Rule> tfidf_rules();
 std::span<const Rule> training_rules();
+std::span<const Rule> tree_list_rules();
 std::span<const Rule> tree_rules();
 std::span<const Rule> unique_rules();
 

@@ -33,7 +33,8 @@ const Table& table() {
                                   shape_rules(),          signal_window_rules(),
                                   slicing_rules(),        string_rules(),
                                   tfidf_rules(),          training_rules(),
-                                  tree_rules(),           unique_rules()})
+                                  tree_rules(),           unique_rules(),
+                                  linear_model_rules(),   tree_list_rules()})
             for (const Rule& rule : family) made[rule.type].push_back(&rule);
         for (auto& item : made)
             std::sort(item.second.begin(), item.second.end(),

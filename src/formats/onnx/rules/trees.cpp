@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// TreeEnsemble of the domain ai.onnx.ml: decision trees, which are walked on the host.
-#include "formats/onnx/call.hpp"
+// Decision trees, and TreeEnsemble of the domain ai.onnx.ml; see trees.hpp.
+#include "formats/onnx/rules/trees.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,33 +8,9 @@
 
 namespace dlprim::onnx {
 
+namespace trees {
+
 namespace {
-
-enum Mode : std::int64_t { less_equal, less, greater_equal, greater, equal, not_equal, member };
-enum Aggregate : std::int64_t { average, sum, smallest, largest };
-
-struct Branch {
-    std::size_t to = 0;
-    bool leaf = false;
-};
-
-struct TreeNode {
-    std::int64_t mode = 0;
-    double split = 0;
-    std::vector<double> members;
-    std::size_t feature = 0;
-    bool missing_is_true = false;
-    Branch when_true, when_false;
-};
-
-struct Trees {
-    std::vector<TreeNode> nodes;
-    std::vector<std::size_t> targets;  ///< by leaf
-    std::vector<double> weights;       ///< by leaf
-    std::vector<Branch> roots;
-    std::size_t results = 1;
-    std::int64_t aggregate = sum;
-};
 
 bool holds(const TreeNode& node, double x) {
     if (std::isnan(x) && node.missing_is_true) return true;
@@ -71,18 +47,43 @@ void predict(const Trees& trees, const double* row, double* results) {
                          : trees.aggregate == largest ? std::numeric_limits<float>::lowest()
                                                       : 0;
     std::fill_n(results, trees.results, first);
+    const double share =
+        trees.aggregate == average ? 1 / static_cast<double>(trees.roots.size()) : 1;
     for (const Branch& root : trees.roots) {
-        const std::size_t leaf = leaf_of(trees, root, row);
-        double& result = results[trees.targets[leaf]];
-        const double weight = trees.weights[leaf];
-        if (trees.aggregate == smallest)
-            result = std::min(result, weight);
-        else if (trees.aggregate == largest)
-            result = std::max(result, weight);
-        else
-            result += trees.aggregate == average ? weight / static_cast<double>(trees.roots.size())
-                                                 : weight;
+        for (const Vote& vote : trees.leaves[leaf_of(trees, root, row)]) {
+            double& result = results[vote.result];
+            if (trees.aggregate == smallest)
+                result = std::min(result, vote.weight);
+            else if (trees.aggregate == largest)
+                result = std::max(result, vote.weight);
+            else
+                result += vote.weight * share;
+        }
     }
+    for (std::size_t i = 0; i < trees.base.size(); ++i) results[i] += trees.base[i];
+}
+
+}  // namespace
+
+Ref run(Call& call, const Trees& trees, DType dtype) {
+    constexpr std::size_t most_results = 1 << 24;
+    call.supports(trees.results <= most_results, trees.results, " results are too many");
+    call.build.claim({call.shape(0)[0], static_cast<std::int64_t>(trees.results)}, DType::f64);
+    const std::vector<Ref> made =
+        call.build.call_host({call.in(0)}, [trees, dtype](const std::vector<HostValue>& in) {
+            const std::vector<double> rows = to_numbers(*in[0]);
+            const auto count = static_cast<std::size_t>(in[0]->shape[0]),
+                       features = static_cast<std::size_t>(in[0]->shape[1]);
+            std::vector<double> results(count * trees.results);
+            for (std::size_t i = 0; i < count; ++i)
+                predict(trees, rows.data() + i * features, results.data() + i * trees.results);
+            return std::vector<HostValue>{host_numbers(
+                {in[0]->shape[0], static_cast<std::int64_t>(trees.results)}, results, dtype)};
+        });
+    call.supports(!made.empty(),
+                  "decision trees of features that are computed are not supported in a "
+                  "static network");
+    return made[0];
 }
 
 std::vector<double> tensor_numbers(Call& call, std::string_view name) {
@@ -93,6 +94,12 @@ std::vector<double> tensor_numbers(Call& call, std::string_view name) {
     call.supports(tensor->value != nullptr, "attribute '", name, "' ", tensor->refusal);
     return to_numbers(*tensor->value);
 }
+
+}  // namespace trees
+
+namespace {
+
+using namespace trees;
 
 std::vector<TreeNode> read_nodes(Call& call, std::int64_t features, std::size_t leaves) {
     const std::vector<double> splits = tensor_numbers(call, "nodes_splits"),
@@ -141,7 +148,8 @@ std::vector<TreeNode> read_nodes(Call& call, std::int64_t features, std::size_t 
 
 Trees read_trees(Call& call, std::int64_t features) {
     Trees trees;
-    trees.weights = tensor_numbers(call, "leaf_weights");
+    const std::vector<double> weights = tensor_numbers(call, "leaf_weights");
+    const Ints targets = call.integers("leaf_targetids");
     trees.results =
         static_cast<std::size_t>(std::max<std::int64_t>(call.integer("n_targets", 1), 1));
     trees.aggregate = call.integer("aggregate_function", sum);
@@ -150,14 +158,14 @@ Trees read_trees(Call& call, std::int64_t features) {
     call.ignore("nodes_hitrates");
     call.check(trees.aggregate >= average && trees.aggregate <= largest, "aggregate_function is ",
                trees.aggregate);
-    for (const std::int64_t target : call.integers("leaf_targetids")) {
-        call.check(target >= 0 && target < static_cast<std::int64_t>(trees.results),
-                   "a leaf has target ", target, " of ", trees.results);
-        trees.targets.push_back(static_cast<std::size_t>(target));
+    call.check(targets.size() == weights.size(), "leaves have ", targets.size(), " targets and ",
+               weights.size(), " weights");
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        call.check(targets[i] >= 0 && targets[i] < static_cast<std::int64_t>(trees.results),
+                   "a leaf has target ", targets[i], " of ", trees.results);
+        trees.leaves.push_back({{static_cast<std::size_t>(targets[i]), weights[i]}});
     }
-    call.check(trees.targets.size() == trees.weights.size(), "leaves have ", trees.targets.size(),
-               " targets and ", trees.weights.size(), " weights");
-    trees.nodes = read_nodes(call, features, trees.weights.size());
+    trees.nodes = read_nodes(call, features, weights.size());
     for (const std::int64_t root : call.integers("tree_roots")) {
         call.check(root >= 0 && root < static_cast<std::int64_t>(trees.nodes.size()),
                    "a tree begins at node ", root, " of ", trees.nodes.size());
@@ -170,23 +178,7 @@ Trees read_trees(Call& call, std::int64_t features) {
 void tree_ensemble(Call& call) {
     const Shape& x = call.shape(0);
     call.check(x.rank() == 2, "an input of shape ", x.str(), " has no rows of features");
-    const Trees trees = read_trees(call, x[1]);
-    const std::vector<Ref> made =
-        call.build.call_host({call.in(0)}, [trees](const std::vector<HostValue>& in) {
-            const std::vector<double> rows = to_numbers(*in[0]);
-            const auto count = static_cast<std::size_t>(in[0]->shape[0]),
-                       features = static_cast<std::size_t>(in[0]->shape[1]);
-            std::vector<double> results(count * trees.results);
-            for (std::size_t i = 0; i < count; ++i)
-                predict(trees, rows.data() + i * features, results.data() + i * trees.results);
-            return std::vector<HostValue>{
-                host_numbers({in[0]->shape[0], static_cast<std::int64_t>(trees.results)}, results,
-                             in[0]->dtype)};
-        });
-    call.supports(!made.empty(),
-                  "decision trees of features that are computed are not supported in a "
-                  "static network");
-    call.set(0, made[0]);
+    call.set(0, trees::run(call, read_trees(call, x[1]), call.dtype(0)));
 }
 
 const Rule rules[] = {{"ai.onnx.ml.TreeEnsemble", 5, tree_ensemble}};
