@@ -70,9 +70,8 @@ std::map<Place, Branch> places_of(Call& call, const NodeLists& lists) {
     std::size_t nodes = 0, leaves = 0;
     for (std::size_t i = 0; i < lists.ids.size(); ++i) {
         const bool leaf = lists.modes[i] == "LEAF";
-        const bool added =
-            places.try_emplace({lists.trees[i], lists.ids[i]}, leaf ? leaves++ : nodes++, leaf)
-                .second;
+        const Place place{lists.trees[i], lists.ids[i]};
+        const bool added = places.emplace(place, Branch{leaf ? leaves++ : nodes++, leaf}).second;
         call.check(added, "tree ", lists.trees[i], " has two nodes ", lists.ids[i]);
     }
     return places;
