@@ -72,4 +72,7 @@ function(dlprim_add_onnx_reader folder)
     endif()
     target_include_directories(dlprim_onnx_objects PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(dlprim_onnx_objects PRIVATE dlprim_options)
+    if(DLPRIM_FUZZ)  # as in src/CMakeLists.txt
+        target_compile_options(dlprim_onnx_objects PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
 endfunction()
