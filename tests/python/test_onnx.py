@@ -29,14 +29,16 @@ def model(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def session(host: dlprim.Context, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> dlprim.ONNXSession:
+def session(
+    host: dlprim.Context, nodes: list[Any], inputs: list[Any], outputs: list[Any], **limits: int
+) -> dlprim.ONNXSession:
     """A session of a model of these nodes and values; skips where the library reads none."""
     helper = onnx.helper
     model = helper.make_model(
         helper.make_graph(nodes, "graph", inputs, outputs), opset_imports=[helper.make_opsetid("", 17)], ir_version=8
     )
     try:
-        return dlprim.ONNXSession(host, model.SerializeToString())
+        return dlprim.ONNXSession(host, model.SerializeToString(), **limits)
     except dlprim.UnsupportedError as error:
         if "reads no ONNX models" in str(error):
             pytest.skip(str(error))
@@ -98,6 +100,29 @@ def test_session_asks_whether_there_is_an_element(host: dlprim.Context) -> None:
     )
     assert runs.run({"x": None})["y"].item() is False
     assert runs.run({"x": np.array([1], np.float32)})["y"].item() is True
+
+
+def test_session_limits_loops_and_constants(host: dlprim.Context) -> None:
+    """A loop without an end and constants without bounds are errors, at limits that can be set."""
+    helper, proto = onnx.helper, onnx.TensorProto
+    go, x = helper.make_tensor_value_info("go", proto.BOOL, []), helper.make_tensor_value_info("x", proto.FLOAT, [1])
+    count = helper.make_tensor_value_info("i", proto.INT64, [])
+    body = helper.make_graph([helper.make_node("Add", ["v", "v"], ["w"])], "body", [count, go, x], [go, x])
+    body.input[2].name, body.output[1].name = "v", "w"
+    loop = helper.make_node("Loop", ["", "go", "x"], ["y"], body=body)
+    endless = session(host, [loop], [go, x], [helper.make_tensor_value_info("y", proto.FLOAT, [1])], max_iterations=7)
+    with pytest.raises(dlprim.UnsupportedError, match="more than 7 iterations"):
+        endless.run({"go": np.array(True), "x": np.ones(1, np.float32)})
+
+    sizes = helper.make_tensor_value_info("sizes", proto.INT64, [1])
+    node = helper.make_node("ConstantOfShape", ["sizes"], ["y"])
+    output = helper.make_tensor_value_info("y", proto.FLOAT, [None])
+    small = session(host, [node], [sizes], [output], max_known_bytes=100, max_programs=1, max_nodes=5)
+    assert small.run({"sizes": np.array([3])})["y"].tolist() == [0, 0, 0]
+    with pytest.raises(dlprim.UnsupportedError, match="more than 100 bytes"):
+        small.run({"sizes": np.array([1000])})
+    with pytest.raises(dlprim.InvalidArgumentError, match="max_programs"):
+        session(host, [node], [sizes], [output], max_programs=0)
 
 
 def test_from_onnx(context: dlprim.Context, model: pathlib.Path) -> None:
