@@ -37,7 +37,8 @@ struct ONNXSessionOptions {
     /// How often one Loop or Scan may go round, and how many steps RNN, LSTM and GRU may have. More
     /// are an error.
     std::int64_t max_iterations = 1 << 14;
-    /// How many nodes one run may import, each node of a loop's body once per iteration.
+    /// How many nodes one run may import, each node of a loop's body once per iteration, and each
+    /// iteration as one more.
     std::int64_t max_nodes = 1 << 18;
     /// How many bytes of values nodes may make on the host while the model is imported, beyond
     /// eight times what its initialisers take: ConstantOfShape, Range, constants in another shape

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 
 namespace dlprim {
@@ -31,6 +32,10 @@ ONNXSession::Values ONNXProgram::run(const ONNXSession::Values& inputs) {
         if (!run.node().is_leaf) drop(&run.node());
         if (std::string_view(error.what()).starts_with(cat("'", model_->source, "'"))) throw;
         throw Error(error.kind(), cat("'", model_->source, "': ", error.what()));
+    } catch (const std::bad_alloc&) {
+        if (!run.node().is_leaf) drop(&run.node());
+        fail(ErrorKind::out_of_memory, "'", model_->source,
+             "': the host's memory does not suffice to run the model");
     } catch (...) {
         if (!run.node().is_leaf) drop(&run.node());
         throw;

@@ -107,6 +107,12 @@ TEST_CASE("shapes that disagree with what is declared are both named") {
     model.outputs = {value("y", {2, 4})};
     CHECK(has(error_of(model.str(), ErrorKind::format),
               "tensor 'y' is declared as [2, 4] and is [2, 3]"));
+    dlprim::NetOptions options;
+    options.input_shapes["x"] = {2, 3};  // no other shape than declared
+    CHECK(has(error_of(model.str(), ErrorKind::format, options),
+              "tensor 'y' is declared as [2, 4] and is [2, 3]"));
+    options.input_shapes["x"] = {2, 5};
+    CHECK(error_of(model.str(), ErrorKind::format, options) == "no error");
     model.outputs = {value("y", {2, 3}, type_int64)};
     CHECK(has(error_of(model.str(), ErrorKind::format), "is declared as int64 and is float"));
     model.outputs = relu().outputs;

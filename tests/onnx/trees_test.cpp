@@ -65,6 +65,11 @@ TEST_CASE("trees that lead nowhere are errors") {
     Session feature = open_session(tree_model(attributes));
     CHECK(has(feature.error({{"x", x}}), "asks for feature 2 of 2"));
     attributes = one_tree();
+    attributes[10] = attribute("n_targets", std::int64_t{1} << 60);
+    Session targets = open_session(tree_model(attributes));
+    CHECK(has(targets.error({{"x", tensor({16, 2}, Values(32))}}),
+              "shape [16, 1152921504606846976]"));
+    attributes = one_tree();
     attributes.push_back(attribute("post_transform", std::int64_t{1}));
     Session transform = open_session(tree_model(attributes));
     CHECK(has(transform.error({{"x", x}}), "'post_transform' is not supported"));

@@ -85,7 +85,9 @@ Ref Builder::as_strings(Ref value) {
 std::vector<std::string> Builder::texts(Ref value) {
     std::vector<std::string> result;
     for (const std::int64_t number : to_integers(*value->known)) {
-        const std::string& text = texts_.at(static_cast<std::size_t>(number));
+        if (number < 0 || number >= std::ssize(texts_))
+            fail(ErrorKind::format, "a tensor of strings has elements that are none");
+        const std::string& text = texts_[static_cast<std::size_t>(number)];
         claim({std::ssize(text)}, DType::u8);
         result.push_back(text);
     }

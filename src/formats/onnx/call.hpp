@@ -12,6 +12,7 @@
 
 #include "base/text.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -149,12 +150,15 @@ struct Rule {
     /// it takes none; it moves elements, so that of strings it makes strings; or it says by itself
     /// what its results are.
     enum class Strings { none, moved, own };
+    static constexpr std::uint32_t all_inputs = ~std::uint32_t{0};
 
     /// Of another domain than ONNX's own: "domain.type".
     std::string_view type;
     std::int64_t since;
     std::function<void(Call&)> import;
     Strings strings = Strings::none;
+    /// Bit i: input i has elements that are moved. Either all such inputs are of strings or none.
+    std::uint32_t moved_inputs = 1;
 };
 
 // One file per family, in src/formats/onnx/rules.

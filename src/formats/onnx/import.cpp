@@ -5,6 +5,7 @@
 #include "base/text.hpp"
 #include "formats/onnx/importer.hpp"
 
+#include <new>
 #include <set>
 #include <string_view>
 
@@ -68,6 +69,9 @@ ImportedNet import_model(const Model& model, const std::map<std::string, Shape>&
     } catch (const Error& error) {
         if (std::string_view(error.what()).starts_with(cat("'", model.source, "'"))) throw;
         throw Error(error.kind(), cat("'", model.source, "': ", error.what()));
+    } catch (const std::bad_alloc&) {
+        fail(ErrorKind::out_of_memory, "'", model.source,
+             "': the host's memory does not suffice to import the model");
     }
 }
 

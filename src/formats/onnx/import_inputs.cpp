@@ -58,6 +58,7 @@ Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string
     if (!info.shape) {
         require(given != shapes.end(), where,
                 "has no declared shape: give it (NetOptions::input_shapes)");
+        checks_shapes_ = false;
         return given->second;
     }
     const std::vector<Dimension>& declared = *info.shape;
@@ -68,15 +69,18 @@ Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string
     for (std::size_t i = 0; i < declared.size(); ++i) {
         const Dimension& dim = declared[i];
         std::int64_t size = dim.size.value_or(0);
-        if (given != shapes.end() && !(i == 0 && dim.size))
+        if (given != shapes.end() && !(i == 0 && dim.size)) {
             size = given->second[static_cast<int>(i)];
-        else if (!dim.size && i == 0)
+            // With other sizes than the model's own, what it declares of results may not hold.
+            if (size != dim.size) checks_shapes_ = false;
+        } else if (!dim.size && i == 0) {
             size = batch > 0 ? batch : 1;
-        else if (!dim.size && symbols_.count(dim.symbol) && !dim.symbol.empty())
+        } else if (!dim.size && symbols_.count(dim.symbol) && !dim.symbol.empty()) {
             size = symbols_[dim.symbol];
-        else if (!dim.size)
+        } else if (!dim.size) {
             fail(ErrorKind::invalid_argument, where, "is declared as ", shape_text(declared),
                  ": the model leaves sizes open, give the input's shape");
+        }
         bind_symbol(info, dim, size);
         sizes.push_back(size);
     }
@@ -87,7 +91,6 @@ void Importer::make_declared_inputs(const std::map<std::string, Shape>& shapes,
                                     std::int64_t batch) {
     check_input_names();
     add_initializers(model_.graph, main_);
-    checks_shapes_ = shapes.empty();
     for (const ValueInfo& info : fed_inputs(model_)) {
         const auto where = where_input(info);
         if (!info.dtype || info.optional)

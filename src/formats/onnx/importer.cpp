@@ -74,6 +74,18 @@ bool has_strings(const std::vector<AnyValue>& values) {
     return has;
 }
 
+/// Strings and numbers must not become one tensor, in which numbers would stand for strings.
+void check_moved(const Rule& rule, const std::vector<AnyValue>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const bool moves = (rule.moved_inputs >> std::min<std::size_t>(i, 31) & 1) != 0;
+        inputs[i].each_tensor([&](Ref tensor) {
+            if (tensor->strings != moves)
+                fail(ErrorKind::format, "input ", i, " is ", AnyValue(tensor).str(), "; it must ",
+                     moves ? "be of strings, as another input is" : "be of numbers");
+        });
+    }
+}
+
 }  // namespace
 
 Importer::Importer(const Model& model, const ImportLimits& limits)
@@ -172,11 +184,15 @@ void Importer::add_nodes(const std::vector<Node>& nodes, const std::vector<std::
     active_.pop_back();
 }
 
-void Importer::add_node(const Node& from, Scope& scope) {
-    if (!scope.is_main && ++nodes_ > limits_.nodes)
+void Importer::count_inner_node() {
+    if (++nodes_ > limits_.nodes)
         fail(ErrorKind::unsupported,
              "the model's functions, branches and loops stand for more than ", limits_.nodes,
              " nodes (ONNXSessionOptions::max_nodes)");
+}
+
+void Importer::add_node(const Node& from, Scope& scope) {
+    if (!scope.is_main) count_inner_node();
     const Node node = with_attributes(from, scope.attributes);
     std::vector<AnyValue> inputs;
     for (const std::string& name : node.inputs)
@@ -224,6 +240,7 @@ std::vector<std::optional<AnyValue>> Importer::import_node(const Node& node,
     const bool of_strings = has_strings(inputs);
     if (of_strings && rule->strings == Rule::Strings::none)
         fail(ErrorKind::unsupported, "an input is of strings, which are not supported here");
+    if (of_strings && rule->strings == Rule::Strings::moved) check_moved(*rule, inputs);
     Call call(build_, *this, node, version, inputs);
     const auto named = std::find_if(node.outputs.begin(), node.outputs.end(),
                                     [](const std::string& output) { return !output.empty(); });
@@ -277,6 +294,7 @@ std::vector<AnyValue> Importer::run_graph(const Graph& graph, const std::vector<
     if (inputs.size() != graph.inputs.size())
         fail(ErrorKind::format, "graph '", graph.name, "' takes ", graph.inputs.size(),
              " inputs, got ", inputs.size());
+    count_inner_node();  // an empty body takes time, too
     const Scope& outer = *active_.back();
     Scope scope;
     scope.parent = &outer;

@@ -76,6 +76,8 @@ class Importer : public GraphRunner {
     void add_nodes(const std::vector<Node>& nodes, const std::vector<std::string>& outputs,
                    Scope& scope);
     void add_node(const Node& node, Scope& scope);
+    /// Counts a node of a function or graph, and a run of a graph. Throws where there are too many.
+    void count_inner_node();
     /// Counts a node of the model's graph by whether an operator made one of its results.
     void count_node(const std::vector<std::optional<AnyValue>>& results, const Scope& scope);
     std::vector<std::optional<AnyValue>> import_node(const Node& node,
@@ -95,7 +97,7 @@ class Importer : public GraphRunner {
     Builder build_;
     Scope main_;
     bool checks_shapes_ = true;  ///< whether declared shapes of results must agree
-    std::int64_t nodes_ = 0;     ///< of functions, branches and loops
+    std::int64_t nodes_ = 0;     ///< of functions, branches and loops, and runs of their graphs
     std::int64_t host_nodes_ = 0;
     int last_operator_ = -1;  ///< the newest one that made a result
     std::vector<Scope*> active_;

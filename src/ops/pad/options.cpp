@@ -24,6 +24,7 @@ Options::Options(const Attrs& attrs, const Shape& input) {
 
     const Ints pads = attrs.ints("pads");
     const auto rank = static_cast<std::size_t>(input.rank());
+    constexpr std::int64_t most = std::int64_t{1} << 40;
     require(pads.size() % 2 == 0 && pads.size() <= 2 * rank, "pads has ", pads.size(),
             " entries; it needs two for each padded dimension of input ", input.str(),
             ", the last dimension first");
@@ -36,10 +37,11 @@ Options::Options(const Attrs& attrs, const Shape& input) {
         before[d] = pads[2 * i];
         after[d] = pads[2 * i + 1];
         const std::int64_t size = input[static_cast<int>(d)];
-        require(std::max(std::abs(before[d]), std::abs(after[d])) < (std::int64_t{1} << 40) &&
-                    size + before[d] + after[d] >= 1,
-                "pads ", before[d], " and ", after[d], " leave nothing of dimension ", d,
-                " of input ", input.str());
+        require(before[d] > -most && before[d] < most && after[d] > -most && after[d] < most,
+                "pads ", before[d], " and ", after[d], " of dimension ", d, " of input ",
+                input.str(), " are too large");
+        require(size + before[d] + after[d] >= 1, "pads ", before[d], " and ", after[d],
+                " leave nothing of dimension ", d, " of input ", input.str());
         require(mode == PaddedCopy::Mode::constant || (before[d] > -size && after[d] > -size),
                 "pads ", before[d], " and ", after[d], " crop all of dimension ", d, " of input ",
                 input.str(), ", so that mode ", name, " has nothing to repeat");

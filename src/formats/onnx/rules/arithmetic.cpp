@@ -239,7 +239,7 @@ const Rule rules[] = {
     {"Max", 1, largest},
     {"Min", 1, smallest},
     {"SwiGLU", 28, swish_gate},
-    {"Where", 9, choose, Rule::Strings::moved},
+    {"Where", 9, choose, Rule::Strings::moved, 0b110},
     {"IsInf", 10, is_infinite},
     {"Equal", 7, equal, Rule::Strings::own},
     binary("Greater", 7, "x0 > x1", "bool"),
@@ -258,7 +258,7 @@ const Rule rules[] = {
     unary("IsNaN", 9, "isnan(x0)", "bool"),
     unary("Abs", 1, "abs(x0)"),
     unary("Neg", 1, "-x0"),
-    unary("Sign", 9, "sign(x0)"),
+    unary("Sign", 9, "x0 == x0 ? sign(x0) : x0"),  // of NaN, it is NaN
     unary("Exp", 1, "exp(x0)"),
     unary("Log", 1, "log(x0)"),
     unary("Sqrt", 1, "sqrt(x0)"),

@@ -41,6 +41,7 @@ AttentionMask read_mask(Call& call, std::int64_t queries) {
     mask.right = call.integer("right_window_size", -1);
     call.check(mask.left >= -1 && mask.right >= -1, "windows of ", mask.left, " and ", mask.right);
     if (call.has(3)) mask.given = call.in(3);
+    call.check(!mask.given || mask.given->spec.shape.rank() >= 1, "the mask is a single number");
     if (call.has(4)) mask.offset = call.shape(4)[2];
     if (!call.has(6)) return mask;
     call.check(!call.has(4), "past_key and nonpad_kv_seqlen exclude each other");

@@ -61,7 +61,7 @@ HostValue suppress(const HostTensor& boxes, const HostTensor& scores, const Limi
     const std::int64_t batch = scores.shape[0], classes = scores.shape[1];
     const auto count = static_cast<std::size_t>(scores.shape[2]);
     Ints rows;
-    for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t b = 0; b < batch && !scores.shape.empty(); ++b) {
         std::vector<Box> all;
         for (std::size_t i = 0; i < count; ++i)
             all.push_back(

@@ -93,7 +93,7 @@ void range(Call& call) {
     const double count = std::max(0.0, std::ceil((limit - start) / delta));
     call.supports(count <= static_cast<double>(longest_range), "a range of ", count,
                   " elements is too long");
-    call.build.claim({static_cast<std::int64_t>(count)}, dtype);
+    call.build.claim({static_cast<std::int64_t>(count)}, DType::f64);
     std::vector<double> values(static_cast<std::size_t>(count));
     for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = start + static_cast<double>(i) * delta;

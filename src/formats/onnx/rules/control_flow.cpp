@@ -57,8 +57,9 @@ Ref stacked(Call& call, const std::vector<Ref>& parts, const ValueInfo& declared
     }
     std::vector<Ref> rows;
     for (Ref part : parts) {
-        call.check(part->spec == parts[0]->spec, "an iteration makes ", AnyValue(part).str(),
-                   " and another one ", AnyValue(parts[0]).str());
+        call.check(part->spec == parts[0]->spec && part->strings == parts[0]->strings,
+                   "an iteration makes ", AnyValue(part).str(), " and another one ",
+                   AnyValue(parts[0]).str());
         rows.push_back(with_axis(call, part, axis));
     }
     if (rows.size() == 1) return rows[0];
@@ -236,6 +237,7 @@ void scan_of_batch(Call& call) {
         all.scanned[0]->spec.shape.rank() > 0 ? all.scanned[0]->spec.shape[0] : 0;
     std::vector<std::vector<Ref>> results(body.outputs.size());
     for (std::int64_t b = 0; b < batch; ++b) {
+        check_iteration(call, b);
         const auto element = [&](Ref value) {
             call.check(value && value->spec.shape.rank() > 0 && value->spec.shape[0] == batch,
                        "an input is ", AnyValue(value).str(), "; its batch must be ", batch);
@@ -248,9 +250,13 @@ void scan_of_batch(Call& call) {
         Stacks stacks(call, body, state.size());
         for (const auto& list : results) stacks.keep(list);
         scan_over(call, body, state, scanned, in, stacks);
-        for (std::size_t i = 0; i < results.size(); ++i)
+        for (std::size_t i = 0; i < results.size(); ++i) {
+            if (i < state.size())
+                call.check(state[i].tensor() != nullptr, "an iteration makes ", state[i].str(),
+                           "; it must be a tensor");
             results[i].push_back(i < state.size() ? state[i].tensor()
                                                   : stacks.all(i - state.size(), 0));
+        }
     }
     for (std::size_t i = 0; i < results.size(); ++i)
         call.set(static_cast<int>(i), stacked(call, results[i], body.outputs[i], 0));

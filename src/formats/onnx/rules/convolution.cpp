@@ -85,6 +85,8 @@ void transposed_convolution(Call& call) {
         call.integers("output_padding", Ints(static_cast<std::size_t>(windows.dims), 0));
     call.check(output_pad.size() == static_cast<std::size_t>(windows.dims), "output_padding has ",
                output_pad.size(), " entries");
+    for (const std::int64_t pad : output_pad)
+        call.check(pad >= 0 && pad < (1 << 24), "an output_padding of ", pad);
     if (windows.dims == 1) output_pad.insert(output_pad.begin(), 0);
     settle_output(call, windows, x, output_pad);
     if (windows.dims == 3)
@@ -134,7 +136,7 @@ void columns_to_image(Call& call) {
     const std::int64_t rank = static_cast<std::int64_t>(windows.kernel.size());
     Ints sizes{elements, 1};
     sizes.insert(sizes.end(), windows.kernel.begin(), windows.kernel.end());
-    build.claim(Shape(sizes), DType::f32);
+    build.claim(Shape(sizes), DType::f64);
     std::vector<double> ones(static_cast<std::size_t>(elements * elements), 0);
     for (std::int64_t i = 0; i < elements; ++i)
         ones[static_cast<std::size_t>(i * elements + i)] = 1;

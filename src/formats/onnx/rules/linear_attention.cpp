@@ -70,13 +70,16 @@ void linear_attention(Call& call) {
     for (int i = 0; i < 3; ++i)
         call.check(call.shape(i).rank() == 3, "an input of shape ", call.shape(i).str(),
                    " has not 3 dimensions");
+    for (int i = 4; i < 6; ++i)
+        call.check(!call.has(i) || (call.shape(i).rank() == 3 && !call.shape(i).empty()),
+                   "a decay or beta of shape ", call.has(i) ? call.shape(i).str() : "");
     const Shape &q = call.shape(0), &v = call.shape(2);
     call.check(in.kv_heads >= 1 && in.q_heads >= 1 && in.q_heads % in.kv_heads == 0 &&
                    q[2] % in.q_heads == 0 && v[2] % in.kv_heads == 0,
                in.q_heads, " heads of queries and ", in.kv_heads, " of keys for inputs of shapes ",
                q.str(), " and ", v.str());
-    call.supports(q[1] <= most_positions, "more than ", most_positions,
-                  " positions are not supported");
+    call.supports(q[1] >= 1 && q[1] <= most_positions, q[1], " positions are not supported; 1 to ",
+                  most_positions, " are");
     const auto in_float = [&](int i) { return build.cast(call.in(i), DType::f32); };
     in.q = in_float(0);
     in.k = in_float(1);

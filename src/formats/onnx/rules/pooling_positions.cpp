@@ -37,6 +37,7 @@ std::int64_t output_size(Call& call, const Windows& windows, std::size_t i, std:
     std::int64_t out = (left + (ceil_mode ? stride - 1 : 0)) / stride + 1;
     // The last window begins in the image or in the padding in front of it.
     if (ceil_mode && (out - 1) * stride >= in + begin) --out;
+    call.check(out >= 1, "no window begins in the padded image");
     return out;
 }
 

@@ -49,6 +49,7 @@ void hardmax(Call& call, bool flat) {
     const Shape& x = call.shape(0);
     int axis = call.axis(call.integer("axis", flat ? 1 : -1), x.rank());
     Ref value = call.in(0);
+    if (x.empty()) return call.set(0, value);
     if (flat) {  // before opset 13 the dimensions from the axis on are one
         value = call.build.reshape(value, {x.product(0, axis), x.product(axis, x.rank())});
         axis = 1;
@@ -62,8 +63,9 @@ void one_hot_encoding(Call& call) {
     const Shape& indices = call.shape(0);
     const std::vector<double> depths = call.known_numbers(1, "the depth's elements");
     call.check(depths.size() == 1, "the depth is no single number");
+    call.check(depths[0] >= 1, "a depth of ", depths[0]);
+    call.supports(depths[0] < most_positions, "a depth of ", depths[0], " is too large");
     const auto depth = static_cast<std::int64_t>(depths[0]);
-    call.check(depth >= 1 && depth < most_positions, "a depth of ", depths[0]);
     call.check(call.shape(2).numel() == 2, "values has shape ", call.shape(2).str(),
                ", it holds the values of no match and of a match");
     const int axis = call.axis(call.integer("axis", -1), indices.rank() + 1);

@@ -75,8 +75,8 @@ void read_weights(Call& call, Recurrent& node) {
     call.check(call.shape(2).rank() == 3, "the recurrence weight has shape ", call.shape(2).str(),
                "; it must be [directions, ", gates, " * hidden, hidden]");
     const std::int64_t hidden = call.shape(2)[2], rows = gates * hidden;
-    call.check(hidden >= 1, "the recurrence weight has shape ", call.shape(2).str(),
-               ", which has no elements");
+    call.check(hidden >= 1 && hidden < (std::int64_t{1} << 40), "the recurrence weight has shape ",
+               call.shape(2).str(), ", which has no elements or too many");
     node.hidden = hidden;
     const std::int64_t given = call.integer("hidden_size", hidden);
     call.check(given == hidden, "hidden_size is ", given, ", the recurrence weight has shape ",

@@ -14,7 +14,8 @@ struct RoiGrid {
     std::int64_t height, width;  ///< of the output
     std::int64_t rows, columns;  ///< of points in a cell, in the largest box
     double scale, offset;
-    bool sized_by_box;  ///< each box has as many points as its cells have elements
+    /// Where each box has as many points in a cell as the cell has elements: how many these are.
+    std::vector<double> box_rows, box_columns;
 };
 
 /// By box: its begin and a cell's size along y (rows) or x, and how many points a cell has there.
@@ -30,14 +31,15 @@ RoiSide side_of(Builder& build, Ref boxes, const RoiGrid& grid, bool vertical) {
     const std::int64_t cells = vertical ? grid.height : grid.width,
                        points = vertical ? grid.rows : grid.columns;
     const std::string size = cat("x1 * p0 - x0 * p0");
-    const std::string code =
-        cat("s = ", grid.offset > 0 ? size : cat("max(", size, ", 1)"),
-            "; y0 = x0 * p0 - p1; y1 = s / ", cells,
-            "; y2 = ", grid.sized_by_box ? cat("max(ceil(s / ", cells, "), 0)") : cat(points));
+    const std::string code = cat("s = ", grid.offset > 0 ? size : cat("max(", size, ", 1)"),
+                                 "; y0 = x0 * p0 - p1; y1 = s / ", cells, "; y2 = ", points);
     const std::vector<Ref> made =
         build.add("Pointwise", {corner(vertical ? 1 : 0), corner(vertical ? 3 : 2)},
                   {{"code", code}, {"scalars", Doubles{grid.scale, grid.offset}}});
-    return {made[0], made[1], made[2]};
+    const std::vector<double>& counts = vertical ? grid.box_rows : grid.box_columns;
+    if (counts.empty()) return {made[0], made[1], made[2]};
+    return {made[0], made[1],
+            build.constant("", host_numbers({std::ssize(counts), 1}, counts, DType::f32))};
 }
 
 /// The coordinates of one dimension's points, [boxes, cells * points].
@@ -98,17 +100,19 @@ Ref at_points(Call& call, Ref image, Ref batches, Ref y, Ref x, bool largest) {
 void size_by_boxes(Call& call, RoiGrid& grid) {
     const std::vector<double> boxes = call.known_numbers(1, "the boxes");
     for (std::size_t i = 0; i + 3 < boxes.size(); i += 4) {
-        // In float, as the device computes it.
+        // In float, as others do: the last digit may make another number of points.
         const auto points = [&](double begin, double end, std::int64_t cells) {
             const auto scale = static_cast<float>(grid.scale);
             float size = static_cast<float>(end) * scale - static_cast<float>(begin) * scale;
             if (grid.offset == 0) size = std::max(size, 1.0f);
             const float count = std::ceil(size / static_cast<float>(cells));
             call.supports(count <= 4096, "a box of size ", size, " is too large");
-            return static_cast<std::int64_t>(std::max(count, 1.0f));
+            return static_cast<double>(std::max(count, 0.0f));
         };
-        grid.columns = std::max(grid.columns, points(boxes[i], boxes[i + 2], grid.width));
-        grid.rows = std::max(grid.rows, points(boxes[i + 1], boxes[i + 3], grid.height));
+        grid.box_columns.push_back(points(boxes[i], boxes[i + 2], grid.width));
+        grid.box_rows.push_back(points(boxes[i + 1], boxes[i + 3], grid.height));
+        grid.columns = std::max(grid.columns, static_cast<std::int64_t>(grid.box_columns.back()));
+        grid.rows = std::max(grid.rows, static_cast<std::int64_t>(grid.box_rows.back()));
     }
 }
 
@@ -128,10 +132,13 @@ void roi_align(Call& call) {
                  std::max<std::int64_t>(ratio, 1),
                  call.number("spatial_scale", 1),
                  transformation == "half_pixel" ? 0.5 : 0,
-                 ratio == 0};
-    call.check(grid.height >= 1 && grid.width >= 1 && ratio >= 0, "an output of ", grid.height,
-               " by ", grid.width);
-    if (grid.sized_by_box) size_by_boxes(call, grid);
+                 {},
+                 {}};
+    constexpr std::int64_t most = 1 << 20;  // of cells and points along one side
+    call.check(grid.height >= 1 && grid.height <= most && grid.width >= 1 && grid.width <= most &&
+                   ratio >= 0 && ratio <= most,
+               "an output of ", grid.height, " by ", grid.width, ", sampled ", ratio, " times");
+    if (ratio == 0) size_by_boxes(call, grid);
     const Ref box = build.cast(call.in(1), DType::f32);
     const RoiSide vertical = side_of(build, box, grid, true),
                   horizontal = side_of(build, box, grid, false);

@@ -2,6 +2,7 @@
 // Images in another size: an Interpolation where that has the way, otherwise products with a matrix
 // of weights along each axis.
 #include "formats/onnx/call.hpp"
+#include "formats/onnx/rules/gather.hpp"
 #include "formats/onnx/rules/resize_weights.hpp"
 
 #include <algorithm>
@@ -37,7 +38,10 @@ std::string interpolation_method(const ResizeWay& way, const Shape& x,
         if (one.axis < 2) continue;
         if (way.coordinates == "pytorch_half_pixel" && one.out == 1 && one.in > 1) return {};
         const double size = static_cast<double>(one.in) * one.scale;
-        if (corners && std::abs(size - static_cast<double>(one.out)) > 1e-6) return {};
+        const double rounded = std::abs(size - static_cast<double>(one.out));
+        if (corners && rounded > 1e-6) return {};
+        // Interpolation rounds down; only a float's last digits may make that another size.
+        if (half && std::floor(size) != static_cast<double>(one.out) && rounded > 1e-3) return {};
     }
     if (way.mode == "linear" && (half || corners)) return "bilinear";
     const bool floors = way.coordinates == "asymmetric" && way.nearest == "floor";
@@ -62,12 +66,22 @@ Ref interpolated(Call& call, const ResizeWay& way, const std::string& method,
     return call.build.add1("Interpolation", {call.in(0)}, options);
 }
 
+/// One axis of which each place takes one element: `made` has a 1 for it in every row.
+Ref picked(Call& call, Ref value, const ResizeAxis& axis, const ResizeWeights& made) {
+    Ints at;
+    for (auto row = made.weights.begin(); row != made.weights.end(); row += axis.in)
+        at.push_back(std::max_element(row, row + axis.in) - row);
+    return gather_computed(call, value, call.build.constant("", host_integers({axis.out}, at)),
+                           axis.axis);
+}
+
 /// One axis as a product with a matrix of weights.
 Ref resized(Call& call, Ref value, const ResizeWay& way, const ResizeAxis& axis) {
     call.supports(axis.in <= largest_weights / axis.out, "resizing from ", axis.in, " to ",
                   axis.out, " in this way takes a matrix that is too large");
     call.build.claim({axis.out, axis.in}, DType::f64);
     const ResizeWeights made = resize_weights(way, axis);
+    if (way.mode == "nearest" && made.added.empty()) return picked(call, value, axis, made);
     Builder& build = call.build;
     const Shape& shape = value->spec.shape;
     const DType dtype = value->spec.dtype;
@@ -108,12 +122,14 @@ void interpolate(Call& call, ResizeWay way, const std::vector<ResizeAxis>& axes)
     const std::string method = interpolation_method(way, call.shape(0), axes);
     if (!method.empty() && call.dtype(0) == DType::f32)
         return call.set(0, interpolated(call, way, method, axes));
-    Ref value = call.in(0);
+    // Integers are rounded once, behind the last axis.
+    const bool in_float = !is_float(call.dtype(0)) && way.mode != "nearest";
+    Ref value = in_float ? call.build.cast(call.in(0), DType::f32) : call.in(0);
     for (const ResizeAxis& one : axes) {
         const bool whole = one.begin == 0 && one.end == 1;
         if (one.in != one.out || one.scale != 1 || !whole) value = resized(call, value, way, one);
     }
-    call.set(0, value);
+    call.set(0, call.build.cast(value, call.dtype(0)));
 }
 
 /// The axes that are resized, without sizes.
@@ -205,6 +221,8 @@ void resize(Call& call) {
         for (std::size_t i = 0; i < axes.size(); ++i) {
             axes[i].begin = region[i];
             axes[i].end = region[i + axes.size()];
+            call.check(std::abs(axes[i].begin) < 1e9 && std::abs(axes[i].end) < 1e9,
+                       "roi reaches from ", axes[i].begin, " to ", axes[i].end);
         }
     }
     interpolate(call, way, axes);

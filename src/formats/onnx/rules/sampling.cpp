@@ -75,6 +75,9 @@ void grid_sample(Call& call) {
     Sampling how{kind_of(call), padding_of(call), call.integer("align_corners", 0) != 0};
     const std::int64_t places = grid.product(1, grid.rank() - 1);
     const Ref flat = build.reshape(build.cast(call.in(1), DType::f32), {x[0], places, dims});
+    // At a border, a cubic curve goes on beyond the last element, whose value its neighbours have.
+    const bool stays =
+        how.kind == Sampling::Kind::cubic && how.padding == Sampling::Padding::border;
     std::vector<Ref> coordinates;
     for (std::int64_t d = 0; d < dims; ++d) {
         const std::int64_t size = x[static_cast<int>(d) + 2];
@@ -87,9 +90,10 @@ void grid_sample(Call& call) {
         const std::string place = how.align_corners ? cat("(x0 + 1) * 0.5 * ", size - 1)
                                                     : cat("((x0 + 1) * ", size, " - 1) * 0.5");
         const bool nearest = how.kind == Sampling::Kind::nearest;
-        coordinates.push_back(build.pointwise(
-            cat("v = ", nearest ? "round(" : "(", place, "); y0 = ", moved_inside(how, size, "v")),
-            {n}));
+        coordinates.push_back(
+            build.pointwise(cat("v = ", nearest ? "round(" : "(", place,
+                                "); y0 = ", stays ? "v" : moved_inside(how, size, "v")),
+                            {n}));
     }
     const Ref y = build.transpose(sampled(call, image, coordinates, how), {0, 2, 1});
     Ints sizes{x[0], x[1]};
@@ -108,9 +112,9 @@ void affine_grid(Call& call) {
                "maps of shape ", theta.str(), " and ", size.size(), " sizes do not fit");
     std::int64_t places = 1;
     for (std::int64_t i = 0; i < dims; ++i) {
-        call.check(size[static_cast<std::size_t>(i) + 2] >= 1, "a size of ",
-                   size[static_cast<std::size_t>(i) + 2]);
-        places *= size[static_cast<std::size_t>(i) + 2];
+        const std::int64_t n = size[static_cast<std::size_t>(i) + 2];
+        call.check(n >= 1 && n <= (std::int64_t{1} << 40) / places, "a size of ", n);
+        places *= n;
     }
     build.claim({places, dims + 1}, DType::f64);
     std::vector<double> base;
@@ -164,7 +168,7 @@ Ref image_table(Builder& build, Ref image) {
     for (int i = 2; i < shape.rank(); ++i) order.push_back(i);
     order.push_back(1);
     const Ref turned = build.transpose(build.cast(image, DType::f32), order);
-    return build.reshape(turned, {shape.numel() / shape[1], shape[1]});
+    return build.reshape(turned, {shape[0] * shape.product(2, shape.rank()), shape[1]});
 }
 
 Ref sampled(Call& call, Ref image, const std::vector<Ref>& places, const Sampling& how) {

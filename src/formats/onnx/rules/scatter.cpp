@@ -9,7 +9,9 @@ namespace {
 /// Of several updates of a place the last one counts, which ONNX leaves open.
 void scatter(Call& call, Attrs options) {
     const Ref data = call.in(0), indices = call.in(1), updates = call.in(2);
-    options.set("reduction", call.text("reduction", "none"));
+    const std::string reduction = call.text("reduction", "none");
+    call.check(!data->strings || reduction == "none", "strings cannot be reduced");
+    options.set("reduction", reduction);
     if (indices->spec.shape.empty() || updates->spec.shape.empty()) return call.set(0, data);
     call.set(0, call.build.add1("Scatter", {data, indices, updates}, options));
 }
@@ -20,6 +22,17 @@ void scatter_elements(Call& call) {
 }
 
 void scatter_nd(Call& call) {
+    const Shape &data = call.shape(0), &indices = call.shape(1);
+    const std::int64_t count = indices.product(0, indices.rank() - 1);
+    if (indices.rank() >= 1 && indices[-1] == 0 && count > 0 && !data.empty()) {
+        // Each update is of the whole tensor.
+        call.supports(call.text("reduction", "none") == "none",
+                      "a reduction of whole tensors is not supported");
+        Ints sizes = data.to_vector();
+        sizes.insert(sizes.begin(), count);
+        const Ref all = call.build.reshape(call.in(2), Shape(sizes));
+        return call.set(0, call.build.reshape(call.build.slice(all, 0, count - 1, count), data));
+    }
     scatter(call, {{"mode", std::string("tuples")}});
 }
 
@@ -47,6 +60,7 @@ void max_unpool(Call& call) {
                    "a kernel of ", kernel[i], ", a stride of ", stride[i], " and pads of ", pads[i],
                    " and ", pads[i + dims]);
         const std::int64_t in = x[static_cast<int>(i) + 2];
+        call.check(in < most, "maxima of shape ", x.str());
         const std::int64_t size = (in - 1) * stride[i] + kernel[i] - pads[i] - pads[i + dims];
         call.check(size >= 1, "pads leave nothing of dimension ", i + 2);
         sizes.push_back(size);
@@ -76,9 +90,9 @@ void max_unpool(Call& call) {
 }
 
 const Rule rules[] = {
-    {"Scatter", 9, scatter_elements, Rule::Strings::moved},
-    {"ScatterElements", 11, scatter_elements, Rule::Strings::moved},
-    {"ScatterND", 11, scatter_nd, Rule::Strings::moved},
+    {"Scatter", 9, scatter_elements, Rule::Strings::moved, 0b101},
+    {"ScatterElements", 11, scatter_elements, Rule::Strings::moved, 0b101},
+    {"ScatterND", 11, scatter_nd, Rule::Strings::moved, 0b101},
     {"MaxUnpool", 9, max_unpool},
 };
 

@@ -9,6 +9,9 @@ namespace dlprim::onnx {
 
 namespace {
 
+/// What a tensor is split into at most.
+constexpr std::int64_t longest_sequence = 1 << 16;
+
 /// A position in a sequence of `size` elements, or of `size` + 1 places between them.
 std::size_t position(Call& call, int input, std::int64_t size) {
     const std::int64_t given = call.known_integer(input, "positions");
@@ -67,11 +70,17 @@ void split_to_sequence(Call& call) {
     const int axis = call.axis(call.integer("axis", 0), shape.rank());
     const bool keeps = call.integer("keepdims", 1) != 0 || call.has(1);
     Ints sizes;
+    const auto check_parts = [&](std::int64_t parts) {
+        call.supports(parts <= longest_sequence, "a sequence of ", parts,
+                      " tensors is not supported; ", longest_sequence, " are");
+    };
     if (!call.has(1)) {
+        check_parts(shape[axis]);
         sizes.assign(static_cast<std::size_t>(shape[axis]), 1);
     } else if (call.shape(1).rank() == 0) {
         const std::int64_t size = call.known_integer(1, "the parts' size");
         call.check(size >= 1, "parts of ", size, " elements");
+        check_parts(shape[axis] / size);
         for (std::int64_t rest = shape[axis]; rest > 0; rest -= size)
             sizes.push_back(std::min(rest, size));
     } else {

@@ -181,7 +181,11 @@ void tile(Call& call) {
     Ref value = call.in(0);
     for (int i = 0; i < input.rank(); ++i) {
         const std::int64_t times = repeats[static_cast<std::size_t>(i)];
-        call.supports(times >= 1, "repeats of ", times, " are not supported");
+        call.check(times >= 0, "repeats of ", times);
+        if (times == 0) {
+            value = call.build.slice(value, i, 0, 0);
+            continue;
+        }
         if (times == 1) continue;
         const Shape now = value->spec.shape;
         const std::int64_t outer = now.product(0, i), inner = now.product(i, now.rank());
@@ -196,7 +200,7 @@ void concat(Call& call) {
     const int axis = call.axis(call.integer("axis", 1), call.shape(0).rank());
     std::vector<Ref> parts;
     for (int i = 0; i < call.inputs(); ++i)
-        if (call.shape(i)[axis] > 0 || call.shape(i).rank() != call.shape(0).rank())
+        if (call.shape(i).rank() != call.shape(0).rank() || call.shape(i)[axis] > 0)
             parts.push_back(call.in(i));
     if (parts.empty()) parts.push_back(call.in(0));
     call.set(0, parts.size() == 1
@@ -253,7 +257,7 @@ const Rule rules[] = {
     {"CastLike", 15, cast_like, Rule::Strings::own},
     {"Expand", 8, expand, Rule::Strings::moved},
     {"Tile", 6, tile, Rule::Strings::moved},
-    {"Concat", 1, concat, Rule::Strings::moved},
+    {"Concat", 1, concat, Rule::Strings::moved, Rule::all_inputs},
     {"DepthToSpace", 1, depth_to_space},
     {"SpaceToDepth", 1, space_to_depth},
 };

@@ -3,6 +3,7 @@
 #include "formats/onnx/rules/gather.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace dlprim::onnx {
@@ -18,6 +19,7 @@ Ref take_known(Call& call, Ref value, int axis, const Ints& at) {
     const HostTensor& from = *value->known;
     auto made = call.build.allocate(from.shape.with(axis, static_cast<std::int64_t>(at.size())),
                                     from.dtype);
+    if (made->data.empty()) return call.build.constant("", std::move(made));
     const std::int64_t outer = from.shape.product(0, axis);
     const std::size_t inner =
         static_cast<std::size_t>(from.shape.product(axis + 1, from.shape.rank())) *
@@ -104,7 +106,7 @@ void split_into(Call& call, Ints sizes) {
     const std::int64_t all = call.shape(0)[axis];
     if (sizes.empty()) {
         const std::int64_t parts = call.integer("num_outputs", call.outputs());
-        call.check(parts >= 1 && parts <= all, parts, " parts of ", all, " elements");
+        call.check(parts >= 1 && (parts <= all || all == 0), parts, " parts of ", all, " elements");
         call.check(parts == call.outputs(), "there are ", parts, " parts for ", call.outputs(),
                    " outputs");
         sizes.assign(static_cast<std::size_t>(parts), (all + parts - 1) / parts);
@@ -214,6 +216,9 @@ void pad_by_inputs(Call& call) {
         call.has(2) ? call.known_numbers(2, "the padding's values") : std::vector<double>{};
     call.check(values.size() <= 1, "the padding's value is no single number");
     const double value = values.empty() ? 0 : values[0];
+    if (!values.empty() && !is_float(call.dtype(2)))
+        call.supports(std::abs(value) < 9007199254740992.0, "padding with ", value,
+                      ", which a double does not hold exactly, is not supported");
     Ints axes = all_axes(call);
     if (call.has(3)) {
         axes = call.known_integers(3, "axes");

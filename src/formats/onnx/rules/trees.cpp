@@ -124,8 +124,8 @@ std::vector<TreeNode> read_nodes(Call& call, std::int64_t features, std::size_t 
     for (std::size_t i = 0; i < count; ++i) {
         call.check(feature[i] >= 0 && feature[i] < features, "a node asks for feature ", feature[i],
                    " of ", features);
+        call.check(modes[i] >= 0 && modes[i] <= 6, "a node has mode ", modes[i]);  // not NaN
         const auto mode = static_cast<std::int64_t>(modes[i]);
-        call.check(mode >= less_equal && mode <= member, "a node has mode ", modes[i]);
         nodes[i] = {mode,
                     splits[i],
                     {},

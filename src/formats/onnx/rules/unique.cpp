@@ -127,6 +127,7 @@ void unique(Call& call) {
         shape = x->spec.shape;
         axis = call.axis(call.integer("axis", 0), shape.rank());
     }
+    call.build.claim({4 * shape[axis]}, DType::i64);
     Ints text_ranks;
     if (x->strings) text_ranks = ranks(call.known_strings(0, "strings"));
     const bool by_rank = x->strings;

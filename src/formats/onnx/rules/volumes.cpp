@@ -8,8 +8,9 @@ namespace dlprim::onnx {
 
 namespace {
 
-/// What a sum of the kernel's slices needs at most.
-constexpr std::int64_t most_slices = 64;
+/// Of the kernel, each of which is an operator: of those that are summed, and of those that are
+/// concatenated.
+constexpr std::int64_t most_slices = 64, most_parts = 1024;
 
 /// Zeros in front of and behind a dimension, or with negative numbers less of it.
 Ref padded(Builder& build, Ref x, int dim, std::int64_t front, std::int64_t behind) {
@@ -60,6 +61,8 @@ Ref volume_convolution(Call& call, Ref x, Ref weight, Ref bias, const Windows& w
     const Shape shape = x->spec.shape, w = weight->spec.shape;
     const std::int64_t kernel = windows.kernel[0], stride = windows.stride[0],
                        dilation = windows.dilation[0], reach = (kernel - 1) * dilation + 1;
+    call.supports(kernel <= most_parts, "a kernel of ", kernel,
+                  " elements along the first dimension");
     const std::int64_t deep = shape[2] + windows.pad[0] + windows.pad[3];
     call.check(deep >= reach, "a kernel of ", kernel, " elements does not fit an input of shape ",
                shape.str());

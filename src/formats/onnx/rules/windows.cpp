@@ -18,6 +18,8 @@ Windows::Windows(Call& call, const Shape& input, Ints given, bool transposed)
         call.check(list->size() == count, "kernel_shape, strides and dilations want ", dims,
                    " entries each, got ", list->size());
     call.check(pads.size() == 2 * count, "pads wants ", 2 * dims, " entries, got ", pads.size());
+    for (const std::int64_t size : pads)
+        call.check(size > -(1 << 24) && size < (1 << 24), "a padding of ", size);
     for (const Ints* list : {&kernel, &stride, &dilation})
         for (const std::int64_t size : *list)
             call.check(size >= 1 && size < (1 << 24), "a size of ", size,
