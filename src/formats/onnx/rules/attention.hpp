@@ -29,7 +29,7 @@ struct AttentionMask {
 /// Softmax of the last dimension, in a type; rows that are masked completely are 0.
 Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype);
 
-/// scale a b, or a b^T. Doubles are multiplied in double.
+/// scale a b, or a b^T. Doubles are multiplied in double, and integers as integers.
 Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale);
 
 /// scale a b^T; in types of 16 bits both factors take the root of the scale, rounded, as ONNX

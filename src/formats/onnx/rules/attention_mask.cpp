@@ -60,7 +60,8 @@ Ref masked_softmax(Builder& build, const MaskedScores& masked, DType dtype) {
 }
 
 Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale) {
-    if (a->spec.dtype != DType::f64)
+    const DType dtype = a->spec.dtype;
+    if (is_float(dtype) && dtype != DType::f64)
         return build.add1("MatMul", {a, b}, {{"transpose_b", transpose_b}, {"alpha", scale}});
     // Every product of elements is summed where it is made.
     const auto with_one = [&](Ref x, int at) {
@@ -71,14 +72,14 @@ Ref product(Builder& build, Ref a, Ref b, bool transpose_b, double scale) {
     const Ref rows = with_one(a, transpose_b ? -1 : 0), columns = with_one(b, -2);
     Ref sum = nullptr;
     if (transpose_b)
-        sum = build.pointwise("y0 = sum[-1](x0 * x1)", {rows, columns}, {}, "double");
+        sum = build.pointwise("y0 = sum[-1](x0 * x1)", {rows, columns}, {}, name_of(dtype));
     else
-        sum = build.pointwise("y0 = sum[-2](x0 * x1)", {rows, columns}, {}, "double");
+        sum = build.pointwise("y0 = sum[-2](x0 * x1)", {rows, columns}, {}, name_of(dtype));
     const Shape& shape = sum->spec.shape;
     Ints sizes = shape.to_vector();
     sizes.erase(sizes.end() - (transpose_b ? 1 : 2));
     sum = build.reshape(sum, Shape(sizes));
-    return scale == 1 ? sum : build.pointwise("y0 = x0 * p0", {sum}, {scale}, "double");
+    return scale == 1 ? sum : build.pointwise("y0 = x0 * p0", {sum}, {scale}, name_of(dtype));
 }
 
 Ref scaled_product(Builder& build, Ref q, Ref k, double scale) {

@@ -25,6 +25,28 @@ Ref bias_of(Call& call, std::int64_t columns) {
     return call.build.reshape(call.in(2), {columns});
 }
 
+/// Whether MatMul, which computes in float, is not exact enough.
+bool is_exact(DType dtype) {
+    return dtype == DType::f64 || is_integer(dtype);
+}
+
+/// A product of numbers of such a type; one dimension is a row on the left, a column on the right.
+Ref exact_product(Call& call, Ref a, Ref b) {
+    Builder& build = call.build;
+    const Shape x = a->spec.shape, w = b->spec.shape;
+    const bool row = x.rank() == 1, column = w.rank() == 1;
+    call.check(x.rank() >= 1 && w.rank() >= 1 && x[-1] == w[column ? 0 : -2] &&
+                   a->spec.dtype == b->spec.dtype,
+               "factors of ", AnyValue(a).str(), " and ", AnyValue(b).str(), " do not fit");
+    if (row) a = build.reshape(a, {1, x[0]});
+    if (column) b = build.reshape(b, {w[0], 1});
+    const Ref y = product(build, a, b, false, 1);
+    Ints sizes = y->spec.shape.to_vector();
+    if (column) sizes.pop_back();
+    if (row) sizes.erase(sizes.end() - (column ? 1 : 2));
+    return build.reshape(y, Shape(sizes));
+}
+
 void gemm(Call& call) {
     if (call.version() < 7) call.ignore("broadcast");  // as it always is later
     const double alpha = call.number("alpha", 1), beta = call.number("beta", 1);
@@ -37,25 +59,35 @@ void gemm(Call& call) {
     const bool has_bias = call.has(2) && beta != 0;
     const Ref bias =
         has_bias && beta == 1 && call.shape(2).rank() > 0 ? bias_of(call, columns) : nullptr;
-    if (alpha == 1 && !transpose_a && call.in(1)->known && is_float(call.dtype(0)) &&
+    const bool exact = is_exact(call.dtype(0));
+    if (alpha == 1 && !transpose_a && call.in(1)->known && !exact && !call.shape(1).empty() &&
         (bias || !has_bias)) {
         const Ref weight = transpose_b ? call.in(1) : build.transpose(call.in(1), {1, 0});
         return call.set(0, inner_product(build, call.in(0), weight, bias));
     }
-    Ref y =
-        build.add1("MatMul", {call.in(0), call.in(1)},
-                   {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"alpha", alpha}});
-    if (has_bias) y = build.pointwise("y0 = x0 + x1 * p0", {y, call.in(2)}, {beta});
+    const auto turned = [&](int i, bool turn) {
+        return turn ? build.transpose(call.in(i), {1, 0}) : call.in(i);
+    };
+    Ref y = nullptr;
+    if (exact) {
+        y = exact_product(call, turned(0, transpose_a), turned(1, transpose_b));
+        if (alpha != 1) y = build.pointwise("y0 = x0 * p0", {y}, {alpha}, name_of(call.dtype(0)));
+    } else {
+        y = build.add1(
+            "MatMul", {call.in(0), call.in(1)},
+            {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}, {"alpha", alpha}});
+    }
+    if (has_bias)
+        y = build.pointwise("y0 = x0 + x1 * p0", {y, call.in(2)}, {beta}, name_of(call.dtype(0)));
     call.set(0, y);
 }
 
 void matmul(Call& call) {
     const Ref a = call.in(0), b = call.in(1);
     const Shape &x = a->spec.shape, &w = b->spec.shape;
-    if (a->spec.dtype == DType::f64 && x.rank() >= 2 && w.rank() >= 2)
-        return call.set(0, product(call.build, a, b, false, 1));
+    if (is_exact(a->spec.dtype)) return call.set(0, exact_product(call, a, b));
     Builder& build = call.build;
-    if (!b->known || a->known || w.rank() != 2 || x.rank() < 2 || x[-1] != w[0])
+    if (!b->known || a->known || w.rank() != 2 || x.rank() < 2 || x[-1] != w[0] || w.empty())
         return call.set(0, build.add1("MatMul", {a, b}));
     const std::int64_t rows = x.product(0, x.rank() - 1);
     const Ref matrix = build.reshape(a, {rows, x[-1]}, 0);

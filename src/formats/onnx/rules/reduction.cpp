@@ -66,8 +66,11 @@ void reduce(Call& call, const Kind& kind, bool by_input) {
     } else if (kind.type == "ReduceLogSumExp") {
         const std::string over = brackets(axes.reduced);
         const Ref top = call.build.pointwise(cat("y0 = max", over, "(x0)"), {value});
-        const Ref sum = call.build.pointwise(cat("y0 = sum", over, "(exp(x0 - x1))"), {value, top});
-        value = call.build.pointwise("y0 = x0 + log(x1)", {top, sum});
+        // Infinity minus infinity would be NaN.
+        const std::string offset = "isinf(x1) ? 0 : x1";
+        const Ref sum = call.build.pointwise(
+            cat("t = ", offset, "; y0 = sum", over, "(exp(x0 - t))"), {value, top});
+        value = call.build.pointwise(cat("t = ", offset, "; y0 = t + log(x0)"), {sum, top});
     } else {
         std::string code(kind.code);
         // The largest of no truth values is false, as their sum is.
