@@ -70,8 +70,8 @@ Ref convolved(Call& call, int x, int x_zero, int w, int w_zero, int& dims) {
     call.check(groups >= 1 && groups <= image[1] && image[1] == weight[1] * groups,
                "the input has ", image[1], " channels, a weight of shape ", weight.str(), " and ",
                groups, groups == 1 ? " group" : " groups", " want ", weight[1] * groups);
-    Ints kernel = weight.to_vector();
-    kernel.erase(kernel.begin(), kernel.begin() + 2);
+    const auto window = weight.dims().subspan(2);
+    const Ints kernel(window.begin(), window.end());
     const Windows windows(call, image, kernel);
     check_flat(call, windows, image);
     dims = windows.dims;

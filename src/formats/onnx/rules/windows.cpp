@@ -6,8 +6,8 @@
 
 namespace dlprim::onnx {
 
-Windows::Windows(Call& call, const Shape& input, Ints given, bool transposed)
-    : dims(input.rank() - 2), kernel(call.integers("kernel_shape", std::move(given))) {
+Windows::Windows(Call& call, const Shape& input, const Ints& given, bool transposed)
+    : dims(input.rank() - 2), kernel(call.integers("kernel_shape", given)) {
     call.check(dims >= 1, "an input of shape ", input.str(), " holds no images");
     const auto count = static_cast<std::size_t>(dims);
     stride = call.integers("strides", Ints(count, 1));

@@ -15,7 +15,7 @@ struct Windows {
 
     /// Reads kernel_shape (`kernel` where the node has none), strides, dilations, pads and
     /// auto_pad. `transposed`: auto_pad is the caller's to settle.
-    Windows(Call& call, const Shape& input, Ints kernel, bool transposed = false);
+    Windows(Call& call, const Shape& input, const Ints& kernel, bool transposed = false);
 };
 
 /// Throws Error(unsupported) for images of more than two dimensions.
