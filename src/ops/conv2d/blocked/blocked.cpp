@@ -29,7 +29,7 @@ class Blocked : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        return groups_verdict(Geometry::of(problem));
+        return groups_verdict(lying_geometry(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
@@ -46,13 +46,13 @@ class Blocked : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         if (!subsampled(g)) return 0;
         return static_cast<std::uint64_t>(subsample_bytes(device, g));
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         if (reaches_across(device, g.groups, g.group_in(), g.group_out()))
             return roofline_seconds(device, problem, g.flops() * waste(device, problem), 0.6);
         const auto whole = [&](std::int64_t channels) {
@@ -70,8 +70,8 @@ class Blocked : public Engine {
         const int bias = !backward_ && has_bias(problem) ? 2 : -1;
         std::uint64_t weight = 0;
         const int y = static_cast<int>(problem.inputs.size());
-        const bool subsample = subsampled(Geometry::of(problem));
-        if (subsample) add_subsampling(*launch, context, Geometry::of(problem), y + 1, 0);
+        const bool subsample = subsampled(lying_geometry(problem));
+        if (subsample) add_subsampling(*launch, context, lying_geometry(problem), y + 1, 0);
         for (const DenseJob& job : jobs(problem)) {
             add_job(*launch, context, problem, job, {subsample ? y + 1 : 0, 1, weight, bias, y});
             weight += packed_bytes(context.traits(), job);
@@ -86,7 +86,7 @@ class Blocked : public Engine {
 
   private:
     std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         if (backward_) return backward_data_jobs(g);
         return {forward_job(subsampled(g) ? without_stride(g) : g)};
     }

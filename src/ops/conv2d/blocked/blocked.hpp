@@ -14,6 +14,10 @@
 
 namespace dlprim::conv2d {
 
+/// The problem's geometry, with rows and columns exchanged where an image is a single column: tiles
+/// are pieces of a row, and the tensors and the weight are the same memory either way.
+Geometry lying_geometry(const Problem& problem);
+
 /// Accumulators of a work-item: `blocks` vectors of output channels for each of `pixels` pixels of
 /// a row.
 struct Tile {

@@ -23,7 +23,7 @@ Verdict depthwise_verdict(const Geometry& g) {
 }
 
 double depthwise_seconds(const Traits& device, const Problem& problem) {
-    return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.2, 0.5);
+    return roofline_seconds(device, problem, lying_geometry(problem).flops(), 0.2, 0.5);
 }
 
 // A job with a single group, in which output channel c reads input channel c.
@@ -52,7 +52,7 @@ class Depthwise : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        return depthwise_verdict(Geometry::of(problem));
+        return depthwise_verdict(lying_geometry(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
@@ -100,7 +100,7 @@ class Depthwise : public Engine {
 
   private:
     std::vector<DenseJob> jobs(const Problem& problem) const {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         std::vector<DenseJob> all =
             backward_ ? backward_data_jobs(g) : std::vector<DenseJob>{forward_job(g)};
         for (DenseJob& job : all) job = depthwise_job(job, g);

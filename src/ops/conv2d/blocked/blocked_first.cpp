@@ -44,7 +44,7 @@ class BlockedFirst : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = blocked_verdict(device, problem); !verdict) return verdict;
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
         if (g.in >= device.vector_width)
             return Verdict::no(
@@ -53,7 +53,7 @@ class BlockedFirst : public Engine {
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         const Plan plan = plan_of(device, g);
         LayoutChoice choice;
         choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
@@ -69,19 +69,19 @@ class BlockedFirst : public Engine {
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                   const Tuning&) const override {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         const Plan plan = plan_of(device, g);
         return static_cast<std::uint64_t>(4 * plan.items * g.in * g.kh * plan.row_length);
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        return roofline_seconds(device, problem, Geometry::of(problem).flops(), 0.6);
+        return roofline_seconds(device, problem, lying_geometry(problem).flops(), 0.6);
     }
 
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Traits& device = context.traits();
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         const Plan plan = plan_of(device, g);
         const bool bias = has_bias(problem);
         const std::string options = define("V", device.vector_width) +
@@ -124,7 +124,7 @@ class BlockedFirst : public Engine {
 
     std::unique_ptr<Launch> build_packing(ContextImpl& context, const Problem& problem,
                                           const Tuning&, int) const override {
-        const Geometry g = Geometry::of(problem);
+        const Geometry g = lying_geometry(problem);
         auto launch = std::make_unique<KernelLaunch>();
         add_packing(*launch, context, forward_job(g), 1, plan_of(context.traits(), g).tile.blocks,
                     0);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace dlprim::conv2d {
 
@@ -134,6 +135,19 @@ Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, co
 }
 
 }  // namespace
+
+Geometry lying_geometry(const Problem& problem) {
+    Geometry g = Geometry::of(problem);
+    if (g.w != 1 || g.ow != 1 || g.kw != 1 || g.pl != 0) return g;
+    std::swap(g.h, g.w);
+    std::swap(g.oh, g.ow);
+    std::swap(g.kh, g.kw);
+    std::swap(g.sh, g.sw);
+    std::swap(g.pt, g.pl);
+    std::swap(g.dh, g.dw);
+    g.sh = g.dh = 1;
+    return g;
+}
 
 Tile job_tile(const Traits& device, const DenseJob& job) {
     // A slab's work is in proportion to its input lanes, which differ across groups.
