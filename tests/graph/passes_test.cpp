@@ -120,3 +120,50 @@ TEST_CASE("what says that it is a sum or an activation becomes an epilogue") {
     CHECK(nodes_of(graph, "TestSum").empty());
     CHECK(nodes_of(graph, "TestRelu").empty());
 }
+
+TEST_CASE("views do not keep a sum and an activation from the layer behind them") {
+    register_once();
+    Graph graph;
+    const ValueId residual = add_value(graph, "residual", {10}, Role::input);
+    const ValueId flat = graph.reshape("flat", add_linear(graph), Shape{10});
+    const ValueId sum = graph.add1("TestSum", "sum", {flat, residual});
+    const ValueId image = graph.reshape("image", sum, Shape{1, 5, 2});
+    graph.outputs.emplace_back(graph.add1("TestRelu", "relu", {image}), "y");
+    fuse_epilogues(graph, [](const Graph&, const Node&) { return true; });
+    const auto linear = nodes_of(graph, "TestLinear");
+    REQUIRE(linear.size() == 1);
+    REQUIRE(linear[0]->epilogue.size() == 2);
+    // The residual is seen in the layer's shape, and the output keeps its own.
+    const ValueId operand =
+        linear[0]->inputs[static_cast<std::size_t>(linear[0]->epilogue[0].operand)];
+    CHECK(graph.shape(operand) == Shape{2, 5});
+    const auto views = nodes_of(graph, "Reshape");
+    CHECK(views.size() == 3);
+    CHECK(graph.shape(graph.outputs[0].first) == Shape{1, 5, 2});
+    CHECK(nodes_of(graph, "TestSum").empty());
+    CHECK(nodes_of(graph, "TestRelu").empty());
+}
+
+TEST_CASE("a view that others read keeps its activation") {
+    register_once();
+    Graph graph;
+    const ValueId flat = graph.reshape("flat", add_linear(graph), Shape{10});
+    graph.outputs.emplace_back(flat, "x");
+    graph.outputs.emplace_back(graph.add1("TestRelu", "relu", {flat}), "y");
+    fuse_epilogues(graph, [](const Graph&, const Node&) { return true; });
+    CHECK(nodes_of(graph, "TestLinear").at(0)->epilogue.empty());
+    CHECK(nodes_of(graph, "TestRelu").size() == 1);
+}
+
+TEST_CASE("a view that undoes another is the value before it, unless it is an output") {
+    register_once();
+    Graph graph;
+    const ValueId linear = add_linear(graph);
+    const ValueId back = graph.reshape("back", graph.reshape("flat", linear, Shape{10}), {2, 5});
+    graph.outputs.emplace_back(graph.add1("TestRelu", "relu", {back}), "y");
+    graph.outputs.emplace_back(graph.reshape("again", graph.reshape("line", linear, {10}), {2, 5}),
+                               "z");
+    join_views(graph);
+    CHECK(nodes_of(graph, "TestRelu").at(0)->inputs[0] == linear);
+    CHECK(graph.value(graph.outputs[1].first).name == "again:0");
+}

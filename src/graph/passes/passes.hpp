@@ -40,8 +40,11 @@ void differentiate(Graph& graph, const DifferentiateOptions& options = {});
 void fold_batch_norms(Graph& graph);
 
 /// Fuses Activation and residual Elementwise sums, as an epilogue, into the node that makes their
-/// input, if `accepts` confirms that an engine supports the fused node.
+/// input, directly or through views, if `accepts` confirms that an engine supports the fused node.
 void fuse_epilogues(Graph& graph, const std::function<bool(const Graph&, const Node&)>& accepts);
+
+/// Removes views that undo the views before them.
+void join_views(Graph& graph);
 
 /// Calls Operator::lower on every node.
 void lower(Graph& graph);

@@ -22,6 +22,7 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     expand_composites(graph);  // those that gradients consist of
     if (options.fuse) fold_batch_norms(graph);
     if (options.fuse) fuse_epilogues(graph, options.fused_node_pays);
+    if (options.fuse) join_views(graph);
     lower(graph);
     force_engines(graph, options.engines);  // on nodes that passes have added
     if (options.fuse) {

@@ -93,6 +93,18 @@ class Transpose : public Operator {
         return {{output_shape(x, permutation(attrs, x)), inputs[0].dtype}};
     }
 
+    /// Where only dimensions of size 1 change places, no element does.
+    bool is_beginning(const Node& node, const Shape& input) const override {
+        int last = -1;
+        for (const std::int64_t d : permutation(node.attrs, input)) {
+            const int dim = static_cast<int>(d);
+            if (input[dim] == 1) continue;
+            if (dim < last) return false;
+            last = dim;
+        }
+        return true;
+    }
+
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override {
         const ValueId dy = context.output_gradients[0];
