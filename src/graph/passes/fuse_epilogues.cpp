@@ -99,7 +99,8 @@ class EpilogueFusion {
     void fuse_activation(std::size_t index, const EpilogueStage& stage) {
         const Node& reader = graph_.nodes[index];
         const std::optional<Maker> maker = sole_maker(reader.inputs[0], reader);
-        if (maker && !ends_in_activation(node_at(maker->node))) attach(*maker, index, stage, no_value);
+        if (maker && !ends_in_activation(node_at(maker->node)))
+            attach(*maker, index, stage, no_value);
     }
 
     void fuse_sum(std::size_t index, const EpilogueStage& stage) {
