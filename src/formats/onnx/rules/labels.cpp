@@ -128,6 +128,7 @@ void label_encoder(Call& call) {
     }
     if (values.strings) {
         std::vector<std::string> texts;
+        texts.reserve(labels.size());
         for (const Label& label : labels)
             texts.push_back(place(label) < 0
                                 ? otherwise.texts[0]
