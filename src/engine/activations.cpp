@@ -9,6 +9,7 @@
 #include "engine/activations.hpp"
 
 #include "base/text.hpp"
+#include "engine/float_literal.hpp"
 #include "engine/pointwise/tape.hpp"
 
 #include <cmath>
@@ -17,6 +18,26 @@
 
 namespace dlprim {
 namespace {
+
+/// The erf of drivers for CPUs computes lane by lane. Here 1 + erf(v / sqrt(2)) is a power series
+/// below sqrt(2), and beyond it the complement of Abramowitz and Stegun 7.1.26, so that results for
+/// negative v are not differences of nearly equal numbers.
+std::string gelu_for_processors() {
+    const std::string s = "(0.5f * v * v)", t = "(1.0f / (1.0f + 0.231641889f * fabs(v)))";
+    std::string series = float_literal(-1.0 / 76204800);
+    for (const double c : {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600, -1.0 / 9360, 1.0 / 1320,
+                           -1.0 / 216, 1.0 / 42, -0.1, 1.0 / 3})
+        series = cat("(", series, " * ", s, " + ", float_literal(c), ")");
+    std::string complement = "1.061405429f";
+    for (const char* c : {"-1.453152027f", "1.421413741f", "-0.284496736f", "0.254829592f"})
+        complement = cat("(", complement, " * ", t, " + ", c, ")");
+    complement = cat("(", complement, " * ", t, " * exp(-", s, "))");
+    const std::string near = cat("1.0f + 0.797884561f * v * (1.0f - ", s, " * ", series, ")");
+    // 0 + complement for negative v, 2 - complement for positive.
+    const std::string far =
+        cat("1.0f + clamp(v * 1e30f, -1.0f, 1.0f) + copysign(", complement, ", -v)");
+    return cat("(0.5f * v * select(", far, ", ", near, ", fabs(v) < 1.41421356f))");
+}
 
 // clang-format off
 const std::vector<Activation>& table() {
@@ -30,7 +51,7 @@ const std::vector<Activation>& table() {
         {"sigmoid", "sigmoid(x)", "(1.0f / (1.0f + exp(-v)))"},
         {"tanh", "tanh(x)", "tanh(v)"},
         {"gelu", "0.5 * x * (1 + erf(x * 0.7071067811865476))",
-         "(0.5f * v * (1.0f + erf(v * 0.70710678118654752f)))"},
+         "(0.5f * v * (1.0f + erf(v * 0.70710678118654752f)))", 0, 0, gelu_for_processors()},
         {"gelu_tanh", "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
          "(0.5f * v * (1.0f + tanh(0.79788456080286536f * (v + 0.044715f * v * v * v))))"},
         {"silu", "x * sigmoid(x)", "(v / (1.0f + exp(-v)))"},

@@ -80,7 +80,7 @@ class Dot : public MatMulEngine {
         const std::int64_t columns = std::clamp<std::int64_t>(tuning.at("columns"), 1, 4);
         const std::string defines =
             cat("#define W ", width_of(device), "\n#define MR ", rows, "\n#define NV ", columns,
-                "\n", epilogue_defines(problem, g), batch_defines(batch_offsets(g)));
+                "\n", epilogue_defines(problem, g, true), batch_defines(batch_offsets(g)));
         auto program = context.build(
             {"matmul/dot.cl", defines + kernel_source("matmul/dot.cl"), flush_subnormals});
         // A work-item gets enough columns to be worth starting, but few enough to balance the load.

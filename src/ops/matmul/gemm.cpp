@@ -153,7 +153,7 @@ Gemm gemm_of(const Problem& problem) {
 }
 
 Verdict check_gemm(const Problem& problem, bool narrow) {
-    const Verdict stored =
+    Verdict stored =
         narrow ? storage_verdict(problem, {0, 1}, true) : storage_verdict(problem, {}, false);
     if (!stored) return stored;
     int adds = 0;
@@ -167,14 +167,16 @@ Verdict check_gemm(const Problem& problem, bool narrow) {
     return Verdict::yes();
 }
 
-std::string epilogue_defines(const Problem& problem, const Gemm& gemm) {
+std::string epilogue_defines(const Problem& problem, const Gemm& gemm, bool processor) {
     std::string out =
         cat("#define HAS_RESIDUAL ", gemm.residual >= 0 ? 1 : 0, "\n#define EPILOGUE(v, r)");
     for (const EpilogueStage& stage : problem.epilogue) {
         if (stage.kind == EpilogueStage::Kind::add) {
             out += " v = v + r;";
         } else {
-            std::string text = find_activation(stage.activation).opencl;
+            const Activation& activation = find_activation(stage.activation);
+            const bool own = processor && !activation.processor.empty();
+            std::string text = own ? activation.processor : activation.opencl;
             text = replace_word(text, "ALPHA", float_literal(stage.alpha));
             text = replace_word(text, "BETA", float_literal(stage.beta));
             out += cat(" v = ", text, ";");

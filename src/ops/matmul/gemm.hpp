@@ -70,8 +70,8 @@ Gemm gemm_of(const Problem& problem);
 Verdict check_gemm(const Problem& problem, bool narrow = false);
 
 /// Returns `#define` lines for HAS_RESIDUAL and EPILOGUE(v, r). The latter applies the epilogue's
-/// stages to v, where r is the residual.
-std::string epilogue_defines(const Problem& problem, const Gemm& gemm);
+/// stages to v, where r is the residual. `processor`: in the forms for CPUs.
+std::string epilogue_defines(const Problem& problem, const Gemm& gemm, bool processor = false);
 /// OpenCL expressions for the element offset of batch (i) in A and in B. With at most one batch
 /// dimension they use the kernel's arguments a_batch and b_batch. Several dimensions are rare, so
 /// their strides are written out as numbers.

@@ -135,7 +135,7 @@ class Vector : public MatMulEngine {
         const std::string defines =
             cat("#define W ", cut.width, "\n#define NV ", cut.vectors, "\n#define MR ", cut.rows,
                 "\n#define TILES ", most_tiles, "\n#define A_PACKED ", cut.pack_a ? 1 : 0, "\n",
-                epilogue_defines(problem, g), batch_defines(offsets));
+                epilogue_defines(problem, g, true), batch_defines(offsets));
         auto program = context.build(
             {"matmul/vector.cl", defines + kernel_source("matmul/vector.cl"), flush_subnormals});
         NDRange range;
