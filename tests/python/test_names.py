@@ -72,7 +72,7 @@ def untested(names: Iterator[tuple[str, Any]], words: set[str]) -> list[str]:
 
 
 def words_of_tests() -> set[str]:
-    files = [path for path in TESTS.glob("*.py") if path.name not in NO_TESTS]
+    files = [path for path in TESTS.rglob("*.py") if path.name not in NO_TESTS]
     return set().union(*(words_of(path.read_text(encoding="utf-8")) for path in files))
 
 

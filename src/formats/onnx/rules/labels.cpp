@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <tuple>
 
 namespace dlprim::onnx {
 
@@ -15,7 +16,9 @@ namespace {
 struct Label {
     std::string text;
     std::uint64_t bits = 0;
-    auto operator<=>(const Label&) const = default;
+    bool operator<(const Label& other) const {
+        return std::tie(text, bits) < std::tie(other.text, other.bits);
+    }
 };
 
 Label of_number(const std::byte* element, DType dtype) {

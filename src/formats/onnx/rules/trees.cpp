@@ -66,8 +66,6 @@ void predict(const Trees& trees, const double* row, double* results) {
 }  // namespace
 
 Ref run(Call& call, const Trees& trees, DType dtype) {
-    constexpr std::size_t most_results = 1 << 24;
-    call.supports(trees.results <= most_results, trees.results, " results are too many");
     call.build.claim({call.shape(0)[0], static_cast<std::int64_t>(trees.results)}, DType::f64);
     const std::vector<Ref> made =
         call.build.call_host({call.in(0)}, [trees, dtype](const std::vector<HostValue>& in) {
