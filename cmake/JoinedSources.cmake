@@ -1,4 +1,4 @@
-# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves half of the time of a whole build,
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves nearly half of the time that the library takes,
 # since headers are read and their templates compiled once for all of them. What they do stays the same. Files of a folder
 # must then not define the same name in their unnamed namespaces. A file that forgets an #include may compile all the same, so
 # builds without the option, scripts/tidy.sh among them, find that.

@@ -10,6 +10,7 @@
 
 #include "base/text.hpp"
 #include "engine/float_literal.hpp"
+#include "engine/pointwise/erf_series.hpp"
 #include "engine/pointwise/tape.hpp"
 
 #include <cmath>
@@ -24,10 +25,9 @@ namespace {
 /// negative v are not differences of nearly equal numbers.
 std::string gelu_for_processors() {
     const std::string s = "(0.5f * v * v)", t = "(1.0f / (1.0f + 0.231641889f * fabs(v)))";
-    std::string series = float_literal(-1.0 / 76204800);
-    for (const double c : {1.0 / 6894720, -1.0 / 685440, 1.0 / 75600, -1.0 / 9360, 1.0 / 1320,
-                           -1.0 / 216, 1.0 / 42, -0.1, 1.0 / 3})
-        series = cat("(", series, " * ", s, " + ", float_literal(c), ")");
+    std::string series = float_literal(pointwise::erf_series[0]);
+    for (std::size_t i = 1; i < pointwise::erf_series.size(); ++i)
+        series = cat("(", series, " * ", s, " + ", float_literal(pointwise::erf_series[i]), ")");
     std::string complement = "1.061405429f";
     for (const char* c : {"-1.453152027f", "1.421413741f", "-0.284496736f", "0.254829592f"})
         complement = cat("(", complement, " * ", t, " + ", c, ")");
