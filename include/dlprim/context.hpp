@@ -6,9 +6,9 @@
 // calls have cached on it is freed.
 //
 // Threads: several threads may make eager calls (dlprim/ops.hpp) and copy tensors on one context at
-// the same time. A Net and its Solver may be used by one thread at a time, and so may all nets of
-// one context together. Other threads may make eager calls meanwhile, except while Net::profile()
-// runs or engines are tuned. Different contexts share nothing.
+// the same time. All nets and solvers of one context together may be used by one thread at a time.
+// Other threads may make eager calls meanwhile, except while Net::profile() runs or engines are
+// tuned. Different threads may use different contexts at the same time without any of these rules.
 //
 // Waiting: on an OpenCL device calls enqueue work and return. On the host the work is done when a
 // call returns.
@@ -35,8 +35,8 @@ enum class DeviceKind { host, cpu, gpu, accelerator };
 
 /// A device's names.
 struct DeviceInfo {
-    /// What opens it, as Context(id): "cpu" for the host, "P:D" (numbers of platform and device)
-    /// for OpenCL.
+    /// The text with which Context(id) opens it: "cpu" for the host, "P:D" (the numbers of platform
+    /// and device, from 0) for OpenCL.
     std::string id;
     std::string name;      ///< the driver's name for it
     std::string platform;  ///< platform name; "host" for the host
@@ -45,8 +45,8 @@ struct DeviceInfo {
     DeviceKind kind = DeviceKind::host;
     std::uint32_t memory_mib = 0;  ///< global memory in MiB
 
-    /// "0:0 (AMD EPYC, Portable Computing Language)": for messages and reports. Several devices of
-    /// a machine may have one name.
+    /// For messages and reports: "0:0 (AMD EPYC, Portable Computing Language)". It has the id
+    /// because several devices of a machine may have the same name.
     std::string str() const;
 };
 
@@ -64,26 +64,26 @@ struct Traits {
     int compute_units = 1;
     bool own_cores = false;  ///< a CPU whose OpenCL threads are bound to a core each
 
-    std::uint64_t max_work_group = 1;   ///< work-items of a work-group
-    std::uint64_t local_bytes = 0;      ///< local memory of a work-group
-    std::uint64_t max_alloc_bytes = 0;  ///< of one allocation
-    std::uint64_t global_bytes = 0;
+    std::uint64_t max_work_group = 1;      ///< most work-items of a work-group
+    std::uint64_t local_bytes = 0;         ///< most local memory of a work-group
+    std::uint64_t max_alloc_bytes = 0;     ///< largest single allocation
+    std::uint64_t global_bytes = 0;        ///< global memory of the device
     std::uint64_t cache_bytes = 0;         ///< last-level cache; 0: unknown
     std::uint64_t base_align_bytes = 128;  ///< alignment of tensors that share an allocation
     bool unified_memory = false;           ///< host and device share memory
 
     bool fp64 = false;  ///< double arithmetic
     bool fp16 = false;  ///< half arithmetic
-    /// Lanes of the sub-groups that kernels may ask for, which exchange values and read in blocks
-    /// without local memory. 0: none.
+    /// Lanes of the sub-groups that kernels may require. A sub-group exchanges values and reads
+    /// blocks without local memory. 0: the device has none.
     int subgroup_size = 0;
     // NVIDIA's matrix instructions. Each of these is found by a trial when the device is opened.
-    bool wgmma = false;  ///< those of a warpgroup run here
-    bool mma = false;    ///< those of a warp do, and none of a warpgroup
-    /// Local memory that a work-group with mma may use; drivers report less than that.
+    bool wgmma = false;  ///< the device runs those of a warpgroup (wgmma)
+    bool mma = false;    ///< the device runs those of a warp (mma.sync), and has no wgmma
+    /// Local memory that a work-group of a kernel with mma may use. Drivers report less than that.
     std::uint64_t mma_local_bytes = 0;
-    bool matrix_fp16 = false;  ///< they multiply halves
-    bool matrix_bf16 = false;  ///< they multiply bfloat16
+    bool matrix_fp16 = false;  ///< the matrix instructions multiply half
+    bool matrix_bf16 = false;  ///< the matrix instructions multiply bfloat16
 
     // Estimates, for cost models.
     double gflops = 0;        ///< fp32 peak, in 10^9 operations per second
@@ -104,18 +104,22 @@ struct Counters {
 
 class Context {
   public:
-    /// Opens a device: "cpu" (the host), "P:D", "gpu" (the best GPU), "opencl" (the best OpenCL
-    /// device), or a part of a device's or platform's name. An empty text means what the
-    /// environment variable DLPRIM_DEVICE names, else the best OpenCL device, else the host. Throws
-    /// Error(not_found) that lists the devices, and says how to install an OpenCL platform where
-    /// there is none. If the best OpenCL device does not open, the next one is taken, or the host,
-    /// and the log gets a warning that says why (dlprim/log.hpp).
+    /// Opens a device: "cpu" or "host" (the host), "P:D" (DeviceInfo::id), "gpu" (the best GPU),
+    /// "opencl" (the best OpenCL device), or a part of a device's or platform's name.
+    ///
+    /// An empty text means the device that the environment variable DLPRIM_DEVICE names. Without
+    /// that variable it means the best OpenCL device that opens, else the host; where it is not the
+    /// best one, the log gets a warning that says why (dlprim/log.hpp).
+    ///
+    /// The Error(not_found) for a name that fits no device lists the devices. Where there is no
+    /// OpenCL platform it says how to install one.
     explicit Context(std::string_view device = {});
 
-    /// Every device of this machine, the host last. OpenCL is asked once per process.
+    /// Every device of this machine, the host last. Devices are looked up once per process, so that
+    /// later changes of the machine's drivers do not show.
     static std::vector<DeviceInfo> devices();
-    /// The device that Context(device) would open, without opening it; for the empty text the one
-    /// that it would try first. Throws Error(not_found) as Context(device) does.
+    /// The device that Context(device) would open, without opening it. For an empty text this is
+    /// the one that Context() would try first. Throws Error(not_found) as Context(device) does.
     static DeviceInfo find(std::string_view device = {});
     /// Reasons why OpenCL devices are missing or will not open, as far as they are known without
     /// opening one. Each is a sentence that says what would help. Empty where all is well.

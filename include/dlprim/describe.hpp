@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// describe(): what a network is made of, operator by operator, with shapes: for summaries and
-// pictures.
+// describe(): the operators of a network with their options, parameters and the shapes of their
+// tensors, for summaries and pictures.
 //
 // No device is opened, nothing is planned and no memory for parameters or tensors is allocated. A
 // description is plain data that belongs to the caller. Any thread may call describe() of a text or
@@ -26,7 +26,8 @@ struct TensorDescription {
     Shape shape;
     DType dtype = DType::f32;
     /// The index in NetworkDescription::operators of the operator that makes it; -1: an input of
-    /// the network. Names do not tell, since an operator may work on a tensor in place.
+    /// the network. A name does not identify the operator, since several may write to one tensor in
+    /// place.
     int producer = -1;
 };
 
@@ -35,19 +36,20 @@ struct ParamDescription {
     Shape shape;
     DType dtype = DType::f32;
     bool trainable = false;
-    bool shared = false;  ///< an operator before has it, too: it counts once
+    bool shared = false;  ///< an earlier operator has it, too; counts take it once
 };
 
 struct OperatorDescription {
     std::string name, type;
-    std::string options;  ///< all of them, defaults too, as one line of JSON
+    std::string options;  ///< all of them, with defaults filled in, as one line of JSON
     Precision precision = Precision::fp32;
-    bool frozen = false;
-    double gflop = 0;  ///< nominal, of forward: 2 per multiply-add of convolutions and products
+    bool frozen = false;  ///< whether solvers leave its parameters as they are
+    /// Nominal operations of forward, in 10^9: 2 per multiply-add of convolutions and products.
+    double gflop = 0;
     std::vector<TensorDescription> inputs;
     /// Outputs that the network leaves unnamed are called "<operator>:<index>".
     std::vector<TensorDescription> outputs;
-    std::vector<ParamDescription> params;  ///< in the order of formats: weight, bias
+    std::vector<ParamDescription> params;  ///< in the order of docs/json.md: weight, bias
 };
 
 struct NetworkDescription {
@@ -60,14 +62,13 @@ struct NetworkDescription {
     std::int64_t trainable_params = 0;     ///< of those that a solver would change
 };
 
-/// Describes a network JSON text. Of the options those count that shapes depend on: mode, batch,
-/// input_shapes, extra_outputs, precision and precisions. Throws Error as Net::from_json() does for
-/// what is wrong with the network.
+/// Describes a network given as JSON text. These options count: mode, batch, input_shapes,
+/// extra_outputs, precision and precisions. Throws Error as Net::from_json() does.
 NetworkDescription describe(std::string_view text, const NetOptions& options = {});
-/// The same of a file.
+/// The same for a file. Throws Error as Net::from_json_file() does.
 NetworkDescription describe_file(const std::string& path, const NetOptions& options = {});
-/// Describes a Net with the shapes that it has now, without planning anything. A call on the Net
-/// like any other: for one thread at a time.
+/// Describes a Net with the shapes that it has now. Plans nothing. As a call on the Net it is for
+/// one thread at a time.
 NetworkDescription describe(const Net& net);
 
 }  // namespace dlprim

@@ -18,7 +18,7 @@ enum class ErrorKind {
     not_found,         ///< a device, file, tensor, parameter, engine that is not there
     out_of_memory,     ///< host or device memory does not suffice
     device,            ///< the OpenCL implementation reported an error
-    build,             ///< a kernel does not compile; the log is in a file that what() names
+    build,             ///< a kernel does not compile; what() names a file with the compiler's log
     io,                ///< reading or writing a file failed
     format,            ///< a file does not hold what its format asks for
     unsupported,       ///< valid, but not on this device or in this build

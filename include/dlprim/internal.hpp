@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// What public classes keep to themselves. Nothing here is for programs: every type is defined in
-// the library's own source, and no installed header says more of it than its name.
+// Types behind the private members of public classes. Nothing here is for programs: every type is
+// defined in the library's own source, and installed headers only declare its name.
 #pragma once
 
 #include <dlprim/namespace.hpp>
 
 namespace dlprim {
 
-// What handles point at.
+// The objects that Context, Tensor and Net point to.
 class Buffer;
 class ContextImpl;
 class Deferred;

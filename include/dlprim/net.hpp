@@ -2,15 +2,19 @@
 // Net: a network on one device. It is built from JSON, runs forward and backward, and loads and
 // saves weights.
 //
-// Ownership: a Net owns its parameters, its plans and their memory. Tensors that it has handed out,
-// and a Solver that was made on it, keep what they need when the Net is gone. A Net can be moved;
-// its Solver then works on the new one, and every call on the moved-from Net throws
+// Ownership: a Net owns its parameters, its plans and their memory. A plan is the net compiled for
+// one set of input shapes; it owns the memory of intermediate tensors. Tensors that a Net has
+// handed out, and a Solver that was made on it, keep what they need when the Net is gone. A Net can
+// be moved; its Solver then works on the new one, and every call on the moved-from Net throws
 // Error(invalid_argument).
 //
 // Threads: one thread at a time, for all nets of a context together (dlprim/context.hpp).
 //
 // Waiting: forward(), backward() and Solver::step() enqueue work and return. Reading a tensor
-// waits.
+// waits. Calls that need a plan make one first where there is none, which compiles kernels and so
+// can take minutes.
+//
+// Layout: inputs, outputs, parameters and gradients are row-major. Images are NCHW.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -43,20 +47,23 @@ struct NetOptions {
     std::int64_t batch = 0;
     /// Replaces whole shapes, by the name of the input.
     std::map<std::string, Shape> input_shapes;
-    /// Intermediate tensors that output() can read as well.
+    /// Names of intermediate tensors that become outputs, too.
     std::vector<std::string> extra_outputs;
-    /// backward() also computes the gradients of float inputs.
+    /// Whether backward() also computes the gradients of float inputs.
     bool input_gradients = false;
-    /// backward() starts from the output_gradient() tensors, which the caller fills.
+    /// Whether backward() starts from the output_gradient() tensors, which the caller fills, and
+    /// not from the losses.
     bool output_gradients = false;
     /// Drops losses, and the operators that only they need, if the network has other outputs.
     bool without_losses = false;
-    /// In training mode, whether backward() is planned; false leaves forward alone.
+    /// In evaluation and training mode, whether a plan can run backward(). False saves the memory
+    /// and the time that this takes.
     bool backward = true;
     /// Whether operators are fused and merged. False runs them one by one.
     bool fuse = true;
     /// Engines that must be used, as pairs of a node's name or an operator's type, and the engine's
-    /// name. By name, an engine that does not apply is an error; by type, another is chosen there.
+    /// name. An engine that does not apply is an error where the key is a node's name. Where it is
+    /// a type, another engine is chosen for that node.
     std::vector<std::pair<std::string, std::string>> engines;
     /// The precision of operators whose JSON sets none (dlprim/precision.hpp).
     Precision precision = Precision::fp32;
@@ -68,8 +75,8 @@ struct NetOptions {
     /// copies that kernels read. False frees parameters of 64 KiB and more once they are packed, if
     /// no kernel reads them as they are. When one of those is needed again (param(),
     /// save_weights(), a plan for other shapes), it is read from the weights file again or
-    /// initialised as before; so the file may be replaced or removed, but not written to. Tensors
-    /// from param() stay valid.
+    /// initialised as before. The net holds the file open, so that it may be replaced or removed,
+    /// but must not be written to. Tensors from param() stay valid.
     bool keep_parameters = false;
     /// How many plans a Net keeps, at least 1. A plan serves one set of input shapes and owns the
     /// memory of intermediate tensors. If reshape() asks for one more, the plan that was used least
@@ -81,8 +88,9 @@ struct NetOptions {
     /// Above 0, planning first measures engines on the problems that no database knows, for about
     /// this many seconds, and keeps the result in the user's database (dlprim/tuning.hpp).
     double tune_seconds = 0;
-    /// Called by the thread that waits, while the net plans, compiles, tunes or profiles. If it
-    /// throws, the call ends and the exception arrives at the caller. The net is then as it was
+    /// Called while the net plans, compiles, tunes or profiles, by the thread that called the net:
+    /// `done` of `total` steps of the work named `what` are done. An empty `what` ends the work. If
+    /// it throws, the call ends and the exception arrives at the caller. The net is then as it was
     /// before the call, and can be used.
     std::function<void(std::string_view what, int done, int total)> progress;
 };
@@ -134,25 +142,30 @@ class Net {
     std::map<std::string, double> loss_weights() const;
     std::vector<std::string> param_names() const;  ///< trainable and other ones
     bool is_trainable(const std::string& param) const;
-    /// Whether there is a loss or, with NetOptions::output_gradients, any float output.
+    /// Whether an output is a loss. False where NetOptions::without_losses drops all of them.
     bool has_loss() const;
     /// The number of classes, if the input holds class numbers; else 0. Plans the net.
     std::int64_t label_classes(const std::string& input);
 
-    // Shapes and types that the plan will have. Nothing is planned for it. Throw Error(not_found).
+    // Shapes and types that the plan will have. These calls do not plan the net. They throw
+    // Error(not_found), which offers the nearest name.
     Shape input_shape(const std::string& name) const;
     DType input_dtype(const std::string& name) const;
     Shape param_shape(const std::string& name) const;
     DType param_dtype(const std::string& name) const;
 
-    // The network's own tensors, which are read and written with Tensor's copies. They stay valid,
-    // at the same place, until reshape(). Inputs and parameters hold zeros until they are set. A
-    // parameter counts as set (see forward()) once param() was called for it, since the program may
-    // write to its tensor at any time. Throw Error(not_found), which offers the nearest name.
+    // The network's own tensors, which are read and written with Tensor's copies. These calls plan
+    // the net. The net works on the same tensors until reshape(), load_model() or the making of a
+    // Solver; then it has others, and the program must ask again. Parameters stay the same over
+    // reshape(). Inputs and parameters hold zeros until they are set. A parameter counts as set
+    // (see forward()) once param() was called for it, since the program may write to its tensor at
+    // any time. They throw Error(not_found), which offers the nearest name.
     Tensor input(const std::string& name);
     Tensor output(const std::string& name);
     Tensor param(const std::string& name);
+    /// What backward() computes, of the shape and type of its parameter or input.
     Tensor gradient(const std::string& param_or_input);
+    /// What backward() starts from, with NetOptions::output_gradients.
     Tensor output_gradient(const std::string& name);
 
     // The names that gradient() and output_gradient() take.
@@ -162,17 +175,18 @@ class Net {
     std::vector<std::string> changed_by_forward();
 
     /// Copies host data into an input: `bytes` bytes, row-major, of the input's dtype. The data may
-    /// change as soon as the call returns. Work enqueued before sees the old data, work enqueued
-    /// later the new. From the second call for an input on, the call does not wait, unless the host
-    /// is two batches ahead of the device: the bytes travel on a second queue beside the running
-    /// batch, which takes the input's size in device memory once more. Throws
-    /// Error(invalid_argument) for a wrong size, for null data, and on every device for a label
-    /// that is not below the number of classes.
+    /// change as soon as the call returns. Work enqueued before the call reads the old data, and
+    /// work enqueued after it the new data. From the second call for an input on, the call does not
+    /// wait, unless the host is two batches ahead of the device: the bytes travel on a second queue
+    /// beside the running batch, which takes the input's size in device memory once more. Throws
+    /// Error(not_found) for the name, and Error(invalid_argument) for a wrong size, for null data,
+    /// for a label that is not a class number, and for an index that is out of range.
     void set_input(const std::string& name, const void* data, std::uint64_t bytes);
 
     /// Reads every parameter from a weights file (HDF5; docs/json.md). With `missing_ok`,
-    /// parameters that the file lacks are initialised. Throws Error(not_found, invalid_argument,
-    /// format, io) that names the parameter which is missing or has a wrong shape or type.
+    /// parameters that the file lacks are initialised. Throws Error(not_found), Error(format),
+    /// Error(invalid_argument) or Error(io); what() names the file, or the parameter that is
+    /// missing or has a wrong shape or type.
     void load_weights(const std::string& path, bool missing_ok = false);
     /// Writes every parameter to a weights file, whole or not at all. Waits for the device. Throws
     /// Error(io); Error(invalid_argument) where parameters have no values (see forward()).
@@ -196,7 +210,9 @@ class Net {
     /// next run.
     void params_changed();
 
-    /// Plans, compiles and allocates. forward() does this if it has not been done.
+    /// Plans, compiles and allocates. forward() does this if it has not been done. Throws
+    /// Error(out_of_memory) where the plan does not fit, and Error(invalid_argument) where an
+    /// engine that must be used does not apply.
     void prepare();
     /// Enqueues a forward pass and returns. Every parameter must have values: from initialize(),
     /// load_weights(), write_params() or Solver::load_checkpoint(), or written by the program,
@@ -235,9 +251,11 @@ class Net {
     /// Remarks of the planner, and on a checkpoint that was loaded: a sentence each.
     std::vector<std::string> notes();
 
-    /// Runs forward node by node and returns the name of the first operator whose output holds a
-    /// NaN or an infinity, or an empty text. It serves to find where a NaN in the loss comes from.
-    /// Slow: operators that share a launch are planned and run one by one, which takes memory.
+    /// Runs forward again, node by node, on the inputs and random numbers of the last forward(),
+    /// and waits. Returns the name of the first operator whose output holds a NaN or an infinity;
+    /// an empty text if there is none. It finds where a NaN in the loss comes from. Tensors of type
+    /// double are not checked. The call is slow and takes memory: operators that share a launch are
+    /// planned and run one by one.
     std::string first_nan();
 
   private:

@@ -2,12 +2,14 @@
 // ONNXModel: a model in ONNX's format, as exporters write it, before it becomes a Net.
 //
 // docs/onnx.md says which operators are read. A program that only wants to run a model calls
-// Net::from_onnx_file(). An ONNXModel answers what the model takes and makes, serves several Nets,
-// and is converted to the library's own files.
+// Net::from_onnx_file(). An ONNXModel tells which inputs and outputs a model has, can be loaded
+// into several Nets, and can be converted to the library's own files.
 //
 // Ownership: an ONNXModel holds its weights in host memory and shares them with its copies and with
-// the Nets made from it. Threads: any thread may call const members; load() needs the object alone.
-// Nothing here opens a device.
+// the Nets made from it. No call opens a device.
+//
+// Threads: several threads may call const members at the same time. No other thread may use the
+// object during load() and parse().
 #pragma once
 
 #include <dlprim/dtype.hpp>
@@ -31,32 +33,36 @@ struct Model;
 /// An input or output as the model declares it.
 struct ONNXInput {
     std::string name;
-    /// As JSON calls it, ONNX's name of a type not supported, "a sequence" or "an optional".
+    /// The element type by its name in JSON ("float"), or by ONNX's name where the library does not
+    /// support it. For values that are no tensors "a sequence" or "an optional".
     std::string dtype;
-    std::vector<std::int64_t> dims;  ///< -1: left open
+    std::vector<std::int64_t> dims;  ///< -1: the model leaves this size open
 };
 
 class ONNXModel {
   public:
-    ONNXModel() = default;  ///< without a model: every call but load() and parse() throws
+    /// Without a model. Every call but load() and parse() throws Error(invalid_argument).
+    ONNXModel() = default;
+    /// Calls load().
     explicit ONNXModel(const std::string& path) { load(path); }
 
-    /// Reads a file and the external data in its folder. Throws Error, one sentence that begins
-    /// with the path: not_found, io; format (not ONNX, cut short, data of another size than its
-    /// shape); unsupported where the library was built without ONNX. The object is then as it was
-    /// before.
+    /// Reads a file and the external data in its folder. Throws Error, whose sentence begins with
+    /// the path: not_found, io, format (the file is not ONNX, is cut short, or holds data of
+    /// another size than its shape), or unsupported (the library was built without ONNX). The
+    /// object is then as it was before.
     void load(const std::string& path);
 
-    /// Reads a model from memory; `name` stands for the path in messages. External data is refused.
-    /// Throws as load() does.
+    /// Reads a model from memory; `name` stands for the path in messages. Throws as load() does,
+    /// and for a model with external data. The bytes are not used after the call.
     void parse(std::string_view bytes, const std::string& name);
 
-    /// What a caller has to feed, in the model's order; initialisers are not among it.
+    /// The inputs that a caller has to give values, in the model's order. An input that an
+    /// initialiser gives a value is not among them.
     std::vector<ONNXInput> inputs() const;
     std::vector<ONNXInput> outputs() const;
     std::vector<std::string> output_names() const;
-    /// The types of the graph's nodes, in their order, with their domain where it is not ONNX's
-    /// own: "Relu", "custom.Swish".
+    /// The types of the graph's nodes, in their order. A type of another domain than ONNX's own has
+    /// the domain in front: "Relu", "custom.Swish".
     std::vector<std::string> node_types() const;
     /// The version of ONNX's own operator set; 0 where the model names none.
     std::int64_t opset() const;
@@ -64,13 +70,13 @@ class ONNXModel {
     static std::int64_t newest_opset();
 
     /// The same model with these inputs fixed at values, such as sizes or axes that operators need
-    /// before the network runs. They are then no inputs any more. Throws Error: not_found for a
-    /// name that is no input, invalid_argument for a value of another type.
+    /// before the network runs. They are no longer inputs. Throws Error(not_found) for a name that
+    /// is no input, and Error(invalid_argument) for a value of another type or shape than declared.
     ONNXModel fixed(const std::map<std::string, HostTensor>& values) const;
 
     /// Writes the network as JSON and its weights as HDF5, each file whole or not at all. The paths
     /// must differ. NetOptions::batch and input_shapes give sizes that the model leaves open.
-    /// Throws Error for what Net::from_onnx_file() refuses, and Error(io).
+    /// Throws Error as Net::from_onnx_file() does, and Error(io).
     void convert(const std::string& net_path, const std::string& weights_path,
                  const NetOptions& options = {}) const;
 

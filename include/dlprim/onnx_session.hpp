@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // ONNXSession: runs an ONNX model whose shapes, branches and loops may depend on values.
 //
-// A Net is one static network. A session makes as many as a run needs: it walks the model's nodes,
-// and where a node needs the contents of a value to go on (the sizes of a Reshape, the condition of
-// an If, a trip count, the positions that NonZero finds), it runs what it has, reads that value and
-// continues. A second run with the same input shapes and the same values on the way finds its nets
-// in a cache and imports nothing. docs/onnx.md describes it.
+// A Net is one static network. A session makes as many nets as a run needs. It imports the model's
+// nodes in order. Where a node needs the contents of a value (the sizes of a Reshape, the condition
+// of an If, a trip count, the positions that NonZero finds), it runs the nodes imported so far,
+// reads that value and continues. A later run with the same input shapes, in which these values are
+// the same, finds its nets in a cache and imports nothing. docs/onnx.md describes it.
 //
-// Ownership: a session shares the model with the ONNXModel that it was made from and owns its nets
-// with their device memory. Threads: one thread at a time, for all sessions and nets of a context
-// together. run() waits for the device.
+// Ownership: a session shares the model with the ONNXModel that it was made from, and owns its nets
+// with their device memory. It can be moved; every call on the moved-from session throws
+// Error(invalid_argument).
+//
+// Threads: one thread at a time, for all sessions and nets of a context together.
+//
+// Waiting: run() waits for the device. The first run for input shapes also compiles.
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -31,18 +35,19 @@ class ONNXProgram;
 struct ONNXSessionOptions {
     /// The precision of operators (dlprim/precision.hpp).
     Precision precision = Precision::fp32;
-    /// How many ways through the model are kept, at least 1. A way is the nets of one run: of one
-    /// set of input shapes and of values read on the way. The one used least recently is dropped.
+    /// How many programs the cache keeps, at least 1. A program is the nets of one run; it serves
+    /// runs with the same input shapes and the same values that were read in between. The program
+    /// that was used least recently is dropped.
     int max_programs = 8;
-    /// How often one Loop or Scan may go round, and how many steps RNN, LSTM and GRU may have. More
-    /// are an error.
+    /// The most iterations of one Loop or Scan, and the most steps of an RNN, LSTM or GRU. More are
+    /// an error.
     std::int64_t max_iterations = 1 << 14;
-    /// How many nodes one run may import, each node of a loop's body once per iteration, and each
-    /// iteration as one more.
+    /// The most nodes that one run may import. A node of a loop's body counts once per iteration,
+    /// and each iteration counts as one more. More are an error.
     std::int64_t max_nodes = 1 << 18;
-    /// How many bytes of values nodes may make on the host while the model is imported, beyond
-    /// eight times what its initialisers take: ConstantOfShape, Range, constants in another shape
-    /// or type. More is an error.
+    /// The most bytes that nodes may produce on the host while the model is imported, in addition
+    /// to eight times the bytes of its initialisers. Such nodes are ConstantOfShape, Range, and
+    /// constants in another shape or type. More is an error.
     std::uint64_t max_known_bytes = std::uint64_t{1} << 30;
 };
 
@@ -50,8 +55,8 @@ class ONNXSession {
   public:
     using Values = std::map<std::string, ONNXValue>;
 
-    /// Nothing is imported yet, so that a model with an operator that is not supported fails in
-    /// run(). Throws Error(invalid_argument) for a model that holds none and for options below 1.
+    /// Imports nothing yet, so that a model with an operator that is not supported fails in run().
+    /// Throws Error(invalid_argument) for an ONNXModel without a model and for options below 1.
     ONNXSession(const Context& context, const ONNXModel& model,
                 const ONNXSessionOptions& options = {});
     ~ONNXSession();
@@ -63,22 +68,24 @@ class ONNXSession {
     std::vector<ONNXInput> inputs() const;
     std::vector<std::string> output_names() const;
 
-    /// Runs the model. Every input of inputs() must be given, except optional ones; an initialiser
-    /// that the graph also names as an input may be given, and then takes the place of its stored
-    /// value. Open sizes are those of the inputs, and one symbol has one size. Throws an Error that
-    /// names the model, and the node or the input: invalid_argument (an input that is missing,
-    /// unknown, or of another type or shape than declared, with both), unsupported (an operator,
-    /// attribute or type; a limit of the options), format (a node that breaks ONNX's rules),
-    /// out_of_memory. After an error the session can be used again.
+    /// Runs the model and returns its outputs by name. Every input of inputs() must be given,
+    /// except optional ones. An initialiser that the graph also names as an input may be given; the
+    /// value then replaces the stored one. Sizes that the model leaves open are those of the given
+    /// inputs; where it gives such a size a name, all sizes of that name must be equal.
+    ///
+    /// Throws an Error that names the model, and the node or the input: invalid_argument (an input
+    /// is missing, unknown, or of another type or shape than declared; the sentence has both),
+    /// unsupported (an operator, attribute or type; a limit of the options), format (a node breaks
+    /// ONNX's rules), out_of_memory. After an error the session can be used again.
     Values run(const Values& inputs);
 
     /// How many nodes of the model's graph needed no operator of a net in the last run: their
-    /// results were known before it, are views, or were computed on the host (strings, sequences,
-    /// positions).
+    /// results were known before the run, are views, or were computed on the host (strings,
+    /// sequences, positions).
     std::int64_t host_nodes() const;
 
-    /// How many times a net was made, since the session began. It does not grow while runs find
-    /// all that they need in the cache.
+    /// The number of nets made since the session was. It does not grow while runs find all their
+    /// nets in the cache.
     std::int64_t nets_made() const;
 
   private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// ONNXValue: what an ONNX model takes or gives, in host memory: a tensor, a tensor of strings, a
+// ONNXValue: an input or output of an ONNX model in host memory: a tensor, a tensor of strings, a
 // sequence, or an optional.
 //
-// Ownership: copies of an ONNXValue share what it holds, which nothing changes. Any thread may call
-// these functions. Nothing here opens a device.
+// Ownership: an ONNXValue never changes its contents, and copies of it share them. Any thread may
+// call these functions. No call opens a device.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -23,23 +23,24 @@ struct ONNXStrings {
     std::vector<std::string> values;
 };
 
-/// What a model takes and gives: a tensor, a tensor of strings, a sequence of values, or nothing
-/// (an optional without an element). An optional with an element is that element.
+/// A tensor, a tensor of strings, a sequence of values, or none (an optional without an element).
+/// An optional with an element is represented by that element.
 class ONNXValue {
   public:
     enum class Kind { none, tensor, strings, sequence };
     using Sequence = std::vector<ONNXValue>;
 
     ONNXValue() = default;  ///< none
-    /// Throws Error(invalid_argument) where the data has not as many bytes, or the strings are not
-    /// as many, as the shape says.
+    /// The constructors throw Error(invalid_argument) where the number of bytes or strings is not
+    /// the shape's.
     ONNXValue(HostTensor tensor);
     ONNXValue(std::shared_ptr<const HostTensor> tensor);
     ONNXValue(ONNXStrings strings);
     ONNXValue(Sequence sequence);
 
     Kind kind() const noexcept { return kind_; }
-    // Throw Error(invalid_argument), which says what the value is, where it is of another kind.
+    // These throw Error(invalid_argument), which says what the value is, where it is of another
+    // kind. References are valid as long as this object or a copy of it.
     const HostTensor& tensor() const;
     const std::shared_ptr<const HostTensor>& shared_tensor() const;
     const ONNXStrings& strings() const;
@@ -55,12 +56,11 @@ class ONNXValue {
 };
 
 /// Reads a value from a file that holds a TensorProto, a SequenceProto or an OptionalProto, as in
-/// ONNX's test data. `kind` is what the model declares the value to be, in the words of
-/// ONNXInput::dtype: it begins with "a sequence" or "an optional", and is that of a tensor
-/// otherwise. Throws Error, one
-/// sentence that begins with the path: not_found, io; format (no such message, or data of another
-/// size than its shape); unsupported (a type that the library does not have, or a build without
-/// ONNX).
+/// ONNX's test data. `kind` says which of the three; it is the ONNXInput::dtype of the value in its
+/// model: a sequence if it begins with "a sequence", an optional if it begins with "an optional",
+/// and else a tensor. Throws Error, whose sentence begins with the path: not_found, io, format (the
+/// file holds no such message, or data of another size than its shape), or unsupported (a type that
+/// the library does not have, or a build without ONNX).
 ONNXValue read_onnx_value(const std::string& path, std::string_view kind);
 
 }  // namespace dlprim

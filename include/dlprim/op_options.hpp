@@ -8,6 +8,7 @@
 // Error(invalid_argument), as it does for values that do not fit.
 //
 // The structs are plain values. They hold no memory of a device, and any thread may use them.
+// Images are NCHW. Sizes, strides and paddings count elements.
 #pragma once
 
 #include <dlprim/dtype.hpp>
@@ -61,12 +62,12 @@ struct Convolution2D {
     static constexpr std::string_view type = "Convolution2D";
     std::int64_t channels_out = 0;        ///< required
     std::int64_t channels_in = -1;        ///< -1: the input's
-    std::int64_t groups = 1;              ///< groups of channels that are convolved by themselves
+    std::int64_t groups = 1;              ///< groups of channels, each convolved on its own
     bool bias = true;                     ///< whether a bias is added to each channel
-    IntList kernel = {};                  ///< required
+    IntList kernel = {};                  ///< required: size of the window
     IntList stride = 1;                   ///< step of the window
     IntList pad = 0;                      ///< zeros around the image
-    IntList dilate = 1;                   ///< distance of the kernel's elements
+    IntList dilate = 1;                   ///< distance between the kernel's elements
     std::string activation = "identity";  ///< applied to the result
 };
 
@@ -74,12 +75,12 @@ struct TransposedConvolution2D {
     static constexpr std::string_view type = "TransposedConvolution2D";
     std::int64_t channels_out = 0;        ///< required
     std::int64_t channels_in = -1;        ///< -1: the input's
-    std::int64_t groups = 1;              ///< groups of channels that are convolved by themselves
+    std::int64_t groups = 1;              ///< groups of channels, each convolved on its own
     bool bias = true;                     ///< whether a bias is added to each channel
-    IntList kernel = {};                  ///< required
-    IntList stride = 1;                   ///< by which the image grows
-    IntList pad = 0;                      ///< what is cut off around the output
-    IntList dilate = 1;                   ///< distance of the kernel's elements
+    IntList kernel = {};                  ///< required: size of the window
+    IntList stride = 1;                   ///< factor by which the image grows
+    IntList pad = 0;                      ///< cut off around the output
+    IntList dilate = 1;                   ///< distance between the kernel's elements
     IntList output_pad = 0;               ///< added to the output's size at the bottom and right
     std::string activation = "identity";  ///< applied to the result
 };
@@ -99,7 +100,7 @@ struct MatMul {
     bool transpose_a = false;
     bool transpose_b = false;
     double alpha = 1;   ///< factor of the product
-    bool bias = false;  ///< a third input is added
+    bool bias = false;  ///< whether a third input is added
 };
 
 // Normalisations.
@@ -109,8 +110,8 @@ struct BatchNorm {
     std::int64_t features = -1;     ///< channels; -1: the input's
     double eps = 1e-5;              ///< added to the variance
     double momentum = 0.1;          ///< share of the new batch in the running statistics
-    bool affine = true;             ///< has scale and offset
-    bool use_global_stats = false;  ///< running statistics in training, too
+    bool affine = true;             ///< whether it has a scale and an offset for each channel
+    bool use_global_stats = false;  ///< whether it uses running statistics in training, too
 };
 
 struct LayerNorm {
@@ -118,8 +119,8 @@ struct LayerNorm {
     IntList normalized_shape = {};   ///< the last dimensions' sizes; empty: as `dims` says
     std::int64_t dims = 1;           ///< number of last dimensions that are normalised together
     double eps = 1e-5;               ///< added to the variance
-    bool elementwise_affine = true;  ///< has a weight
-    bool bias = true;                ///< has a bias, with elementwise_affine
+    bool elementwise_affine = true;  ///< whether it has a weight
+    bool bias = true;                ///< with elementwise_affine: whether it has a bias, too
 };
 
 struct GroupNorm {
@@ -127,7 +128,7 @@ struct GroupNorm {
     std::int64_t num_groups = 0;     ///< required: groups of channels
     std::int64_t num_channels = -1;  ///< -1: the input's
     double eps = 1e-5;               ///< added to the variance
-    bool affine = true;              ///< has a weight and a bias for each channel
+    bool affine = true;              ///< whether it has a weight and a bias for each channel
 };
 
 // Pooling and sizes of images.
@@ -137,10 +138,10 @@ struct Pooling2D {
     std::string mode = "max";        ///< "max" or "avg"
     IntList kernel = {};             ///< required: the window
     IntList stride = 1;              ///< step of the window
-    IntList pad = 0;                 ///< around the image
-    bool count_include_pad = false;  ///< "avg" divides by the padding, too
-    bool ceil_mode = false;          ///< output sizes round up
-    bool return_indices = false;     ///< for "max": a second output says where the maxima are
+    IntList pad = 0;                 ///< padding around the image
+    bool count_include_pad = false;  ///< whether "avg" counts the padding as elements
+    bool ceil_mode = false;          ///< whether output sizes round up
+    bool return_indices = false;     ///< for "max": a second output has the positions of the maxima
 };
 
 struct GlobalPooling {
@@ -161,8 +162,9 @@ struct Interpolation {
 
 // One element at a time.
 
-/// docs/json.md has the activations and what alpha and beta mean to each of them. The other fields
-/// are PyTorch's names of these two. Without a value: the activation's own default.
+/// docs/json.md lists the activations and says what alpha and beta mean for each of them. The other
+/// fields are PyTorch's names for these two. A field without a value means the activation's own
+/// default.
 struct Activation {
     static constexpr std::string_view type = "Activation";
     std::string activation = {};  ///< required
@@ -211,23 +213,24 @@ struct Abs {
 struct Cast {
     static constexpr std::string_view type = "Cast";
     std::optional<DType> dtype = {};  ///< required
-    bool reinterpret = false;         ///< keeps the bits, in a type of the same size
+    bool reinterpret = false;         ///< whether it keeps the bits; the types must be of one size
 };
 
 struct Dropout {
     static constexpr std::string_view type = "Dropout";
-    double p = 0.5;            ///< share of the elements that become 0 in training
-    std::int64_t stream = -1;  ///< number of its random numbers; -1: from the operator's name
+    double p = 0.5;  ///< share of the elements that become 0 in training
+    /// The number of its stream of random numbers; -1: a number made from the operator's name.
+    std::int64_t stream = -1;
 };
 
 /// One generated kernel; docs/pointwise.md has the language.
 struct Pointwise {
     static constexpr std::string_view type = "Pointwise";
     std::string code = {};             ///< required
-    std::vector<double> scalars = {};  ///< p0, p1, ...
-    std::vector<DType> dtypes = {};    ///< of the outputs: one for all, or one each; empty: floats
-    bool keep_dim = true;              ///< reduced dimensions stay, with size 1
-    IntList shape = {};                ///< a shape that takes part in the broadcast
+    std::vector<double> scalars = {};  ///< values of p0, p1, ...
+    std::vector<DType> dtypes = {};    ///< of the outputs: one for all, or one each; empty: float
+    bool keep_dim = true;              ///< whether reduced dimensions stay, with size 1
+    IntList shape = {};                ///< a shape to which the inputs are broadcast, too
 };
 
 // Reductions, softmax and losses.
@@ -235,15 +238,15 @@ struct Pointwise {
 struct Reduction {
     static constexpr std::string_view type = "Reduction";
     std::string method = "sum";   ///< "sum", "sumsq", "abssum" or "mean"
-    bool keep_dim = true;         ///< reduced dimensions stay, with size 1
+    bool keep_dim = true;         ///< whether reduced dimensions stay, with size 1
     double output_scale = 1;      ///< factor of the result
-    IntList dims = {};            ///< what is reduced; empty: all from start_axis on
-    std::int64_t start_axis = 0;  ///< without dims
+    IntList dims = {};            ///< dimensions to reduce; empty: all from start_axis on
+    std::int64_t start_axis = 0;  ///< used without dims
 };
 
 struct Softmax {
     static constexpr std::string_view type = "Softmax";
-    bool log = false;       ///< the logarithm of the softmax
+    bool log = false;       ///< whether the result is the logarithm of the softmax
     std::int64_t axis = 1;  ///< negative: counts from the end
 };
 
@@ -276,11 +279,11 @@ struct Slice {
     std::int64_t end = -1;   ///< -1: the dimension's end; below -1: counts from the end
 };
 
-/// A tensor in equal parts.
+/// Cuts a tensor into equal parts.
 struct Split {
     static constexpr std::string_view type = "Split";
     std::int64_t dim = 1;
-    std::int64_t parts = 0;  ///< required
+    std::int64_t parts = 0;  ///< required: number of parts
 };
 
 struct Flatten {
@@ -294,24 +297,25 @@ struct Reshape {
 
 struct Squeeze {
     static constexpr std::string_view type = "Squeeze";
-    IntList dims = {};  ///< dropped where their size is 1; empty: as `all`
-    bool all = false;   ///< every dimension of size 1 is dropped
+    IntList dims = {};  ///< the dimensions to drop where their size is 1; empty: as `all`
+    bool all = false;   ///< whether every dimension of size 1 is dropped
 };
 
 struct Transpose {
     static constexpr std::string_view type = "Transpose";
     IntList dims = {};  ///< a permutation: output dimension i is input dimension dims[i]
-    std::int64_t dim0 = -2, dim1 = -1;  ///< without dims: the two that change places
+    std::int64_t dim0 = -2, dim1 = -1;  ///< used without dims: the two that are exchanged
 };
 
 struct Pad {
     static constexpr std::string_view type = "Pad";
-    IntList pads = {};  ///< required: in front and behind, from the last dimension backward
+    IntList pads = {};  ///< required: {before, after} of the last dimension, then of the one before
     std::string mode = "constant";  ///< "constant", "reflect", "replicate" or "circular"
-    double value = 0;               ///< what "constant" pads with
+    double value = 0;               ///< the value of "constant"
 };
 
-/// In networks its parameter is its output; in an eager call it copies the parameter.
+/// A parameter as an output. In a network the output is the parameter itself; an eager call copies
+/// it.
 struct Parameter {
     static constexpr std::string_view type = "Parameter";
     IntList shape = {};  ///< required
@@ -327,38 +331,42 @@ struct Embedding {
     std::optional<std::int64_t> padding_idx = {};  ///< a row that gets no gradient; -1: the last
 };
 
-/// Parts of a tensor that indices (int32 or int64) name. "rows": index i names row i of dimension
-/// `dim`. "elements": indices of the tensor's rank name elements of dimension `dim`, as
-/// torch.gather. "tuples": the last dimension of the indices holds positions in the first
-/// dimensions behind batch_dims common ones. An index below 0 counts from the end.
+/// Copies the parts of a tensor that indices (int32 or int64) name. "rows": index i names row i of
+/// dimension `dim`, as in torch.index_select. "elements": the indices have the tensor's rank and
+/// name elements of dimension `dim`, as in torch.gather. "tuples": the first batch_dims dimensions
+/// are common to tensor and indices; the last dimension of the indices holds positions in the
+/// tensor's next dimensions, as in ONNX's GatherND. An index below 0 counts from the end.
 struct Gather {
     static constexpr std::string_view type = "Gather";
-    std::string mode = "rows";  ///< "rows", "elements" or "tuples"
-    std::int64_t dim = 0;       ///< of rows and elements; negative counts from the end
-    std::int64_t batch_dims = 0;
+    std::string mode = "rows";    ///< "rows", "elements" or "tuples"
+    std::int64_t dim = 0;         ///< of rows and elements; negative counts from the end
+    std::int64_t batch_dims = 0;  ///< of tuples
 };
 
-/// The opposite: updates change the parts that the indices name, the last of several last. Without
-/// the tensor that is changed, and with `shape`, it begins with zeros.
+/// A copy of a tensor in which updates change the parts that indices name, in the order of the
+/// indices: if several replace a part, the last one counts. The tensor may be left out; then
+/// `shape` is required, and the updates change zeros.
 struct Scatter {
     static constexpr std::string_view type = "Scatter";
-    std::string mode = "rows";  ///< as of Gather
-    std::int64_t dim = 0;
-    std::int64_t batch_dims = 0;
+    std::string mode = "rows";       ///< as in Gather
+    std::int64_t dim = 0;            ///< as in Gather
+    std::int64_t batch_dims = 0;     ///< as in Gather
     std::string reduction = "none";  ///< "none" (replaces), "add", "mul", "max" or "min"
-    IntList shape = {};
+    IntList shape = {};              ///< of the result, where the tensor is left out
 };
 
-/// Values and their positions (int64). Of equal ones the one in front comes first.
+/// The k largest or smallest values along a dimension, in order, and their positions (int64). Of
+/// equal values the one with the lower position comes first.
 struct TopK {
     static constexpr std::string_view type = "TopK";
     std::int64_t k = 0;  ///< required
     std::int64_t dim = -1;
-    bool largest = true;  ///< or else the smallest
-    bool sorted = true;   ///< they always come in order
+    bool largest = true;  ///< whether the largest values are taken; false: the smallest
+    bool sorted = true;   ///< without effect: values always come in order
 };
 
-/// The same of all elements along a dimension.
+/// All values along a dimension in order, and their positions (int64). Equal values keep their
+/// order.
 struct Sort {
     static constexpr std::string_view type = "Sort";
     std::int64_t dim = -1;
@@ -370,10 +378,10 @@ struct Sort {
 struct Attention {
     static constexpr std::string_view type = "Attention";
     double scale = 0;          ///< factor of q k^T; 0: 1 / sqrt(features)
-    bool is_causal = false;    ///< position i attends to positions up to i alone
-    bool enable_gqa = false;   ///< several heads of queries share a head of keys and values
+    bool is_causal = false;    ///< whether position i attends only to positions up to i
+    bool enable_gqa = false;   ///< whether several query heads share one head of keys and values
     double dropout_p = 0;      ///< share of the weights that become 0 in training
-    std::int64_t stream = -1;  ///< as of Dropout
+    std::int64_t stream = -1;  ///< as in Dropout
 };
 
 struct LSTM {
@@ -382,9 +390,9 @@ struct LSTM {
     std::int64_t num_layers = 1;
     bool bidirectional = false;
     bool bias = true;
-    bool batch_first = false;  ///< input and output are [N, T, features]
-    double dropout = 0;        ///< behind layers but the last, in training
-    std::int64_t stream = -1;  ///< as of Dropout
+    bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
+    double dropout = 0;        ///< share dropped after each layer but the last, in training
+    std::int64_t stream = -1;  ///< as in Dropout
 };
 
 struct GRU {
@@ -393,9 +401,9 @@ struct GRU {
     std::int64_t num_layers = 1;
     bool bidirectional = false;
     bool bias = true;
-    bool batch_first = false;  ///< input and output are [N, T, features]
-    double dropout = 0;        ///< behind layers but the last, in training
-    std::int64_t stream = -1;  ///< as of Dropout
+    bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
+    double dropout = 0;        ///< share dropped after each layer but the last, in training
+    std::int64_t stream = -1;  ///< as in Dropout
 };
 
 }  // namespace dlprim::ops

@@ -6,14 +6,16 @@
 //
 // Every operator of docs/json.md can be called, by a struct of its options (dlprim/op_options.hpp)
 // or by its type's name and its options as JSON text. The first call of a problem (type, options,
-// shapes, dtypes, layouts) plans and compiles; its launches are cached, so that a second call is a
-// look-up and an enqueue, and builds no text.
+// shapes, dtypes, layouts) plans and compiles. Its launches are cached, so that a later call of the
+// same problem only looks them up and enqueues them.
 //
-// Waiting: no call waits for the device.
+// Waiting: no call waits for the device. A kernel that finds an index out of range is reported by
+// the next call that waits, such as Tensor::copy_to_host().
 //
-// Layout: a result may stay in its engine's layout until somebody asks for its memory
+// Layout: a result may stay in its engine's layout until the program reaches its memory
 // (dlprim/tensor.hpp), and the next call reads it in that layout. So a chain of calls converts
-// layouts no more often than a Net. Results in tensors of CallOptions::out are row-major at once.
+// layouts no more often than a Net. Results in tensors of CallOptions::out are row-major when the
+// call's work is done.
 //
 // Ownership: cached launches, packed weights and scratch memory belong to the tensors' context and
 // are freed with its last Context, tensor or net. A context caches 4096 calls and drops the one
@@ -40,14 +42,21 @@
 namespace dlprim::ops {
 
 struct CallOptions {
-    bool training = false;  ///< training-mode semantics
-    std::string engine;     ///< the engine that must be used; empty: chosen
+    /// Whether the operator computes as in training: batch statistics and dropout.
+    bool training = false;
+    /// The engine that call() must use; where it does not apply the call throws. Empty: the library
+    /// chooses. backward() ignores it.
+    std::string engine;
     /// Engines as pairs of an operator's type and an engine's name, for the operator, for those
     /// that it expands to, and for those of its gradient. Where one does not apply, another runs.
     std::vector<std::pair<std::string, std::string>> engines;
     Precision precision = Precision::fp32;  ///< of products (dlprim/precision.hpp)
-    std::vector<Tensor> out;                ///< results are written here instead of to new tensors
-    std::uint64_t seed = 1, step = 0;       ///< of random operators
+    /// Tensors to which results are written: contiguous(), of the output's shape and type, in the
+    /// order of the outputs. An output that has no tensor here, or an empty one, gets a new tensor.
+    std::vector<Tensor> out;
+    /// The random numbers of dropout depend on the seed, the step and the operator's `stream`
+    /// alone. A program counts `step` up to get other numbers.
+    std::uint64_t seed = 1, step = 0;
 };
 
 /// A struct of dlprim/op_options.hpp.
@@ -59,9 +68,9 @@ concept OperatorOptions = requires {
 /// Calls the operator whose options these are, for example
 ///   call(Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 /// `inputs` are the operator's inputs, and `params` its parameters, in the order of docs/json.md.
-/// Returns its outputs. BatchNorm in training mode updates its running statistics, which are among
-/// `params`, in place. Throws Error(invalid_argument) for what does not fit, strided views among it
-/// (Tensor::to_contiguous() copies one).
+/// All must be on one context. Returns its outputs. BatchNorm in training mode updates its running
+/// statistics, which are among `params`, in place. Throws Error(invalid_argument) for tensors or
+/// options that do not fit, and for strided views, which Tensor::to_contiguous() copies.
 template <OperatorOptions Options>
 std::vector<Tensor> call(const Options& options, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& params = {}, const CallOptions& how = {});
@@ -72,8 +81,10 @@ std::vector<Tensor> call(std::string_view type, std::string_view options_json,
                          const std::vector<Tensor>& inputs, const std::vector<Tensor>& params = {},
                          const CallOptions& how = {});
 
-/// Gradients of call() with respect to inputs and params (in that order; undefined tensors where an
-/// operand has none, as integers and running statistics), given the gradients of its outputs.
+/// Gradients of call() with respect to inputs and params, in that order, given the gradients of its
+/// outputs. The tensor of an operand without a gradient, such as integers or running statistics, is
+/// empty (Tensor::defined() is false). Throws as call() does, and Error(unsupported) for an
+/// operator without a gradient.
 template <OperatorOptions Options>
 std::vector<Tensor> backward(const Options& options, const std::vector<Tensor>& inputs,
                              const std::vector<Tensor>& params,
@@ -89,15 +100,16 @@ std::vector<Tensor> backward(std::string_view type, std::string_view options_jso
 /// options that do not fit it.
 std::vector<std::size_t> written_params(std::string_view type, std::string_view options_json);
 
-/// Runs one kernel that is generated from a program in the language of docs/pointwise.md over
-/// broadcast tensors, for example
+/// Runs one kernel that is generated from a program in the language of docs/pointwise.md, in which
+/// `inputs` are x0, x1, ... and are broadcast, and `scalars` are p0, p1, .... For example
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})
+/// Returns y0, y1, .... Throws Error(invalid_argument) for a program that does not parse or fit.
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars = {}, const CallOptions& how = {});
 
-// Shorthands of common calls, which return the one output. Of conv2d() and inner_product() the
-// options channels_out, kernel and outputs are the weight's where they are not set, and whether
-// there is a bias is told by the arguments.
+// Shorthands of common calls, which return the only output. In conv2d() and inner_product() the
+// options channels_out, kernel and outputs come from the weight's shape where they are not set.
+// Their option `bias` is ignored: a bias is added where one is given.
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution2D& options = {},
               const CallOptions& how = {});
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,

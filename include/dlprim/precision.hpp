@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Precision: the number format that products of float tensors are computed in, and that activations
-// are stored in.
+// Precision: the number format in which products of float tensors may be computed, and in which
+// activations may be stored.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -18,7 +18,8 @@ namespace dlprim {
 /// the next one that the device supports, in the order fp16, bf16, tf32, fp32.
 enum class Precision : std::uint8_t {
     fp32,  ///< float throughout
-    /// Factors of products may be rounded to 11 significant bits, an error of up to 2^-11 of each.
+    /// Factors of products may be rounded to 11 significant bits, which is a relative error of up
+    /// to 2^-11. Tensors are stored as float.
     tf32,
     /// Activations and their gradients may be stored as half, which has 11 significant bits from
     /// 6.1e-5 to 65504, and fewer below. Factors of products may be rounded to half. Training

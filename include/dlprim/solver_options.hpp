@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SolverOptions: the solver and its constants. Definitions are PyTorch's.
+// SolverOptions: the method of a Solver and its constants. Definitions are PyTorch's. It is a plain
+// value.
 #pragma once
 
 #include <dlprim/namespace.hpp>
@@ -10,9 +11,9 @@ struct SolverOptions {
     enum class Kind { sgd, adam, adamw };
     Kind kind = Kind::adam;
     double learning_rate = 1e-3;
-    double momentum = 0;  ///< sgd
-    bool nesterov = false;
-    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+    double momentum = 0;    ///< of sgd
+    bool nesterov = false;  ///< sgd with Nesterov's momentum; `momentum` must be above 0
+    double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;  ///< of adam and adamw
     double weight_decay = 0;  ///< sgd and adam: added to the gradient; adamw: decoupled
     double clip_norm = 0;     ///< above 0, gradients are scaled to at most this global L2 norm
     double clip_value = 0;    ///< above 0, gradients are clamped to [-clip_value, clip_value]
@@ -20,12 +21,12 @@ struct SolverOptions {
     /// The first loss scale of nets with operators of precision fp16 (Micikevicius et al. 2018):
     /// the loss is multiplied by it so that small gradients do not vanish, and updates divide by
     /// it. An update whose gradients are not all finite is skipped and halves the scale;
-    /// loss_scale_steps good updates in a row double it. 0: no loss scale.
+    /// loss_scale_steps updates in a row with finite gradients double it. 0: no loss scale.
     double loss_scale = 65536;
     int loss_scale_steps = 2000;
-    /// For programs that read losses late. From the first batch on whose loss is not finite, the
-    /// device leaves parameters and solver state as they are, without a wait of the host;
-    /// Solver::call_off() restores the rest.
+    /// For programs that read a loss only after later steps were enqueued. From the first batch on
+    /// whose loss is not finite, the device itself leaves parameters and solver state as they are.
+    /// Solver::call_off() undoes such steps, after which training can go on.
     bool guard_loss = false;
 };
 

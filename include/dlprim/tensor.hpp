@@ -43,21 +43,25 @@ class Tensor {
     Tensor(const Context& context, const Shape& shape, const std::vector<float>& values,
            DType dtype = DType::f32);
 
-    /// Wraps a cl_mem of the context's own cl_context without a copy, and retains it. Throws
-    /// Error(invalid_argument) where it is null, too small or of another cl_context.
+    /// Wraps a cl_mem of the context's own cl_context without a copy, and retains it. The tensor is
+    /// row-major from `byte_offset` on. Throws Error(invalid_argument) where the cl_mem is null,
+    /// too small or of another cl_context, and on the host.
     static Tensor wrap_opencl(const Context& context, void* cl_mem_handle,
                               std::uint64_t byte_offset, const Shape& shape,
                               DType dtype = DType::f32);
-    /// Wraps host memory without a copy, for the host context only. It must outlive all tensors on
-    /// it, or belong to `owner`, which is let go with the last of them, in whatever thread that is.
+    /// Wraps host memory without a copy; `context` must be the host. The memory must outlive all
+    /// tensors on it, or belong to `owner`, which is released with the last of them, by whichever
+    /// thread that is. Throws Error(invalid_argument) for another device, and for null data.
     static Tensor wrap_host(const Context& context, void* data, const Shape& shape,
                             DType dtype = DType::f32, std::shared_ptr<void> owner = nullptr);
 
+    /// Whether it has memory; false for a default-made Tensor.
     bool defined() const noexcept { return buffer_ != nullptr || deferred_ != nullptr; }
     const Context& context() const;
     const Shape& shape() const noexcept { return shape_; }
     const std::vector<std::int64_t>& strides() const noexcept { return strides_; }  ///< in elements
     DType dtype() const noexcept { return dtype_; }
+    /// Of the first element within the memory that tensors share.
     std::uint64_t byte_offset() const noexcept { return byte_offset_; }
     std::uint64_t bytes() const noexcept;  ///< number of elements times the size of one
     bool contiguous() const noexcept;      ///< whether elements lie row-major without gaps
@@ -66,37 +70,38 @@ class Tensor {
     bool shares_memory(const Tensor& other) const noexcept;
 
     // Views, which share this tensor's memory. A negative dimension counts from the end. All throw
-    // Error(invalid_argument) for what does not fit the shape.
-    /// The same elements in another shape; of contiguous() tensors only.
+    // Error(invalid_argument) for arguments that do not fit the shape.
+    /// The same elements in another shape. This tensor must be contiguous().
     Tensor reshape(const Shape& shape) const;
     /// Indices [begin, end) of dimension `dim`.
     Tensor slice(int dim, std::int64_t begin, std::int64_t end) const;
-    /// Two dimensions exchanged.
+    /// The same elements with two dimensions exchanged.
     Tensor transpose(int dim0, int dim1) const;
-    /// Any view: element [i, j, ...] is this tensor's element number
-    /// `offset` + i * strides[0] + j * strides[1] + ... of its memory, counted from its first one.
-    /// Strides are not negative, and the view stays within what this tensor's own elements span;
-    /// throws Error(invalid_argument) otherwise.
+    /// Any view. Its element [i, j, ...] lies `offset` + i * strides[0] + j * strides[1] + ...
+    /// elements behind this tensor's first element. Strides must not be negative, and the view must
+    /// lie within the memory from this tensor's first element to its last.
     Tensor view(const Shape& shape, const std::vector<std::int64_t>& strides,
                 std::int64_t offset = 0) const;
 
-    /// This tensor if it is contiguous(), else a row-major copy in new memory. Eager calls refuse
-    /// strided views and take this instead. The copy goes through the host, and the call waits.
+    /// This tensor if it is contiguous(), else a row-major copy in new memory. Eager calls, which
+    /// refuse strided views, can take the result. The copy goes through the host, and the call
+    /// waits.
     Tensor to_contiguous() const;
 
     // Copies between host and device. They wait until they are done. The host side is row-major and
-    // holds exactly this tensor's elements: another size throws Error(invalid_argument).
+    // has exactly bytes() bytes, or numel() values: another size throws Error(invalid_argument).
     void copy_from_host(const void* data, std::uint64_t bytes);
     void copy_to_host(void* data, std::uint64_t bytes) const;
-    /// On the host context, the address of the first element, for reading and writing elements in
-    /// place by strides(). It is valid while any tensor on the memory lives. From then on the
-    /// program may write there at any time, so packed weights are packed again at every eager call.
-    /// Throws Error(unsupported) for other devices.
-    void* host_data() const;
     void copy_from(const std::vector<float>& values);  ///< converts to dtype()
-    std::vector<float> to_floats() const;
-    std::vector<double> to_doubles() const;
-    /// Sets every element to `value`, converted to dtype(). Waits for strided views alone.
+    std::vector<float> to_floats() const;              ///< converts from dtype()
+    std::vector<double> to_doubles() const;            ///< converts from dtype()
+
+    /// On the host context, the address of the first element, for reading and writing elements in
+    /// place by strides(). The address is valid while any tensor on the memory lives. After this
+    /// call the library assumes that the program may write there at any time, so that eager calls
+    /// pack weights that lie there anew at every call. Throws Error(unsupported) for other devices.
+    void* host_data() const;
+    /// Sets every element to `value`, converted to dtype(). Waits only if this is a strided view.
     void fill(double value);
 
   private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// train(): trains a network from a configuration file, what dlprim_train does. docs/json.md has the
-// configuration.
+// train(): trains a network that classifies images, as a configuration says. It is what the command
+// dlprim_train does. docs/json.md describes the configuration.
 //
-// The call returns when the training is over. Meanwhile it uses the context as a Net and a Solver
-// do, and so excludes other nets on it (dlprim/context.hpp). The functions of a TrainCall are
-// called by the calling thread.
+// The call returns when the training is over. Meanwhile the thread uses the context as for a Net
+// and a Solver, so that no other thread may use nets on it (dlprim/context.hpp). The functions of a
+// TrainCall are called by the thread that called train().
 #pragma once
 
 #include <dlprim/context.hpp>
@@ -22,48 +22,53 @@
 namespace dlprim {
 
 struct TrainProgress {
-    int epoch = 0, epochs = 0;  ///< the epoch that runs, from 1
-    std::int64_t batch = 0, batches = 0;
-    double loss = 0;      ///< mean of the epoch's training batches so far
-    double accuracy = 0;  ///< of these batches, from 0 to 1
-    double learning_rate = 0;
-    double images_per_second = 0;
-    bool epoch_done = false;    ///< the epoch is over, and what follows is set
-    double test_loss = 0;       ///< of the test set
-    double test_accuracy = -1;  ///< of the test set, from 0 to 1; -1: there is none
+    int epoch = 0, epochs = 0;            ///< the present epoch, from 1, and their number
+    std::int64_t batch = 0, batches = 0;  ///< batches of this epoch that are done, and all of them
+    double loss = 0;                      ///< mean of the epoch's training batches so far
+    double accuracy = 0;                  ///< of these batches, from 0 to 1
+    double learning_rate = 0;             ///< of the last of these batches
+    double images_per_second = 0;         ///< since the epoch began
+    bool epoch_done = false;              ///< the epoch is over, and the fields below are set
+    double test_loss = 0;                 ///< mean over the test set
+    double test_accuracy = -1;            ///< over the test set, from 0 to 1; -1: there is no set
 };
 
 struct TrainCall {
-    std::string config;  ///< file
-    /// The configuration itself, in place of a file; paths in it are relative to the working
+    /// The configuration file. Paths in it are relative to its folder.
+    std::string config;
+    /// The configuration as text, in place of a file. Paths in it are relative to the working
     /// folder.
     std::string config_text;
-    std::string out =
-        "training";  ///< folder, made if need be: checkpoints, model.h5, metrics.csv, report.html
-    std::string resume;  ///< checkpoint to go on from, or empty
-    int epochs = 0;      ///< instead of the configuration's, when positive
-    /// As NetOptions::precision; without it that of the checkpoint to go on from, then the
-    /// configuration's, then fp32. Another than the checkpoint's is an error that names both.
+    /// The folder of the results: checkpoints, model.h5, metrics.csv and report.html. It is made if
+    /// it does not exist.
+    std::string out = "training";
+    std::string resume;  ///< the checkpoint file to go on from; empty: a new training
+    int epochs = 0;      ///< if positive, in place of the configuration's number of epochs
+    /// As NetOptions::precision. Without it the checkpoint's precision is taken, without one the
+    /// configuration's, and else fp32. A precision that is not the checkpoint's is an error, which
+    /// names both.
     std::optional<Precision> precision;
-    /// As NetOptions::precisions, over the checkpoint's.
+    /// As NetOptions::precisions. They take precedence over those of the checkpoint.
     std::vector<std::pair<std::string, Precision>> precisions;
-    std::function<void(std::string_view)> note;  ///< remarks, as Net::notes(), before it trains
-    /// After each batch, and after each epoch with epoch_done. What it throws ends the training and
-    /// arrives at the caller; checkpoints of the epochs before are there.
+    /// Called before the training, with each of the remarks that Net::notes() returns.
+    std::function<void(std::string_view)> note;
+    /// Called after each batch, and after each epoch with epoch_done. An exception that it throws
+    /// ends the training and arrives at the caller. The checkpoints saved so far remain.
     std::function<void(const TrainProgress&)> progress;
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
 };
 
 struct TrainResult {
-    int epochs = 0;  ///< that the network has been trained, with those before a checkpoint
+    int epochs = 0;  ///< all epochs of training, those before a checkpoint included
     double train_loss = 0, train_accuracy = 0;  ///< of the last epoch
-    double test_loss = 0, test_accuracy = -1;   ///< behind it; accuracy -1: there is no test set
-    std::string model;                          ///< weights file
+    double test_loss = 0, test_accuracy = -1;   ///< after it; accuracy -1: there is no test set
+    std::string model;                          ///< path of the weights file
 };
 
-/// Throws Error: not one of config and config_text; what is wrong in configuration, data or
-/// network; Error(numeric) naming the first operator whose output is not finite where the loss is
-/// not (unless "on_nan": "continue", which skips the batch).
+/// Trains. Exactly one of `config` and `config_text` must be set. Throws Error for what is wrong in
+/// the call, the configuration, the data or the network; and Error(numeric) where a loss is not
+/// finite, which names the first operator whose output is not (unless the configuration has
+/// "on_nan": "continue", which skips the batch).
 TrainResult train(const Context& context, const TrainCall& call);
 
 }  // namespace dlprim

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What tuning found, as files: to carry from one machine to another of the same device.
+// Results of tuning as files, which can be carried to another machine with the same device.
 //
-// Tuning itself is NetOptions::tune_seconds. Its database is the JSON file that set_tuning_file()
-// (dlprim/settings.hpp) or DLPRIM_TUNING names, else tuning.json in the cache folder. A row of
-// another device is never used; one of another driver is used where there is none of this driver.
+// NetOptions::tune_seconds asks for tuning. Its results are rows of the user's tuning database: the
+// JSON file that set_tuning_file() (dlprim/settings.hpp) or DLPRIM_TUNING names, else tuning.json
+// in the cache folder. A row of another device is never used. A row of another driver is used where
+// there is none of this driver.
 //
 // Any thread may call these functions. They return when the file is written or read.
 #pragma once
@@ -16,14 +17,15 @@
 
 namespace dlprim {
 
-/// Writes the rows that the user's database holds on the context's device, whole or not at all.
-/// Returns how many. Throws Error(io); Error(not_found) where there are none.
+/// Writes the rows of the user's database that belong to the context's device to a file, whole or
+/// not at all. Returns the number of rows. Throws Error(not_found) where there are none, and
+/// Error(io).
 std::size_t export_tunings(const Context& context, const std::string& path);
 
-/// Adds a file's rows to the user's database, in place of what it held on the same problems. Nets
-/// that are planned from then on use them.
-/// Returns how many. Throws Error(not_found, invalid_argument, io); Error(unsupported) where caches
-/// are off.
+/// Adds a file's rows to the user's database. They replace its rows on the same problems. Nets that
+/// are planned from then on use them. Returns the number of rows. Throws Error(not_found) where
+/// there is no such file, Error(invalid_argument) where it is no tuning database, Error(io), and
+/// Error(unsupported) where caches are disabled.
 std::size_t import_tunings(const std::string& path);
 
 }  // namespace dlprim
