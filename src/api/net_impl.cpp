@@ -32,7 +32,7 @@ void drop_losses(Graph& graph) {
 
 std::vector<std::string> apply_options(NetDescription& description, const NetOptions& options) {
     require(options.batch >= 0, "a batch of ", options.batch,
-            " cannot be: it is at least 1, or 0 for what the network declares");
+            " is invalid: it must be at least 1, or 0 for the batch that the network declares");
     for (const std::string& name : options.extra_outputs) {
         const auto same = [&](const NetDescription::Output& output) { return output.name == name; };
         if (std::none_of(description.outputs.begin(), description.outputs.end(), same))
@@ -49,7 +49,7 @@ Graph build_graph(const NetDescription& description, const NetOptions& options) 
 NetImpl::NetImpl(const Context& context, NetDescription description, const NetOptions& options)
     : context_(context), description_(std::move(description)), options_(options) {
     require(options.max_plans >= 1, "max_plans is ", options.max_plans,
-            ": a net keeps at least the plan that it runs");
+            ": it must be at least 1, for the plan that the net runs");
     remarks = apply_options(description_, options);
     base_ = build_graph(description_, options_);
     int order = 0;
@@ -215,7 +215,8 @@ void NetImpl::attach_solver(const SolverOptions& solver) {
         if (param.value.trainable && param.value.spec.dtype != DType::f32)
             fail(ErrorKind::unsupported, "parameter '", name, "' is ",
                  name_of(param.value.spec.dtype),
-                 ", solvers train float parameters; frozen: true keeps its operator out of "
+                 "; solvers train float parameters only, and \"frozen\": true keeps an operator "
+                 "out of "
                  "training");
     const std::optional<SolverOptions> before = std::exchange(solver_, solver);
     const auto forget_plans = [&] {
@@ -241,11 +242,11 @@ void NetImpl::check_params_stay(const Graph& graph) const {
         const TensorSpec& spec = param_spec(value.name);
         require(value.spec == spec, "with inputs of these shapes parameter '", value.name,
                 "' would have shape ", value.spec.shape.str(), " in place of ", spec.shape.str(),
-                ": another Net is to be made for them, with NetOptions::input_shapes");
+                "; make another Net for them, with NetOptions::input_shapes");
     }
     require(count == params_.size(), "with inputs of these shapes the network would have ", count,
             " parameters in place of ", params_.size(),
-            ": another Net is to be made for them, with NetOptions::input_shapes");
+            "; make another Net for them, with NetOptions::input_shapes");
 }
 
 void NetImpl::reshape(std::int64_t batch, const std::map<std::string, Shape>& shapes) {
@@ -382,8 +383,7 @@ void NetImpl::backward() {
     require(options_.mode != Mode::inference,
             "backward() needs a net in evaluation or training mode");
     require(built().ran_forward,
-            "backward() needs a forward() of these shapes before it: it goes back through what "
-            "that left");
+            "backward() needs a forward() of these shapes before it, whose results it reads");
     run(Part::backward);
 }
 

@@ -15,7 +15,7 @@ ONNXProgram::ONNXProgram(const Context& context, std::shared_ptr<const onnx::Mod
                          const ONNXSessionOptions& options)
     : context_(context), model_(std::move(model)), options_(options) {
     require(options.max_programs >= 1, "max_programs is ", options.max_programs,
-            ": a session keeps at least the one that it runs");
+            ": it must be at least 1, for the program that the session runs");
     require(options.max_iterations >= 1 && options.max_nodes >= 1,
             "max_iterations and max_nodes are ", options.max_iterations, " and ", options.max_nodes,
             "; they must be at least 1");

@@ -46,7 +46,7 @@ void check(const SolverOptions& o) {
             "momentum and weight decay must not be negative, epsilon must be positive");
     require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1,
             "beta1 and beta2 must lie in [0, 1)");
-    require(!o.nesterov || o.momentum > 0, "Nesterov's variant needs a momentum");
+    require(!o.nesterov || o.momentum > 0, "nesterov needs a momentum above 0");
     require(o.accumulate >= 1, "accumulate must be at least 1");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");

@@ -24,7 +24,7 @@ Precision parse_precision(std::string_view name) {
          {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16})
         if (name == name_of(precision)) return precision;
     fail(ErrorKind::invalid_argument, "there is no precision '", name,
-         "'; fp32, tf32, fp16 and bf16 are offered");
+         "'; it must be fp32, tf32, fp16 or bf16");
 }
 
 }  // namespace dlprim

@@ -152,7 +152,7 @@ void check_format(const json& root) {
     require(format != 1,
             "it is of format 1, whose rows name tiles and layouts by numbers that no longer mean "
             "anything; tune again (dlprim_tune)");
-    require(format == 2, "its format is not 2");
+    require(format == 2, "its format is not 2, the one that this version of the library reads");
 }
 
 void complain(const std::string& what, std::vector<std::string>* ignored) {
@@ -425,8 +425,8 @@ std::size_t export_tunings(const Context& context, const std::string& path) {
         return row.device != device.name || row.platform != device.platform;
     });
     if (rows.empty())
-        fail(ErrorKind::not_found, "nothing is known of ", device.name,
-             " yet; dlprim_tune measures");
+        fail(ErrorKind::not_found, "the tuning database has no rows for ", device.name,
+             " yet; dlprim_tune measures engines and adds rows");
     write_file_atomically(path, print_database(rows));
     return rows.size();
 }
@@ -435,7 +435,8 @@ std::size_t import_tunings(const std::string& path) {
     const auto user = user_path();
     if (!user)
         fail(ErrorKind::unsupported,
-             "there is no place for a database: caches are off and DLPRIM_TUNING is not set");
+             "there is no place for a tuning database: caches are disabled and DLPRIM_TUNING is "
+             "not set");
     const std::vector<DatabaseRow> rows =
         parse_database(read_file(path, max_file_bytes), cat("'", path, "'"));
     update_database(*user, rows);

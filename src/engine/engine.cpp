@@ -74,7 +74,8 @@ std::unique_ptr<Launch> Engine::build_packing(ContextImpl&, const Problem&, cons
 void check_tuning_count(const Engine& engine, std::size_t count, const Problem& problem) {
     if (count > most_tunings)
         fail(ErrorKind::unsupported, "engine ", engine.name(), " offers ", count,
-             " tunings of one problem, and ", most_tunings, " are the most: ", problem.key());
+             " tunings of one problem, and at most ", most_tunings,
+             " are allowed: ", problem.key());
 }
 
 std::vector<Tuning> tunings_of(const Engine& engine, const Traits& device, const Problem& laid) {

@@ -106,7 +106,7 @@ std::string_view raw_type(std::size_t element_bytes) {
         case 8:
             return "ulong";
     }
-    fail(ErrorKind::unsupported, "copies of elements of ", element_bytes, " bytes");
+    fail(ErrorKind::unsupported, "elements of ", element_bytes, " bytes cannot be copied");
 }
 
 }  // namespace dlprim

@@ -142,7 +142,7 @@ void with_type(std::size_t element_bytes, F&& f) {
         case 8:
             return f(std::uint64_t{});
     }
-    fail(ErrorKind::unsupported, "strided copy of elements of ", element_bytes, " bytes");
+    fail(ErrorKind::unsupported, "elements of ", element_bytes, " bytes cannot be copied");
 }
 
 }  // namespace

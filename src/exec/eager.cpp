@@ -175,7 +175,7 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
 
 const Context& context_of(const EagerCall& call) {
     require(!call.inputs.empty() || !call.params.empty(), call.type,
-            " needs at least one tensor to know its device by");
+            " needs at least one tensor, on whose device it runs");
     const Tensor& first = !call.inputs.empty() ? call.inputs[0] : call.params[0];
     const auto check = [&](const Tensor& tensor) {
         require(tensor.defined(), call.type, " got an empty tensor");

@@ -192,7 +192,8 @@ Bench::Memory Bench::reordered(const Buffer& from, const Operand& operand,
         context_.queue().finish();
         return to;
     }
-    fail(ErrorKind::unsupported, "no engine reorders ", from_layout.str(), " to ", to_layout.str());
+    fail(ErrorKind::unsupported, "no engine converts layout ", from_layout.str(), " to ",
+         to_layout.str());
 }
 
 Bench::Memory Bench::laid_out(const TuneCandidate& candidate, const Problem& problem,

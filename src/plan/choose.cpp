@@ -153,8 +153,9 @@ class Chooser {
                 require(left || is_type, option, "node '", what,
                         "' needs no engine in this plan: it computes nothing");
                 if (!left)
-                    notes_.push_back(
-                        cat(option, "other nodes compute what nodes of this type do here"));
+                    notes_.push_back(cat(
+                        option,
+                        "in this plan no node of this type is left: other nodes do their work"));
                 continue;
             }
             if (is_type) {

@@ -119,8 +119,8 @@ void StepBuilder::build_reorder(const Item& item, Step& step) const {
         });
         return;
     }
-    fail(ErrorKind::unsupported, "no engine reorders ", from.layout.str(), " to ", to.layout.str(),
-         reasons);
+    fail(ErrorKind::unsupported, "no engine converts layout ", from.layout.str(), " to ",
+         to.layout.str(), reasons);
 }
 
 }  // namespace dlprim

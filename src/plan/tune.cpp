@@ -171,9 +171,9 @@ void tune_problems(ContextImpl& context, const Graph& graph, const std::vector<c
     watch.tell("", total, total);
     notes.push_back(cat("tuned ", measured, measured == 1 ? " problem" : " problems"));
     if (done < total)
-        notes.push_back(cat(
-            "the time for tuning was too short for ", total - done, " of ", total,
-            measured > 0 ? "; another run goes on with them" : "; a longer one would get further"));
+        notes.push_back(
+            cat("the time for tuning was too short for ", total - done, " of ", total, " problems",
+                measured > 0 ? "; another run continues with them" : "; give it more time"));
 }
 
 }  // namespace dlprim

@@ -108,7 +108,7 @@ cl_program OpenCLBuilds::with_instructions(const ProgramSource& source, cl_progr
     const cl_program made = ptx ? from_binary(source, *ptx) : nullptr;
     if (made == nullptr)
         fail(ErrorKind::build, "kernel program '", source.name, "' needs instructions that device ",
-             info_.str(), " or its driver does not take");
+             info_.str(), " or its driver does not support");
     return made;
 }
 

@@ -236,7 +236,7 @@ class Images(CommandTest):
                 (["batch", "at least 1"], {"batch": -4}), (["batch", "at least 1"], {"batch": 2 ** 40}),
                 (["solver.type", "adma", "did you mean 'adam'"], {"solver": {"type": "adma"}}),
                 (["solver.learning_rate"], {"solver": {"learning_rate": -1}}),
-                (["momentum", "Nesterov"], {"solver": {"type": "sgd", "nesterov": True}}),
+                (["momentum", "nesterov"], {"solver": {"type": "sgd", "nesterov": True}}),
                 (["beta1"], {"solver": {"beta1": 1}}), (["schedule.type"], {"schedule": {"type": "cosin"}}),
                 (["data.type", "csv"], {"data": {"type": "csv", "train": {"images": "i", "labels": "l"}}}),
                 (["data", "lacks 'train'"], {"data": {}}), (["data.std"], {"data": {"std": 0, "train": {"images": "i", "labels": "l"}}}),

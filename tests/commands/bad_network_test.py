@@ -125,7 +125,7 @@ TREE = {
     "parts of 0": (second(type="Split", options={"parts": 0}), ["[Split 'act']", "parts", "got 0"]),
     "code that does not parse": (second(type="Pointwise", options={"code": "y0 = x0 +"}), ["[Pointwise 'act']", "column 10"]),
     "code that is nested deep": (second(type="Pointwise", options={"code": "y0 = " + "(" * 100000 + "x0" + ")" * 100000}),
-                                 ["[Pointwise 'act']", "nesting deeper"]),
+                                 ["[Pointwise 'act']", "nested deeper"]),
     "code of an unknown function": (second(type="Pointwise", options={"code": "y0 = exq(x0)"}), ["'exq'", "did you mean 'exp'"]),
     "an engine that is not": (first(engine="conv2d.magic"), ["'conv'", "no engine 'conv2d.magic'"]),
 }

@@ -71,8 +71,8 @@ TEST_CASE("what does not parse says where and what") {
     CHECK(mentions("y0 = x0 x1", "expected ';'"));
     CHECK(mentions("y0 = sum[0](x0) + 1", "expected ';'"));
     CHECK(mentions("y0 = reduce[0; 0; a + x0](x0)", "only a and b"));
-    CHECK(mentions("y0 = " + std::string(500, '('), "nesting deeper"));
-    CHECK(mentions("y0 = " + std::string(500, '-') + "x0", "nesting deeper"));
+    CHECK(mentions("y0 = " + std::string(500, '('), "nested deeper"));
+    CHECK(mentions("y0 = " + std::string(500, '-') + "x0", "nested deeper"));
     std::string big = "y0 = x0";
     for (int i = 0; i < 6000; ++i) big += " + x0";
     CHECK(mentions(big, "more than 10000"));

@@ -23,7 +23,9 @@ bool stored16_precision(const Problem& problem, DType dtype) {
 Verdict stored16_local_verdict(MatrixUnit unit, const Traits& device, std::int64_t bytes) {
     return bytes <= unit_local_bytes(unit, device)
                ? Verdict::yes()
-               : Verdict::no("all of K does not fit into the local memory of a work-group");
+               : Verdict::no(cat("it needs ", bytes,
+                                 " bytes of local memory in a work-group, and the device allows ",
+                                 unit_local_bytes(unit, device)));
 }
 
 std::vector<Stored16Tile> stored16_tiles(std::span<const h200::TileRate> rates, MatrixUnit unit,

@@ -197,7 +197,8 @@ class Parser {
     }
 
     ExprPtr expression() {
-        if (++depth_ > max_depth) error(cat("nesting deeper than ", max_depth));
+        if (++depth_ > max_depth)
+            error(cat("the program is nested deeper than ", max_depth, " levels"));
         ExprPtr condition = logical_or();
         if (take("?")) {
             ExprPtr yes = expression();
@@ -267,7 +268,8 @@ class Parser {
         }
     }
     ExprPtr prefixed() {
-        if (++depth_ > max_depth) error(cat("nesting deeper than ", max_depth));
+        if (++depth_ > max_depth)
+            error(cat("the program is nested deeper than ", max_depth, " levels"));
         ExprPtr result = unary();
         --depth_;
         return result;
@@ -301,19 +303,20 @@ class Parser {
         if (const auto x = numbered(word, 'x')) {
             if (combining_) {
                 at_ = begin;
-                error("a combination sees only a and b");
+                error("the combination of a reduction can use only a and b");
             }
             if (*x >= max_inputs)
-                error(cat("at most ", max_inputs, " inputs, x0 to x", max_inputs - 1));
+                error(
+                    cat("a program has at most ", max_inputs, " inputs, x0 to x", max_inputs - 1));
             inputs_ = std::max(inputs_, *x + 1);
             return count(input(*x));
         }
         if (const auto p = numbered(word, 'p')) {
             if (combining_) {
                 at_ = begin;
-                error("a combination sees only a and b");
+                error("the combination of a reduction can use only a and b");
             }
-            if (*p >= max_scalars) error(cat("at most ", max_scalars, " scalars"));
+            if (*p >= max_scalars) error(cat("a program has at most ", max_scalars, " scalars"));
             scalars_ = std::max(scalars_, *p + 1);
             return count(scalar(*p));
         }
@@ -331,7 +334,7 @@ class Parser {
             auto expr = std::make_shared<Expr>();
             expr->kind = word == "index" ? Expr::Kind::index : Expr::Kind::size;
             expr->number = dimension;
-            if (combining_) error("a combination sees only a and b");
+            if (combining_) error("the combination of a reduction can use only a and b");
             return count(expr);
         }
         const Function* f = find_function(word);

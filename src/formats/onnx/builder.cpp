@@ -104,8 +104,9 @@ void Builder::claim(const Shape& shape, DType dtype) {
     if (bytes > most_known_bytes_ || known_bytes_ > most_known_bytes_ - bytes)
         fail(ErrorKind::unsupported, "a constant of ", dlprim::name_of(dtype), " ", shape.str(),
              " takes ", bytes,
-             " bytes, with which all that the model makes of constants would take more than ",
-             most_known_bytes_, " bytes");
+             " bytes; with it, the values that the model computes while it is imported take more "
+             "than the limit of ",
+             most_known_bytes_, " bytes (ONNXSessionOptions::max_known_bytes)");
     known_bytes_ += bytes;
 }
 

@@ -95,7 +95,7 @@ void Importer::make_declared_inputs(const std::map<std::string, Shape>& shapes,
         const auto where = where_input(info);
         if (!info.dtype || info.optional)
             fail(ErrorKind::unsupported, where, "is of type ", info.type,
-                 info.kind == ValueInfo::Kind::other ? ", which this library does not have yet"
+                 info.kind == ValueInfo::Kind::other ? ", which this library does not support"
                                                      : ", which only an ONNXSession takes");
         const Shape shape = declared_shape(info, shapes, batch);
         if (shape.empty())
@@ -109,7 +109,7 @@ void Importer::check_fed(const ValueInfo& info, const Fed& fed) {
     const auto where = where_input(info);
     if (info.kind == ValueInfo::Kind::other)
         fail(ErrorKind::unsupported, where, "is of type ", info.type,
-             ", which this library does not have yet");
+             ", which this library does not support");
     const bool is_nothing = std::holds_alternative<std::monostate>(fed.data);
     const std::string declared = info.str();
     const bool fits = is_nothing                              ? info.optional

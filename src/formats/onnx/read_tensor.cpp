@@ -126,7 +126,7 @@ Tensor TensorReader::read(proto::TensorProto& tensor) const {
     const std::optional<DType> dtype = dtype_of(tensor.data_type());
     if (!dtype && !is_strings) {
         result.refusal = cat("is of type ", type_name(tensor.data_type()),
-                             ", which this library does not have yet");
+                             ", which this library does not support");
         return result;
     }
     Shape shape;

@@ -55,9 +55,10 @@ class Narrow : public KernelEngine {
   protected:
     Verdict accepts(const Problem& problem) const override {
         if (problem.attrs.boolean("reinterpret"))
-            return Verdict::no("it does not support reinterpret");
+            return Verdict::no("it does not support the option reinterpret");
         if (!is_narrow(problem.inputs[0].dtype) && !is_narrow(problem.outputs[0].dtype))
-            return Verdict::no("it is made for narrow types, of which there is none here");
+            return Verdict::no(
+                "it is made for narrow types, and neither the input nor the output has one");
         return Verdict::yes();
     }
     std::string head(const Problem& problem) const override {

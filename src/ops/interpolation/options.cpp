@@ -130,7 +130,9 @@ std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) {
 Verdict is_applicable(const Problem& problem) {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-        return Verdict::no("it supports float tensors only");
+        return Verdict::no(cat("it supports float tensors only, not ",
+                               name_of(problem.inputs[0].dtype), " and ",
+                               name_of(problem.outputs[0].dtype)));
     return Verdict::yes();
 }
 

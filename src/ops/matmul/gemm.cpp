@@ -159,11 +159,12 @@ Verdict check_gemm(const Problem& problem, bool narrow) {
     int adds = 0;
     for (const EpilogueStage& stage : problem.epilogue)
         adds += stage.kind == EpilogueStage::Kind::add;
-    if (adds > 1) return Verdict::no("its epilogue can add at most one tensor");
+    if (adds > 1) return Verdict::no(cat("its epilogue can add at most one tensor, not ", adds));
     const Gemm g = gemm_of(problem);
     constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max() / 2;
     if (g.m > limit || g.n > limit || g.k > limit)
-        return Verdict::no("it needs matrices whose dimensions are below 2^30");
+        return Verdict::no(cat("it needs matrices whose dimensions are below 2^30, not M = ", g.m,
+                               ", N = ", g.n, ", K = ", g.k));
     return Verdict::yes();
 }
 

@@ -105,10 +105,11 @@ class HalvesEngine : public MatMulEngine {
             return Verdict::no("its tiles do not fit into the local memory of a work-group");
         if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         if (problem.inputs[0].dtype != DType::f32 || problem.inputs[1].dtype != DType::f32)
-            return Verdict::no("it needs float inputs: those of 16 bits need no splitting");
+            return Verdict::no("it needs float inputs, since it splits them into halves");
         const Gemm g = gemm_of(problem);
         if (g.batches != 1 || g.m == 0 || g.n == 0 || g.k == 0)
-            return Verdict::no("it computes a single product of matrices that have elements");
+            return Verdict::no(
+                "it supports a single product of matrices only, none of which may be empty");
         const Places places(g, split_products(problem));
         if (places.a.groups() + places.b.groups() >= std::int64_t(1) << 31)
             return Verdict::no("a matrix has too many blocks for its 32-bit indices");

@@ -50,21 +50,21 @@ class Small : public MatMulEngine {
         if (Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.m > most_lines || g.n > most_lines || g.k > most_steps)
-            return Verdict::no(cat("it supports at most ", most_lines, " rows and columns and ",
-                                   most_steps, " steps, and the product has ", g.m, ", ", g.n,
-                                   " and ", g.k));
+            return Verdict::no(cat(
+                "it supports at most ", most_lines, " rows and columns and sums of ", most_steps,
+                " terms, and the product has ", g.m, " rows, ", g.n, " columns and sums of ", g.k));
         if (g.batches < device.compute_units)
-            return Verdict::no(cat("it needs a product for each of the device's ",
-                                   device.compute_units, " compute units, and there are ",
+            return Verdict::no(cat("it needs at least one product for each of the device's ",
+                                   device.compute_units, " compute units, and the batch has ",
                                    g.batches));
         const Cover cover(g, default_tuning(device, problem));
         const auto room =
             std::min<std::int64_t>(static_cast<std::int64_t>(device.local_bytes), most_local_bytes);
         if (cover.local_bytes(g) > room ||
             cover.threads() > static_cast<std::int64_t>(device.max_work_group))
-            return Verdict::no(cat("it needs ", cover.local_bytes(g), " bytes of local memory and ",
-                                   cover.threads(), " work-items per work-group, and may use ",
-                                   room, " and ", device.max_work_group));
+            return Verdict::no(cat("it needs work-groups of ", cover.threads(), " work-items and ",
+                                   cover.local_bytes(g), " bytes of local memory, and may use ",
+                                   device.max_work_group, " and ", room));
         return Verdict::yes();
     }
 

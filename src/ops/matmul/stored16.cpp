@@ -64,7 +64,8 @@ class Stored16Engine : public MatMulEngine {
             return Verdict::no("it needs both inputs in half or both in bfloat16");
         if (problem.precision == Precision::fp32)
             return Verdict::no(
-                "fp32 is not allowed: tensor cores round its sums more coarsely than float does");
+                "it does not support precision fp32: tensor cores round sums more coarsely than "
+                "float does");
         if (const Verdict verdict = check_gemm(problem, true); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         const std::int64_t line_a = g.transpose_a ? g.m : g.k, line_b = g.transpose_b ? g.k : g.n;

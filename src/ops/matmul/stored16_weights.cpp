@@ -47,7 +47,8 @@ class Stored16WeightsEngine : public MatMulEngine {
         if (most_stages(device, 64) < 2)
             return Verdict::no("its tiles do not fit into the local memory of a work-group");
         if (stored16_kind(dtype) == 0)
-            return Verdict::no("it needs a first input in half or bfloat16");
+            return Verdict::no(
+                cat("it needs a first input in half or bfloat16, not ", name_of(dtype)));
         if (problem.precision == Precision::fp32 ||
             (dtype == DType::bf16 && problem.precision != Precision::bf16))
             return Verdict::no(
@@ -68,7 +69,9 @@ class Stored16WeightsEngine : public MatMulEngine {
             return Verdict::no(
                 "it needs a single product without scaling whose first input is not transposed");
         if (g.k % 8 != 0 || g.k == 0)
-            return Verdict::no(cat("it needs a positive multiple of 8 as K, not ", g.k));
+            return Verdict::no(
+                cat("it needs a K (the length of the sums) that is a positive multiple of 8, not ",
+                    g.k));
         constexpr double limit = 2147000000.0;
         if (static_cast<double>(g.m) * static_cast<double>(g.k) > limit ||
             static_cast<double>(g.n) * static_cast<double>(g.k) > limit ||

@@ -35,10 +35,12 @@ class Vector : public MatMulEngine {
     explicit Vector(std::string op) : MatMulEngine(std::move(op), "vector") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors) return Verdict::no("it is made for CPUs");
+        if (!device.wide_vectors)
+            return Verdict::no("it is made for CPUs, and the device has no wide vectors");
         if (device.vector_width < 4)
             return Verdict::no(
-                "it needs float vectors of at least 4 lanes, which the device lacks");
+                cat("it needs float vectors of at least 4 lanes, and the device has ",
+                    device.vector_width));
         return check_gemm(problem);
     }
 

@@ -4,6 +4,8 @@
 #include "ops/pad/engines.hpp"
 #include "ops/pad/gather_geometry.hpp"
 
+#include "base/text.hpp"
+
 namespace dlprim::pad {
 
 namespace {
@@ -15,7 +17,9 @@ class PadGatherHost : public Engine {
     bool on_host() const override { return true; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (problem.inputs[0].dtype != DType::f32 || problem.outputs[0].dtype != DType::f32)
-            return Verdict::no("it supports float tensors only");
+            return Verdict::no(cat("it supports float tensors only, not ",
+                                   name_of(problem.inputs[0].dtype), " and ",
+                                   name_of(problem.outputs[0].dtype)));
         if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
         return Verdict::yes();
     }

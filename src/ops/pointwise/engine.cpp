@@ -25,9 +25,11 @@ bool fits_channels_inside(const Shape& own, const Shape& whole) {
 }  // namespace
 
 Verdict PointwiseEngine::is_applicable(const Traits& device, const Problem& problem) const {
-    if (device.host != on_host()) return Verdict::no("it runs on another kind of device");
+    if (device.host != on_host())
+        return Verdict::no(on_host() ? "it runs on the host device only"
+                                     : "it runs on OpenCL devices only");
     if (!problem.epilogue.empty())
-        return Verdict::no("it does not support an epilogue; write the epilogue into the program");
+        return Verdict::no("it does not support an epilogue, which belongs into its program");
     if (!device.host && !device.fp64) {
         const auto is_double = [](const Operand& o) { return o.dtype == DType::f64; };
         if (std::any_of(problem.inputs.begin(), problem.inputs.end(), is_double) ||

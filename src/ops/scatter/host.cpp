@@ -171,7 +171,8 @@ Verdict check(const Problem& problem) {
     for (const int i : {0, operands.updates}) {
         const DType other = problem.inputs[static_cast<std::size_t>(i)].dtype;
         if (i != operands.indices && other != dtype)
-            return Verdict::no(cat("it does not turn ", name_of(other), " into ", name_of(dtype)));
+            return Verdict::no(
+                cat("it needs tensors of one type, not ", name_of(other), " and ", name_of(dtype)));
     }
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
     if (operands.indexing.parts >= std::int64_t{1} << 31)

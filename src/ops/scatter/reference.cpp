@@ -81,7 +81,7 @@ class Reference : public Engine {
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (problem.outputs[0].dtype == DType::f64 && !device.fp64)
-            return Verdict::no("the device has no double");
+            return Verdict::no("it needs double precision (cl_khr_fp64), which the device lacks");
         return check(problem);
     }
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,

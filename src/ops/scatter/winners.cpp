@@ -23,7 +23,7 @@ class Winners : public Engine {
     bool on_host() const override { return false; }
     Verdict is_applicable(const Traits&, const Problem& problem) const override {
         if (reduction_of(problem.attrs) != Reduction::none)
-            return Verdict::no("it replaces elements, and does not combine them");
+            return Verdict::no("it supports the reduction none only, which replaces elements");
         return check(problem);
     }
     std::uint64_t workspace_bytes(const Traits&, const Problem& problem,

@@ -205,7 +205,7 @@ class DepthwiseFilter : public Engine {
         const Geometry g = Geometry::of(problem);
         if (Verdict verdict = depthwise_verdict(g); !verdict) return verdict;
         if (g.kw > 8)
-            return Verdict::no(cat("a kernel of ", g.kw, " columns does not fit into registers"));
+            return Verdict::no(cat("it supports kernels of at most 8 columns, not ", g.kw));
         return Verdict::yes();
     }
 

@@ -197,8 +197,8 @@ class FirstFilter : public Engine {
         const Geometry g = Geometry::of(problem);
         if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
         if (g.in >= device.vector_width)
-            return Verdict::no(
-                cat("it needs fewer input channels than a vector has lanes, not ", g.in));
+            return Verdict::no(cat("it needs fewer input channels than the ", device.vector_width,
+                                   " lanes of a vector, not ", g.in));
         return Verdict::yes();
     }
 

@@ -47,8 +47,8 @@ class BlockedFirst : public Engine {
         const Geometry g = lying_geometry(problem);
         if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
         if (g.in >= device.vector_width)
-            return Verdict::no(
-                cat("it needs fewer input channels than a vector has lanes, not ", g.in));
+            return Verdict::no(cat("it needs fewer input channels than the ", device.vector_width,
+                                   " lanes of a vector, not ", g.in));
         return Verdict::yes();
     }
 

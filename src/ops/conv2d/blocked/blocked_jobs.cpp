@@ -211,7 +211,8 @@ Verdict blocked_verdict(const Traits& device, const Problem& problem) {
                 return Verdict::no(
                     cat("it supports float tensors only, not ", name_of(operand.dtype)));
             if (operand.shape.numel() >= std::int64_t(1) << 40)
-                return Verdict::no("a tensor has 2^40 elements or more, too many for its indices");
+                return Verdict::no(
+                    "a tensor has 2^40 elements or more, which are too many for its indices");
         }
     return Verdict::yes();
 }
@@ -233,7 +234,9 @@ Verdict winograd_verdict(const Traits& device, const Geometry& g) {
         return Verdict::no("it supports 3x3 kernels without stride and dilation only");
     if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
     if (g.in < device.vector_width && g.out < device.vector_width)
-        return Verdict::no("it needs enough input or output channels to fill a vector");
+        return Verdict::no(cat("it needs at least ", device.vector_width,
+                               " input or output channels, to fill a vector, not ", g.in, " and ",
+                               g.out));
     return Verdict::yes();
 }
 

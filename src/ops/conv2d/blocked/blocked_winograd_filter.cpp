@@ -112,7 +112,8 @@ class BlockedWinogradFilter : public Engine {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
         const Geometry g = Geometry::of(problem);
         if (Verdict verdict = winograd_verdict(device, g); !verdict) return verdict;
-        if (g.n * g.oh * g.ow == 0) return Verdict::no("there are no pixels to sum over");
+        if (g.n * g.oh * g.ow == 0)
+            return Verdict::no("it does not support an empty batch or image");
         return Verdict::yes();
     }
 

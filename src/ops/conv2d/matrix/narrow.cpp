@@ -77,7 +77,7 @@ class NarrowEngine : public Engine {
             !verdict)
             return verdict;
         const Geometry g = Geometry::of(problem);
-        if (g.in > 4) return Verdict::no("it supports at most 4 input channels");
+        if (g.in > 4) return Verdict::no(cat("it supports at most 4 input channels, not ", g.in));
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it does not support dilation");
         if (g.sw % 2 != 0)
             return Verdict::no(

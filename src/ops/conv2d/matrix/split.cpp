@@ -204,7 +204,8 @@ Verdict split_verdict(MatrixUnit unit, const Traits& device, const Problem& prob
                 return Verdict::no("a tensor has too many elements for its 32-bit indices");
     const Geometry g = Geometry::of(problem);
     if (g.groups != 1) return Verdict::no("it does not support grouped convolutions");
-    if (g.kh > 15 || g.kw > 15) return Verdict::no("it supports filters of at most 15 x 15");
+    if (g.kh > 15 || g.kw > 15)
+        return Verdict::no(cat("it supports kernels of at most 15 x 15, not ", g.kh, " x ", g.kw));
     return Verdict::yes();
 }
 

@@ -67,7 +67,8 @@ class Stored16Engine : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const DType dtype = problem.inputs[0].dtype;
-        if (stored16_kind(dtype) == 0) return Verdict::no("it needs images in half or bfloat16");
+        if (stored16_kind(dtype) == 0)
+            return Verdict::no(cat("it needs images in half or bfloat16, not ", name_of(dtype)));
         if (problem.inputs[0].shape[1] % 8 != 0)
             return Verdict::no(cat("it needs a number of channels that is a multiple of 8, not ",
                                    problem.inputs[0].shape[1]));

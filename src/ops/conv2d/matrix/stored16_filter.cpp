@@ -61,7 +61,8 @@ class Stored16FilterEngine : public Engine {
             return Verdict::no("it needs both inputs in half or both in bfloat16");
         for (const int i : {0, 1})
             if (problem.inputs[static_cast<std::size_t>(i)].shape[1] % 8 != 0)
-                return Verdict::no("it needs numbers of channels that are multiples of 8");
+                return Verdict::no(cat("it needs numbers of channels that are multiples of 8, not ",
+                                       problem.inputs[static_cast<std::size_t>(i)].shape[1]));
         if (const Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
         if (const Verdict verdict = stored16_size_verdict(unit_, device, problem, dtype); !verdict)

@@ -38,7 +38,9 @@ DType product_type(const Operand& a, const Operand& b) {
 Verdict first_verdict(MatrixUnit unit, const Traits& device, const Problem& problem,
                       DType product) {
     if (Geometry::of(problem).in % 8 == 0)
-        return Verdict::no("it is made for numbers of input channels that are not multiples of 8");
+        return Verdict::no(cat(
+            "it is made for numbers of input channels that are not multiples of 8, and there are ",
+            Geometry::of(problem).in));
     if (stored16_kind(product) == 0)
         return Verdict::no("it needs an input or output in half or bfloat16");
     if (!stored16_precision(problem, product))
@@ -76,7 +78,10 @@ class Stored16FirstEngine : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         const Geometry g = Geometry::of(problem);
-        if (depth_of(g) > 384) return Verdict::no("it supports patches of at most 384 elements");
+        if (depth_of(g) > 384)
+            return Verdict::no(
+                cat("it supports kernels over all input channels of at most 384 elements, not ",
+                    depth_of(g)));
         if (const Verdict verdict = stored16_storage_verdict(problem, {0}, true); !verdict)
             return verdict;
         if (const Verdict verdict = first_verdict(
@@ -184,13 +189,17 @@ class Stored16FirstFilterEngine : public Engine {
         if (g.out % 8 != 0)
             return Verdict::no(
                 cat("it needs a number of output channels that is a multiple of 8, not ", g.out));
-        if (depth_of(g) > 512) return Verdict::no("it supports patches of at most 512 elements");
+        if (depth_of(g) > 512)
+            return Verdict::no(
+                cat("it supports kernels over all input channels of at most 512 elements, not ",
+                    depth_of(g)));
         if (const Verdict verdict = stored16_storage_verdict(problem, {0, 1}, false); !verdict)
             return verdict;
         const DType x = problem.inputs[0].dtype, dy = problem.inputs[1].dtype;
         if (stored16_kind(dy) == 0 || (x != dy && x != DType::f32))
             return Verdict::no(
-                "it needs a gradient of 16 bits, and an image in float or in the same type");
+                "it needs a gradient in half or bfloat16, and an image in float or in the "
+                "gradient's type");
         if (const Verdict verdict = first_verdict(unit_, device, problem, dy); !verdict)
             return verdict;
         return stored16_local_verdict(unit_, device,

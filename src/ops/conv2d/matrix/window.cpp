@@ -98,13 +98,20 @@ class WindowEngine : public Engine {
         const Window window(problem, true);
         const Geometry& g = window.g;
         if (g.dh != 1 || g.dw != 1) return Verdict::no("it does not support dilation");
-        if (g.sh != g.sw) return Verdict::no("it needs the same stride in both directions");
+        if (g.sh != g.sw)
+            return Verdict::no(
+                cat("it needs the same stride in both directions, not ", g.sh, " and ", g.sw));
         // With more channels, other engines need not gather single elements, and the previous layer
         // can store its output in 16 bits without a conversion.
-        if (g.in > 4) return Verdict::no("it supports at most 4 input channels");
+        if (g.in > 4) return Verdict::no(cat("it supports at most 4 input channels, not ", g.in));
         if (window.chunks * window.window_pixels() > 6 * 128)
-            return Verdict::no("a block of pixels as large as the stride has too many channels");
-        if (window.pairs > 64) return Verdict::no("the filter has too many elements");
+            return Verdict::no(
+                cat("a block of ", g.sh, " x ", g.sw,
+                    " pixels, as large as the stride, has too many channels for its window: ",
+                    g.in * g.sh * g.sw));
+        if (window.pairs > 64)
+            return Verdict::no(
+                cat("it supports filters of at most 64 blocks of 16 elements, not ", window.pairs));
         return fits(device, window, least_workers);
     }
     bool computes_in(Precision) const override { return true; }

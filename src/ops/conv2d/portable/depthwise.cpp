@@ -161,15 +161,15 @@ Verdict depthwise_verdict(const Traits& device, const Problem& problem, const Wo
         return Verdict::no(cat("it needs work-groups of at least ", least_group,
                                " work-items, and the device allows ", device.max_work_group));
     if (work.sum > most_channels)
-        return Verdict::no(cat("it sums over at most ", most_channels,
-                               " channels in a group, and here are ", work.sum));
+        return Verdict::no(
+            cat("it sums over at most ", most_channels, " channels in a group, not ", work.sum));
     const Axis &h = work.rows, &w = work.columns;
     if (h.kernel * w.kernel > most_taps)
-        return Verdict::no(cat("it supports kernels of at most ", most_taps,
-                               " elements, and here are ", h.kernel, " x ", w.kernel));
+        return Verdict::no(cat("it supports kernels of at most ", most_taps, " elements, not ",
+                               h.kernel, " x ", w.kernel));
     if (h.up > most_step || w.up > most_step)
-        return Verdict::no(cat("it supports strides of at most ", most_step, ", and here are ",
-                               h.up, " and ", w.up));
+        return Verdict::no(
+            cat("it supports strides of at most ", most_step, ", not ", h.up, " and ", w.up));
     if (w.span(w.block(1)) > most_span)
         return Verdict::no(cat("it would keep ", w.span(w.block(1)),
                                " pixels of a row in registers, and at most ", most_span, " fit"));

@@ -30,12 +30,14 @@ Verdict last_verdict(const Problem& problem, std::initializer_list<int> images, 
     if (const Verdict verdict = index_verdict(sizes); !verdict) return verdict;
     const Geometry g = Geometry::of(problem);
     if (g.group_in() != 1 || g.group_out() != 1)
-        return Verdict::no("it needs groups of one input and one output channel");
+        return Verdict::no(cat("it needs groups of one input and one output channel, not ",
+                               g.group_in(), " and ", g.group_out()));
     if (g.in % 4 != 0)
         return Verdict::no(
             cat("it needs a number of channels that is a multiple of 4, not ", g.in));
     if (g.kh * g.kw > most_taps)
-        return Verdict::no(cat("it supports kernels of at most ", most_taps, " elements"));
+        return Verdict::no(cat("it supports kernels of at most ", most_taps, " elements, not ",
+                               g.kh, " x ", g.kw));
     return Verdict::yes();
 }
 
@@ -171,11 +173,15 @@ class DepthwiseLastFilter : public Engine {
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (device.max_work_group < static_cast<std::uint64_t>(filter_items))
-            return Verdict::no(cat("it needs work-groups of ", filter_items, " work-items"));
+            return Verdict::no(cat("it needs work-groups of ", filter_items,
+                                   " work-items, and the device allows ", device.max_work_group));
         if (device.local_bytes < 16 * static_cast<std::uint64_t>(filter_items))
-            return Verdict::no("it needs 4 KiB of local memory");
+            return Verdict::no(cat("it needs 4 KiB of local memory, and the device has ",
+                                   device.local_bytes, " bytes"));
         if (span(Geometry::of(problem), 1) > most_span)
-            return Verdict::no("the kernel spans more pixels than fit into registers");
+            return Verdict::no(
+                cat("it keeps the pixels of a row that a kernel spans in registers, and more than ",
+                    most_span, " do not fit"));
         return last_verdict(problem, {0, 1}, false);
     }
 
