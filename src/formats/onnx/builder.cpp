@@ -102,11 +102,12 @@ void Builder::allow_copies_of(std::uint64_t bytes) {
 void Builder::claim(const Shape& shape, DType dtype) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(shape.numel()) * size_of(dtype);
     if (bytes > most_known_bytes_ || known_bytes_ > most_known_bytes_ - bytes)
-        fail(ErrorKind::unsupported, "a constant of ", dlprim::name_of(dtype), " ", shape.str(),
-             " takes ", bytes,
-             " bytes; with it, the values that the model computes while it is imported take more "
-             "than the limit of ",
-             most_known_bytes_, " bytes (ONNXSessionOptions::max_known_bytes)");
+        fail(
+            ErrorKind::unsupported, "a constant of ", dlprim::name_of(dtype), " ", shape.str(),
+            " takes ", bytes,
+            " bytes; with it, the values that the model makes while it is imported would take more "
+            "than ",
+            most_known_bytes_, " bytes, the limit (an ONNXSession can have another one)");
     known_bytes_ += bytes;
 }
 
