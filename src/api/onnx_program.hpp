@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// ONNXProgram: the ways through a model that runs have taken, as a tree. Every node of the tree has
-// nets that its run needs up to the next value that the host must know; the value chooses the
-// child.
+// ONNXProgram: the cached nets of an ONNXSession, as a tree. A run follows a path from a root to a
+// leaf. There is a root for each set of input shapes. Each tree node has a step: a net, and the
+// values that the host reads when the net is done because the model cannot be imported further
+// without them. The values that were read select the child.
 //
 //   input shapes -> step: net, read a value -> (the value) -> step: net, read -> ... -> leaf: net
 //
-// A run walks down from the root of its input shapes. Where it comes to a place that no run has
-// been at, the model is imported: the importer goes the same way, by the values that were read, and
-// makes the steps behind it. The leaf that was used least recently is dropped when there are too
-// many, with what leads to no other one.
+// Where a run reaches a tree node that has no step yet, the model is imported again: the importer
+// takes the values that the run has read so far, arrives at the same place, and makes the next
+// steps. When there are too many leaves, the one that was used least recently is dropped, with the
+// tree nodes that lead to no other leaf.
 #pragma once
 
 #include "api/net_impl.hpp"
@@ -27,7 +28,7 @@
 
 namespace dlprim {
 
-/// What a model takes, as a program sees it.
+/// The inputs that a caller of the model has to give (ONNXModel::inputs()).
 std::vector<ONNXInput> declared_inputs(const onnx::Model& model);
 
 class ONNXProgram {
@@ -36,7 +37,8 @@ class ONNXProgram {
                 const ONNXSessionOptions& options);
     ~ONNXProgram();
 
-    /// Values by the names of inputs and outputs, which are complete and known to the model.
+    /// Values are given and returned by name. The caller has checked that the model has all inputs
+    /// that are given, and that none is missing.
     ONNXSession::Values run(const ONNXSession::Values& inputs);
 
     const Context& context() const { return context_; }
@@ -47,36 +49,37 @@ class ONNXProgram {
   private:
     friend class ONNXRun;
 
-    /// A value that comes with a run, or that a function of the host makes, and its memory where a
-    /// net reads it, on the device or on the host.
+    /// A tensor that differs from run to run: an input, or the result of a host function. `device`
+    /// and `host` are its memory for nets on the device and on the host; undefined without such.
     struct Slot {
         TensorSpec spec;
         Tensor device, host;
     };
-    /// Where a value is found: it is known, comes with the run (its slot's number), or is a tensor.
+    /// The place of a value: it is known since the import, is in a slot, or is a net's output.
     struct Place {
         onnx::HostValue known;
         int slot = -1;
         Tensor tensor;
     };
-    /// The net of a part, and what the host does behind it.
+    /// The net of a part, and what the host does when the net is done.
     struct Step {
-        std::shared_ptr<NetImpl> net;  ///< null where nothing is to be computed
-        std::vector<Tensor> outputs;   ///< in the part's order
-        std::vector<Place> reads;      ///< what the host reads then
-        onnx::HostFunction function;   ///< what it computes of that; empty: nothing
+        std::shared_ptr<NetImpl> net;  ///< null if the part has no operators
+        std::vector<Tensor> outputs;   ///< of the net, in the part's order
+        std::vector<Place> reads;      ///< the values that the host reads afterwards
+        onnx::HostFunction function;   ///< computes values from these; may be empty
     };
     /// An output of the model.
     struct Result {
-        ONNXValue value;             ///< of strings, of known tensors, or nothing
-        std::optional<Place> place;  ///< of a tensor
-        std::optional<std::vector<Result>> elements;
+        ONNXValue value;                              ///< if it is strings, a known tensor, or none
+        std::optional<Place> place;                   ///< if it is a tensor that is computed
+        std::optional<std::vector<Result>> elements;  ///< if it is a sequence
     };
+    /// A node of the tree.
     struct Node {
         Node* parent = nullptr;
         std::string key;  ///< among the parent's children
         std::vector<Slot> slots;
-        std::unique_ptr<Step> step;  ///< null: no run came further
+        std::unique_ptr<Step> step;  ///< null until a run has made it
         std::map<std::string, std::unique_ptr<Node>> children;
         bool is_leaf = false;
         std::vector<Result> results;  ///< of a leaf, in the order of the model's outputs
@@ -86,7 +89,7 @@ class ONNXProgram {
 
     void make_room();
     void drop(Node* node);
-    /// The host, on which nets of few integers run: sizes that are computed from sizes.
+    /// A context of the host. Nets of a few integers, such as sizes computed from sizes, run there.
     const Context& host();
 
     Context context_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// ONNXRun: one run of an ONNXProgram. It walks down the program's tree as far as that goes, and
-// imports the model for what is missing.
+// ONNXRun: one run of an ONNXProgram. It follows the program's tree as far as its steps exist, and
+// imports the model to make the missing ones.
 #pragma once
 
 #include "api/onnx_program.hpp"
@@ -20,9 +20,9 @@ class ONNXRun : public onnx::StageRunner {
 
     ONNXRun(ONNXProgram& program, const ONNXSession::Values& inputs);
 
-    /// Leads to a leaf, which it runs.
+    /// Runs the steps from the root to a leaf, and returns the model's outputs.
     ONNXSession::Values run();
-    /// Where the run is, or has stopped by an exception.
+    /// The tree node that the run has reached, also when run() has thrown.
     Node& node() { return *node_; }
 
     onnx::HostValue read(const onnx::Part& part, onnx::Ref wanted) override;
@@ -30,7 +30,7 @@ class ONNXRun : public onnx::StageRunner {
                                  const onnx::HostFunction& function) override;
 
   private:
-    /// What a step gave: the value that was read, or what the function made of several.
+    /// The result of a step: the value that was read, or the results of its function.
     struct Record {
         const Step* step = nullptr;
         std::vector<onnx::HostValue> values;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// NetDescription: a network as a file describes it (JSON today), before shapes are checked.
+// NetDescription: a network as a file describes it (JSON or ONNX), before shapes are checked.
 #pragma once
 
 #include "base/attrs.hpp"

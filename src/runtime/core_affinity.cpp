@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bind_runtime_threads.
+// bind_runtime_threads: a native kernel on each thread of the runtime binds it to a core.
 #include "runtime/core_affinity.hpp"
 
 #include "base/env.hpp"
@@ -24,28 +24,27 @@ namespace dlprim {
 
 namespace {
 
-// A barrier for the native kernels of a device: once all have arrived, each binds its own thread.
-class Meeting {
+// A barrier for the native kernels of a device. Once all have arrived, each binds its own thread.
+// If one of them does not arrive in time, none binds.
+class Barrier {
   public:
-    Meeting(std::vector<int> cores) : cores_(std::move(cores)), caller_(gettid()) {}
+    explicit Barrier(std::vector<int> cores) : cores_(std::move(cores)), caller_(gettid()) {}
 
-    struct Invitation {  // the argument of a native kernel, which runtimes copy
-        Meeting* meeting;
+    struct Token {  // the argument of a native kernel, which runtimes copy
+        Barrier* barrier;
     };
 
     /// The body of a native kernel.
-    static void CL_CALLBACK attend(void* invitation) {
-        static_cast<Invitation*>(invitation)->meeting->attend();
-    }
+    static void CL_CALLBACK arrive(void* token) { static_cast<Token*>(token)->barrier->arrive(); }
 
     std::size_t bound() const { return bound_; }
 
   private:
-    void attend() {
+    void arrive() {
         std::unique_lock lock(mutex_);
         // A runtime may also run kernels in the caller's thread, which must not be bound.
         if (gettid() == caller_) given_up_ = true;
-        const std::size_t seat = arrived_++;
+        const std::size_t number = arrived_++;
         if (arrived_ == cores_.size()) all_.notify_all();
         const auto done = [&] { return given_up_ || arrived_ == cores_.size(); };
         // Long enough to wake sleeping threads on a busy machine.
@@ -56,7 +55,7 @@ class Meeting {
         }
         cpu_set_t mine;
         CPU_ZERO(&mine);
-        CPU_SET(cores_[seat], &mine);
+        CPU_SET(cores_[number], &mine);
         if (sched_setaffinity(0, sizeof(mine), &mine) == 0) ++bound_;
     }
 
@@ -118,21 +117,21 @@ bool bind(cl_context context, cl_device_id device) {
     // With one core there is nothing to choose, and with spare cores the system finds idle ones.
     if (units < 2 || cores.size() != units) return false;
 
-    Meeting meeting(cores);
-    Meeting::Invitation invitation{&meeting};
+    Barrier barrier(cores);
+    Barrier::Token token{&barrier};
     {
         Queues queues;  // a single queue would run the kernels one after the other
         for (cl_uint i = 0; i < units; ++i) {
             const cl_command_queue queue = queues.add(context, device);
-            cl_check(clEnqueueNativeKernel(queue, Meeting::attend, &invitation, sizeof(invitation),
-                                           0, nullptr, nullptr, 0, nullptr, nullptr),
+            cl_check(clEnqueueNativeKernel(queue, Barrier::arrive, &token, sizeof(token), 0,
+                                           nullptr, nullptr, 0, nullptr, nullptr),
                      "running a native kernel");
             clFlush(queue);
         }
     }
-    log(LogLevel::info, cat(meeting.bound(), " of the runtime's ", units,
+    log(LogLevel::info, cat(barrier.bound(), " of the runtime's ", units,
                             " threads are bound to a core of their own"));
-    return meeting.bound() == units;
+    return barrier.bound() == units;
 }
 
 }  // namespace

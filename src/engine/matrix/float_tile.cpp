@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Products of floats on any GPU: the table of tiles, those that fit a device, their time, and the
+// choice of a tile and a split-K factor.
 #include "engine/matrix/float_tile.hpp"
 
 #include "base/integers.hpp"

@@ -57,9 +57,9 @@ using TileChoice = std::vector<TileShape>;
 /// Returns the tiles in local memory that fit the device.
 TileChoice gemm_tiles(const Traits& device);
 
-/// Returns the tile and the number of parts of K ("splits") that are cheapest by the model. If
-/// there are several parts, each has at least `least_depth` of K. A part has at most `most_depth`
-/// of K, which keeps its sum precise. Each part writes `part_bytes`, which are read again. All
+/// Returns the tile and the split-K factor ("splits") that are cheapest by the model. If K is
+/// divided, each part has at least `least_depth` of K. A part has at most `most_depth` of K, which
+/// keeps its sum precise. Each part writes `part_bytes`, which are read again. All
 /// parts together write at most `limit_bytes` where `most_depth` allows that.
 Tuning choose_gemm(const Traits& device, const TileChoice& tiles, const GemmSize& size,
                    std::int64_t least_depth, std::int64_t most_depth, double part_bytes,

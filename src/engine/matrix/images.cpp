@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Images: special cases of the addressing, and the kernel arguments that describe it.
 #include "engine/matrix/images.hpp"
 
 #include <utility>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// The model of products by tiles: the time of the tiles, the time to add the parts of
+// split-K, and the search for the cheapest tile and split-K factor.
 #include "engine/matrix/model.hpp"
 
 #include <algorithm>

@@ -31,16 +31,16 @@ double tile_seconds(const Traits& device, const TileSpeed& speed, double groups,
 double parts_seconds(const Traits& device, double part_bytes, std::int64_t splits,
                      double share = 0.7);
 
-/// The numbers of parts of K that a search tries.
+/// The split-K factors that a search tries: into how many parts K is divided.
 struct PartsRange {
     enum class Growth {
         quarter,  ///< 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15 and so on
         twice     ///< 1, 2, 4, 8 and so on
     };
     std::int64_t depth;        ///< K
-    std::int64_t least_depth;  ///< that one of several parts must have, in the same unit
-    double part_bytes;         ///< that each part writes
-    double limit_bytes;        ///< that all parts may write together
+    std::int64_t least_depth;  ///< the least K of a part, if there are several
+    double part_bytes;         ///< bytes that each part writes
+    double limit_bytes;        ///< bytes that all parts may write together
     std::int64_t fewest = 1, most = 512;
     Growth growth = Growth::quarter;
     double better = 0.999;  ///< a candidate must take less than this share of the best so far

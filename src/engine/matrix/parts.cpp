@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The launch that adds the parts of a split-K product, with its bias and epilogue.
 #include "engine/matrix/parts.hpp"
 
 #include "engine/epilogue.hpp"

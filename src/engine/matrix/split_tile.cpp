@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Products of floats as sums of halves: the numbers of tiles, their time, and the choice of tile
+// rows and of a split-K factor.
 #include "engine/matrix/split_tile.hpp"
 
 #include "base/integers.hpp"

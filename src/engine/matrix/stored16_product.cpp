@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// The launches of a product in 16 bits: the product itself, and the sum of the parts of split-K.
 #include "engine/matrix/stored16_product.hpp"
 
 #include "base/integers.hpp"

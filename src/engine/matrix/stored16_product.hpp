@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The product of images or matrices in 16 bits with packed weights (kernels/matrix/stored16.cl),
-// and the sum of its parts of K. Convolutions, data gradients and MatMul are adapters: they
+// and the sum of the parts of split-K. Convolutions, data gradients and MatMul are adapters: they
 // describe where the rows are in their tensors.
 #pragma once
 
@@ -15,7 +15,7 @@
 namespace dlprim {
 
 /// One launch of the product. x is operand 0 and the weights are operand 1. The result goes to the
-/// problem's output or, with several parts of K, to the workspace.
+/// problem's output or, with split-K, to the workspace.
 struct Stored16Product {
     Images images;              ///< which pixels of x a row reads
     std::int64_t pixels;        ///< rows

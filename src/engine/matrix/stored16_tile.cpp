@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Products in 16 bits: verdicts, the tiles that fit into local memory, their time, and the choice.
 #include "engine/matrix/stored16_tile.hpp"
 
 #include "base/integers.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Packed weights of products in 16 bits: their layout, and the launch that packs them.
 #include "engine/matrix/stored16_weights.hpp"
 
 #include "base/integers.hpp"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Matrix units: names, verdicts, compiler options, local memory, and speed relative to each other.
 #include "engine/matrix/unit.hpp"
 
 #include "base/text.hpp"

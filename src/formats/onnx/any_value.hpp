@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// AnyValue: what a name of a model stands for while it is imported: a tensor, a sequence of values,
-// or nothing. An optional with an element is that element, one without is nothing.
+// AnyValue: a named value of a model while it is imported: a tensor, a sequence of values, or none.
+// An optional with an element is represented by that element, and one without by none.
 #pragma once
 
 #include "base/text.hpp"

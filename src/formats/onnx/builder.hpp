@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Builder: adds operator by operator to a network that is built, with shapes and types known at
-// every step, and folds on the host what depends on constants alone. It knows nothing of ONNX.
+// Builder: builds a network operator by operator. Shapes and types are known after every operator,
+// and operators whose inputs are all constants are computed on the host at once (constant folding).
+// It knows nothing of ONNX.
 //
-// A value is referred to by a Ref, which is valid as long as its Builder. A value that is known (a
-// constant) costs nothing until an operator reads it: it then becomes that operator's parameter, a
+// A Ref identifies a value and is valid as long as its Builder. A known value (a constant) takes no
+// part in the network until an operator reads it: it then becomes that operator's parameter, a
 // Constant or a Parameter.
 //
-// What is built becomes networks part by part (Part, net_writer.hpp). A static model is one part.
-// Where the contents of a computed value are needed to go on, know() has a StageRunner run the part
-// that computes it.
+// The operators become networks part by part (Part, net_writer.hpp). A static model is one part. If
+// the import cannot continue without the contents of a computed value, know() asks a StageRunner to
+// run the part that computes it.
 #pragma once
 
 #include "formats/onnx/names.hpp"
@@ -38,8 +39,8 @@ struct BuiltValue {
     bool stored = false;   ///< known, and an initialiser of the model: a solver may change it
     bool strings = false;  ///< its numbers stand for strings (Builder::text)
     int producer = -1;     ///< the operator that makes it
-    int fed = -1;          ///< it is not computed but fed: the input number so many
-    int index = 0;         ///< values are numbered as they are made
+    int fed = -1;          ///< the number of the input if the value is an input; else -1
+    int index = 0;         ///< values are numbered in the order in which they are made
 };
 using Ref = const BuiltValue*;
 
@@ -59,25 +60,25 @@ struct Part {
 /// Computes results from known values on the host, where their shapes depend on those values.
 using HostFunction = std::function<std::vector<HostValue>(const std::vector<HostValue>&)>;
 
-/// Who runs parts while the importer goes on.
+/// Runs parts while the import continues.
 class StageRunner {
   public:
     virtual ~StageRunner() = default;
-    /// Runs the part and returns the contents of `wanted`, which it computes, or which is fed or
-    /// comes from an earlier part.
+    /// Runs the part and returns the contents of `wanted`: a value of this part or of an earlier
+    /// one, or an input.
     virtual HostValue read(const Part& part, Ref wanted) = 0;
-    /// Runs the part, reads the values `wanted`, some of which may be known, and calls the
-    /// function. Its results are fed to later parts. Returns their specs.
+    /// Runs the part, reads the values `wanted`, some of which may be known, and calls the function
+    /// with them. Its results become inputs of later parts. Returns their specs.
     virtual std::vector<TensorSpec> call(const Part& part, const std::vector<Ref>& wanted,
                                          const HostFunction& function) = 0;
 };
 
 class Builder {
   public:
-    /// With a runner, know() finds the contents of computed values. `live` adds the values that
-    /// are needed later, to the parts that are run.
+    /// With a runner, know() finds the contents of computed values. `live` adds to a set the values
+    /// that later nodes may read, so that the part which is run keeps them.
     void run_stages_by(StageRunner& runner, std::function<void(std::set<Ref>&)> live);
-    /// How many bytes of known values may be made; see allocate().
+    /// Sets how many bytes of known values may be made; see allocate().
     void limit_known_bytes(std::uint64_t most) { most_known_bytes_ = most; }
 
     Ref input(const std::string& name, const TensorSpec& spec);
@@ -92,12 +93,13 @@ class Builder {
     /// The strings of a known value.
     std::vector<std::string> texts(Ref value);
 
-    /// Memory for a known value that is made here, zeros. Throws Error(unsupported) where all of
-    /// them would be larger than limit_known_bytes(): a small file must not ask for all memory.
+    /// Allocates memory for a known value, filled with zeros. Throws Error(unsupported) if all such
+    /// values together would take more than limit_known_bytes(), so that a small file cannot use up
+    /// the host's memory.
     std::shared_ptr<HostTensor> allocate(const Shape& shape, DType dtype);
-    /// Raises that limit for copies of an initialiser, which is as large itself.
+    /// Raises that limit by eight times the bytes of an initialiser, for copies of it.
     void allow_copies_of(std::uint64_t bytes);
-    /// Counts memory for such a value that is made elsewhere.
+    /// Counts the memory of a known value that the caller allocates itself. Throws as allocate().
     void claim(const Shape& shape, DType dtype);
 
     /// The next operators get this name, or names that begin with it.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Call: one node of a model as a rule sees it: its inputs as values of the network that is built,
-// its attributes with ONNX's defaults, and ways to refuse what is not supported.
+// Call: one node of a model, for the rule that imports it: its inputs as values of the network that
+// is built, its attributes with ONNX's defaults, and functions that report what is not supported.
 //
-// A rule reads every attribute that it knows. One that no rule has read is an error: a file may say
-// something that would change the result.
+// A rule reads every attribute that it knows. An attribute that the rule has not read is an error,
+// since ignoring it could change the result.
 #pragma once
 
 #include "formats/onnx/any_value.hpp"
@@ -36,7 +36,7 @@ class GraphRunner {
 
 class Call {
   public:
-    /// `inputs`: nothing for one that is left out.
+    /// An input that the node leaves out is none (AnyValue::is_none()).
     Call(Builder& builder, GraphRunner& runner, const Node& node, std::int64_t version,
          std::vector<AnyValue> inputs)
         : build(builder),
@@ -47,29 +47,30 @@ class Call {
 
     Builder& build;
     GraphRunner& graphs;
-    /// What a rule still needs after it has run a graph; values not kept here may then be gone.
+    /// Values that the rule still reads after it has run a graph (GraphRunner). Running a graph may
+    /// run parts of the network, which drop values that are neither here nor read by later nodes.
     std::vector<AnyValue> kept;
 
     /// The version of the node's operator set.
     std::int64_t version() const { return version_; }
     const Node& node() const { return node_; }
 
-    // Inputs. Those that the node does not have throw Error(format).
+    // Inputs. Asking for an input that the node does not have throws Error(format).
     int inputs() const { return static_cast<int>(inputs_.size()); }
     bool has(int i) const {
         return i < inputs() && !inputs_[static_cast<std::size_t>(i)].is_none();
     }
     /// A tensor. Throws Error(format) for a sequence.
     Ref in(int i) const;
-    /// The input as it is; nothing where it is left out.
+    /// The input of whatever kind; none if it is left out.
     AnyValue value(int i) const;
     /// Throws Error(format) for a tensor.
     const AnyValue::Sequence& sequence(int i) const;
     const Shape& shape(int i) const { return in(i)->spec.shape; }
     DType dtype(int i) const { return in(i)->spec.dtype; }
-    /// The values of an input that gives sizes, axes or the like. Where they are computed, the
-    /// network so far is run for them; throws Error(unsupported) in a static import. `what` names
-    /// them.
+    /// The contents of an input that must be known, such as sizes or axes. If they are computed,
+    /// the operators built so far are run; a static import throws Error(unsupported) instead, in
+    /// which `what` names the input.
     std::vector<std::int64_t> known_integers(int i, std::string_view what) const;
     std::vector<double> known_numbers(int i, std::string_view what) const;
     HostValue known(int i, std::string_view what) const { return known(in(i), what); }
@@ -77,10 +78,10 @@ class Call {
     /// The only element of an input that is a known integer or boolean.
     std::int64_t known_integer(int i, std::string_view what) const;
     std::vector<std::string> known_strings(int i, std::string_view what) const;
-    /// The number that the input is, where it is one known, finite float of one element.
+    /// The input's value, if it is a known, finite float of one element.
     std::optional<double> known_number(int i) const;
 
-    // Attributes, or what they are without.
+    // Attributes, or `otherwise` if the node does not have them.
     bool given(std::string_view name);
     std::int64_t integer(std::string_view name, std::int64_t otherwise);
     double number(std::string_view name, double otherwise);
@@ -92,7 +93,7 @@ class Call {
     /// A graph that the node owns. Throws Error(format) where it has none of this name.
     const Graph& graph(std::string_view name);
     const Attribute* attribute(std::string_view name);
-    /// The attribute changes nothing here.
+    /// Counts an attribute as read that does not change the result.
     void ignore(std::string_view name) { read_.insert(std::string(name)); }
 
     /// An axis that counts from the end where it is negative. Throws Error(format) beyond `rank`.
@@ -106,13 +107,13 @@ class Call {
         return i < outputs() && !node_.outputs[static_cast<std::size_t>(i)].empty();
     }
     void set(int i, AnyValue value);
-    /// The results of a function of the host. Throws Error(unsupported) in a static import, whose
-    /// networks have no such steps; `reason` says why the host computes them.
+    /// The results of a function that runs on the host between two parts. A static import, which
+    /// has one part, throws Error(unsupported); `reason` says why the host must compute them.
     std::vector<Ref> on_host(const std::vector<Ref>& inputs, const HostFunction& function,
                              std::string_view reason = size_by_values) const;
     static constexpr std::string_view size_by_values =
         "the result's size depends on values that are known only while the network runs";
-    /// By output; none where no rule has set it.
+    /// The results by output; empty if the rule has not set one.
     const std::vector<std::optional<AnyValue>>& results() const { return results_; }
 
     /// Throws Error(unsupported); the importer says of which node.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Fed: what a run gives a model's input: the shape and type of a tensor, whose contents the import
-// does not need, strings, a sequence, or nothing.
+// Fed: what the importer must know of a value that a run gives to an input: the shape and type of a
+// tensor (its contents are not needed), strings, a sequence, or none.
 #pragma once
 
 #include "base/text.hpp"

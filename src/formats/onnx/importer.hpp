@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Importer: walks a model's nodes, each by its rule (call.hpp), over values that may be known.
+// Importer: imports a model's nodes in order, each by the rule of its type (call.hpp). Values may
+// be known, such as constants, or computed by the network.
 //
-// The inputs are made first (import_inputs.cpp), then run() walks the graph's nodes and those of
-// the functions and graphs that they stand for (importer.cpp).
+// The inputs are made first (import_inputs.cpp). Then run() imports the graph's nodes; a node that
+// calls a function or owns graphs stands for their nodes (importer.cpp).
 #pragma once
 
 #include "formats/onnx/call.hpp"
@@ -23,20 +24,20 @@ class Importer : public GraphRunner {
     /// The model and the limits must outlive the importer.
     Importer(const Model& model, const ImportLimits& limits);
 
-    /// Runs what is needed to know values; see Builder.
+    /// Sets the runner of parts, for values that must be known; see Builder.
     void run_stages_by(StageRunner& runner);
-    /// Makes the inputs that a caller feeds (fed_inputs()), of declared shapes, with open sizes
-    /// from `shapes` and `batch`; see import_model().
+    /// Makes the inputs that a caller has to give (fed_inputs()), with their declared shapes. Sizes
+    /// that the model leaves open come from `shapes` and `batch`; see import_model().
     void make_declared_inputs(const std::map<std::string, Shape>& shapes, std::int64_t batch);
-    /// Makes inputs of what is fed, which is checked against what is declared. An initialiser of
-    /// the same name gives way.
+    /// Makes the inputs that are given, after checking them against their declarations. An input
+    /// replaces an initialiser of the same name.
     void make_fed_inputs(const std::map<std::string, Fed>& inputs);
     /// The graph's outputs, by name. Throws Error, as import_model() does.
     std::vector<std::pair<std::string, AnyValue>> run();
 
     Builder& builder() { return build_; }
-    /// How many nodes of the model's graph became no operator: their results are known, are shapes
-    /// or views, or a function of the host makes them.
+    /// The number of nodes of the model's graph that became no operator, because their results are
+    /// known, are shapes or views, or are computed by a function on the host.
     std::int64_t host_nodes() const { return host_nodes_; }
 
     std::vector<AnyValue> run_graph(const Graph& graph,
@@ -48,7 +49,7 @@ class Importer : public GraphRunner {
     /// By name, the last node that reads a value; the number of nodes for an output.
     using LastUses = std::map<std::string, std::size_t>;
 
-    /// What nodes of the same graph or function know: values by name.
+    /// The values by name that nodes of one graph or function can read.
     struct Scope {
         std::map<std::string, AnyValue, std::less<>> values;
         const Scope* parent = nullptr;           ///< of the graph around this one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// write_net(): a part of what a Builder has made becomes a network description, and what it knows
-// becomes constants and parameters.
+// write_net(): converts operators of a Builder to a network description. Known values become
+// constants and parameters.
 #pragma once
 
 #include "formats/onnx/builder.hpp"
@@ -20,9 +20,9 @@ struct ImportedNet {
 
 using NamedRefs = std::vector<std::pair<std::string, Ref>>;
 
-/// The network of these operators, whose inputs and outputs are these values under these names, all
-/// of them different. Exporters' patterns become the operators that they are (patterns.hpp), and
-/// operators that no output needs are left out.
+/// The network of these operators. `inputs` and `outputs` give its inputs and outputs distinct
+/// names. Patterns of exporters are replaced by single operators (patterns.hpp), and operators that
+/// no output needs are left out.
 ImportedNet write_net(const Builder& builder, std::vector<BuiltOperator> operators,
                       const NamedRefs& inputs, const NamedRefs& outputs);
 

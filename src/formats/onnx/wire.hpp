@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A look at a file's outermost protobuf fields, before protobuf reads it: what is wrong with a file
-// that protobuf refuses, and whether it is an ONNX model at all. protobuf itself only says no.
+// Checks the outermost protobuf fields of a file before protobuf parses it. protobuf does not say
+// why it rejects a file; this check does, and it recognises messages that are no ONNX models.
 #pragma once
 
 #include <string>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// What the engines of convolution on GPUs share: verdicts, compiler options, the sum of parts, and
+// zeros for phases of a data gradient that no tap reaches.
 #include "ops/conv2d/gpu.hpp"
 
 #include "base/text.hpp"

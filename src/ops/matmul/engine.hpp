@@ -28,7 +28,7 @@ class MatMulEngine : public Engine {
     std::string op_, name_;
 };
 
-/// How a kernel's tiles cover C. K is divided into `splits` parts of k_part.
+/// How a kernel's tiles cover C. With split-K, K is divided into `splits` parts of k_part.
 struct TileCut {
     std::int64_t tiles_m, tiles_n, splits, k_part;
     std::int64_t groups(const Gemm& g) const { return tiles_m * tiles_n * splits * g.batches; }
@@ -37,7 +37,7 @@ struct TileCut {
         return splits == 1 ? 0 : static_cast<std::uint64_t>(splits * g.batches * g.m * g.n) * 4;
     }
 };
-/// The numbers of parts of k that engines with such tiles try: of `least` steps of k or more each.
+/// The split-K factors that engines with such tiles try. Each part has at least `least` of K.
 inline PartsRange parts_of_k(const Gemm& g, std::int64_t least) {
     return {g.k, least, g.c_elements() * 4.0, 256e6, 1, 64, PartsRange::Growth::twice, 1.0};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The engines of Pad's gradient; Pad is a copy (engine/copy_engines.hpp): one function per file
-// registers what that holds.
+// The engines of Pad's gradient. Each function registers the engine of one file. Pad itself is a
+// copy (engine/copy_engines.hpp).
 #pragma once
 
 #include "engine/engine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The engines of Pointwise: one function per file registers what that holds.
+// The engines of Pointwise: each function registers the engines of one file.
 #pragma once
 
 #include "engine/engine.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Finder: operators by the values that they make and read, and how patterns rewrite them.
+// Finder: finds operators by the values that they make and read, and rewrites them for patterns.
 #pragma once
 
 #include "formats/onnx/patterns/patterns.hpp"
@@ -21,21 +21,23 @@ class Finder {
     int uses(Ref value) const;
     bool is_dead(const BuiltOperator& op) const;
 
-    /// The operator that makes the value; null where none does.
+    /// The operator that makes the value; null if none does.
     BuiltOperator* maker(Ref value);
-    /// The same where only one operator reads the value.
+    /// The operator that makes the value; null if the value has no reader or more than one.
     BuiltOperator* sole_maker(Ref value) { return uses(value) == 1 ? maker(value) : nullptr; }
-    /// The same where it has this type.
+    /// The same; null also if the operator is of another type.
     BuiltOperator* sole_maker(Ref value, std::string_view type);
 
-    /// The operator becomes another one with the same outputs.
+    /// Replaces the operator by another one with the same outputs.
     void rewrite(BuiltOperator& op, std::string_view type, const Attrs& options,
                  const std::vector<Ref>& inputs, const std::vector<Ref>& params = {});
-    /// The operator makes another value instead of its only output, which no other operator read.
+    /// Replaces the operator's only output, which no operator reads any more, by a value of another
+    /// shape.
     Ref replace_output(BuiltOperator& op, const Shape& shape);
-    /// A known value that takes the place of `old`, with its name.
+    /// Makes a known value that replaces `old` and has its name.
     Ref replace_known(Ref old, HostValue value);
-    /// A known value for a parameter of this operator; `what` follows the operator's name.
+    /// Makes a known value for a parameter of this operator. Its name is the operator's name with
+    /// `what` appended.
     Ref make_known(const BuiltOperator& op, std::string_view what, HostValue value);
 
   private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// merge_patterns(): what exporters write in pieces becomes the operator that it is, which engines
-// compute together with a convolution or product before it.
+// merge_patterns(): recognises operators that exporters write as several nodes, such as GELU or
+// LayerNorm, and replaces them by one operator. Engines can then fuse it after a convolution or
+// product.
 #pragma once
 
 #include "formats/onnx/builder.hpp"
@@ -20,9 +21,9 @@ struct MadeValues {
     std::map<Ref, std::string> names;
 };
 
-/// Rewrites operators in place; those that nobody needs any more stay, without readers. Values in
-/// `outputs` keep their meaning, as does every value that has another reader. Recognised are, with
-/// x any value and c a constant:
+/// Rewrites operators in place. Operators that are no longer needed stay in the list, without
+/// readers. Values in `outputs`, and every value that has another reader, keep their contents.
+/// These patterns are recognised, where x is any value and c a constant:
 ///   x * sigmoid(x)                        silu
 ///   x * hardsigmoid(x)                    hardswish
 ///   x * relu6(x + 3) / 6                  hardswish
@@ -35,10 +36,9 @@ struct MadeValues {
 ///   InnerProduct or convolution, * or / c, + or - c, of a number for each column or channel
 ///                                         the same with another weight and bias, as of a
 ///                                         BatchNormalization written as Mul and Add
-///   convolution of a padded image       the convolution with more padding; so with pooling to a
-///   mean
-///                                         that counts zeros, or to a maximum of what is positive
-///   DequantizeLinear of QuantizeLinear    one expression of floats, by the same scale and zero
+///   convolution of a padded image         the convolution with more padding; likewise pooling, by
+///                                         a mean that counts zeros or a maximum of positive values
+///   DequantizeLinear of QuantizeLinear    one expression of floats, for the same scale and zero
 void merge_patterns(std::vector<BuiltOperator>& operators, const std::set<Ref>& outputs,
                     const Builder& builder, MadeValues& made);
 

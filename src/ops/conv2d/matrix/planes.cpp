@@ -232,7 +232,7 @@ class PlanesEngine : public Engine {
         std::int64_t splits, first, columns;
     };
 
-    /// Returns the numbers of parts of K that the columns behind filling_columns() may have.
+    /// Returns the split-K factors that the columns behind filling_columns() may have.
     /// Returns none if there are no such columns, or if outputs are not contiguous in the way
     /// columns are.
     std::vector<std::int64_t> tail_splits(const Traits& device, const Problem& problem) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// Weights of convolutions as sums of halves: their packed layouts, and the launch that packs them.
 #include "ops/conv2d/matrix/split_weights.hpp"
 
 #include "base/text.hpp"
