@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: MIT
-// matmul.dot: C = A B^T where both lie with k contiguous, for CPU devices: what InnerProduct is, with the
-// weights read in place and once for up to MR rows of A. One work-item a work-group.
+// matmul.dot: C = A B^T on CPUs, where the rows of A and of B are contiguous along k. InnerProduct is such a product:
+// B is its weight, which is read in place, once for every MR rows of A.
 //
-// A work-item computes MR x NC elements: MR*NC vectors of W partial sums stay in registers over k, then are
-// summed across. Rows and columns beyond the edge read the last one again and are not stored.
-// Defines: W, MR, NV (columns a work-item, 1..4), HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
-// Local memory: none.
+//                       NV columns of C
+//                      +----+----+
+//   MR rows of C       | W  | W  |   each element of C is a vector of W partial sums, which stays in registers over
+//                      | W  | W  |   all of k. At the end the W lanes are added up.
+//                      +----+----+
+//
+// Define                      meaning                                                     example
+// W                           lanes of a vector                                           8
+// MR, NV                      rows and columns of a block, 1..8 and 1..4                  4, 2
+// HAS_RESIDUAL                whether the epilogue adds a tensor                          0
+// EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
+// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
+//
+// Work-item: several blocks that lie side by side. Rows and columns beyond the edge of C repeat the last one and are
+// not stored. Work-group: one work-item. Local memory: none.
 
 #include "matmul/unroll.clh"
 

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: MIT
-// matmul.gemv: C = A B^T with few rows and both operands contiguous along k, for GPUs: the weights are read once.
+// matmul.gemv: C = A B^T with few rows on GPUs, where the rows of A and of B are contiguous along k. B, usually the
+// weight, is read once.
 //
-// A work-group of THREADS computes MR rows by NC columns: work-item t sums steps 4t.., 4(t + THREADS).. of
-// all of them; then one work-item a sum adds up what all have, in a fixed order.
-// Defines: THREADS (a multiple of 4, at least MR * NC), MR, NC, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH.
-// Local memory: 4 * MR * NC * (THREADS + 1) bytes.
+//   k:    0..3     4..7          4(THREADS-1)..    4 THREADS..
+//       | item 0 | item 1 | ... | item THREADS-1 | item 0 | ...     each work-item sums its steps of all MR x NC elements
+//
+// Define                      meaning                                                     example
+// A_STORED, B_STORED          types of the factors (common/storage.clh)                   0, 0
+// R_STORED, C_STORED          types of the residual and of the result                     0, 0
+// THREADS                     work-items of a work-group: a multiple of 4, at least       64
+//                             MR * NC
+// MR, NC                      rows and columns of a work-group                            4, 2
+// HAS_RESIDUAL                whether the epilogue adds a tensor                          0
+// EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
+// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
+//
+// Work-group: MR x NC elements of C. When all of k is summed, work-item i adds the sums of all work-items for element i,
+// in a fixed order. Local memory: 4 * MR * NC * (THREADS + 1) bytes.
 #include "common/storage.clh"
 
 #define LOAD4(X)                                                                                        \

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: MIT
-// matmul.reference: one work-item an element of C, any shape. The sum runs over blocks of 64 products,
-// which keeps the rounding error of long sums down.
-// Defines: HAS_RESIDUAL, EPILOGUE(v, r), A_BATCH(i), B_BATCH(i). Local memory: none.
+// matmul.reference: C[m, n] = alpha * op(A)[m, k] op(B)[k, n], for matrices of any shape and strides.
+//
+// Define                      meaning                                                     example
+// A_STORED, B_STORED          types of the factors (common/storage.clh)                   0, 0
+// R_STORED, C_STORED          types of the residual and of the result                     0, 0
+// HAS_RESIDUAL                whether the epilogue adds a tensor                          0
+// EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
+// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
+//
+// Work-item: one element of C. It sums blocks of 64 products and then adds the blocks, so that the rounding error of
+// long sums stays small. Local memory: none.
 #include "common/storage.clh"
 
 kernel void matmul_reference(global const A_T* a, ulong a_offset, global const B_T* b, ulong b_offset,

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: MIT
-// matmul.vector: register tiles of explicit vectors for CPU devices, one work-item a work-group.
+// matmul.vector: matrix products on CPUs, by register tiles of explicit vectors.
 //
-// A work-item computes up to TILES tiles of MR rows by NV*W columns, one below the other, against one panel of B,
-// `k_block` steps of k at a time, so that those steps of the panel stay in the first-level cache:
+// A work-item computes up to TILES tiles of MR rows by NV*W columns, one below the other, with one panel of B. It takes
+// `k_block` steps of k at a time, so that these steps of the panel stay in the first-level cache:
 //
 //              panel of B: k steps of NV vectors of W floats
 //   A: MR rows [ c0_0 c0_1 ]   MR*NV accumulators stay in registers over a block
 //              [ c1_0 c1_1 ]
 //
-// B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], zero behind column n. A is read
-// in place, or packed likewise as [k][MR] a tile (A_PACKED). OpenCL compilers for CPUs do not unroll, hence
-// the macros.
-// With a single row (MR 1) each number of B is used once, and B comes from memory: AHEAD_LINES lines before they are read
-// they are asked for, which keeps more reads under way than processors keep by themselves.
-// Defines: W, NV, MR, TILES, A_PACKED, HAS_RESIDUAL, EPILOGUE, A_BATCH, B_BATCH. Local memory: none.
+// B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], with zeros beyond column n. A is read in
+// place, or with A_PACKED in tiles of [k][MR]. OpenCL compilers for CPUs do not unroll loops, so macros do it.
+//
+// With a single row (MR 1) each number of B is used once, and B comes from memory. Then B is prefetched AHEAD_LINES cache
+// lines ahead, which keeps more reads under way than processors keep by themselves.
+//
+// Define                      meaning                                                     example
+// W                           lanes of a vector                                           8
+// NV, MR                      vectors and rows of a tile                                  2, 6
+// TILES                       the most tiles of a work-item                               8
+// A_PACKED                    whether A is packed                                         0
+// HAS_RESIDUAL                whether the epilogue adds a tensor                          0
+// EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
+// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
+//
+// Work-group: one work-item. Local memory: none.
 
 #include "common/prefetch.clh"
 #include "matmul/unroll.clh"

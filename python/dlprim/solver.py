@@ -12,7 +12,8 @@ from .net import Net
 class Solver(_core.Solver):
     """Trains a net in training mode by SGD, Adam or AdamW, with PyTorch's definitions and constants.
 
-    A net has one solver, which keeps the net alive. Work is enqueued; reading a loss waits for it.
+    A net has one solver at a time, which keeps the net alive. A new solver starts without the state of the former,
+    which must not be used any more. Work is enqueued; reading a loss waits for it.
 
     Args:
         net: a net in training mode. It makes a new plan.
