@@ -3,6 +3,7 @@
 #include <dlprim/dtype.hpp>
 
 #include "base/narrow.hpp"
+#include "base/odd_float.hpp"
 #include "base/text.hpp"
 
 #include <bit>
@@ -163,11 +164,7 @@ template <DType dtype, typename I>
 std::uint8_t store_narrow(NarrowElement<dtype>, I value) requires std::is_integral_v<I> {
     // The low bits of an integer are exact where a double is not.
     if (is_narrow_integer(dtype)) return low_bits(dtype, static_cast<std::uint8_t>(value));
-    // Bits that a double does not hold are cut off here, since rounding could bring the value to a
-    // halfway point between two numbers of the narrow type. There it would round a second time.
-    if constexpr (sizeof(I) == 8)
-        if (value > I{1} << 53) value &= ~I{0x7ff};
-    return to_narrow(dtype, static_cast<double>(value));
+    return to_narrow(dtype, odd_double(value));
 }
 
 template <typename I, typename F>
@@ -189,9 +186,9 @@ typename To::Stored store(Value value) {
     else if constexpr (is_narrow_element<To>)
         return store_narrow(To{}, value);
     else if constexpr (std::is_same_v<To, HalfElement>)
-        return float_to_half(static_cast<float>(value));
+        return float_to_half(odd_float(value));
     else if constexpr (std::is_same_v<To, BfloatElement>)
-        return float_to_bfloat16(static_cast<float>(value));
+        return float_to_bfloat16(odd_float(value));
     else if constexpr (std::is_integral_v<Stored> && std::is_floating_point_v<Value>)
         return saturate<Stored>(value);
     else

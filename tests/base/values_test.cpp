@@ -184,6 +184,47 @@ TEST_CASE("bfloat16 rounds to nearest, ties to even") {
     CHECK(std::isinf(bfloat16_to_float(float_to_bfloat16(std::numeric_limits<float>::max()))));
 }
 
+namespace {
+
+template <typename T>
+std::uint16_t bits16(T value, DType from, DType to) {
+    std::uint16_t bits = 0;
+    convert(&value, from, &bits, to, 1);
+    return bits;
+}
+
+}  // namespace
+
+TEST_CASE("wide numbers round once to 16 bits") {
+    // A float holds these only rounded, and the float lies half-way between two halves or bfloat16.
+    const auto half = [](double value) { return bits16(value, DType::f64, DType::f16); };
+    CHECK(half(1 + 0x1p-11) == 0x3c00);
+    CHECK(half(1 + 0x1p-11 + 0x1p-40) == 0x3c01);
+    CHECK(half(1 + 3 * 0x1p-11 - 0x1p-40) == 0x3c01);
+    CHECK(half(-1 - 0x1p-11 - 0x1p-52) == 0xbc01);
+    CHECK(half(0x1p-25 + 0x1p-70) == 0x0001);
+    CHECK(half(0x1p-25) == 0);
+    CHECK(half(1e-300) == 0);
+    CHECK(half(65520 - 0x1p-30) == 0x7bff);
+    CHECK(half(-1e300) == 0xfc00);
+    const auto bfloat = [](double value) { return bits16(value, DType::f64, DType::bf16); };
+    CHECK(bfloat(1 + 0x1p-8) == 0x3f80);
+    CHECK(bfloat(1 + 0x1p-8 + 0x1p-40) == 0x3f81);
+    CHECK(bfloat(1 + 3 * 0x1p-8 - 0x1p-40) == 0x3f81);
+    CHECK(bfloat(0x1p-134 + 0x1p-160) == 0x0001);  // subnormal
+    CHECK(bfloat(1e300) == 0x7f80);
+    CHECK(std::isnan(bfloat16_to_float(bfloat(std::nan("")))));
+    // 2^40 + 2^32 is half-way between two bfloat16.
+    const std::int64_t tie = (std::int64_t{1} << 40) + (std::int64_t{1} << 32);
+    CHECK(bits16(tie, DType::i64, DType::bf16) == 0x5380);
+    CHECK(bits16(tie + 1, DType::i64, DType::bf16) == 0x5381);
+    CHECK(bits16(-tie - 1, DType::i64, DType::bf16) == 0xd381);
+    const std::uint64_t high = (std::uint64_t{1} << 63) + (std::uint64_t{1} << 55);
+    CHECK(bits16(high, DType::u64, DType::bf16) == 0x5f00);
+    CHECK(bits16(high + 1, DType::u64, DType::bf16) == 0x5f01);
+    CHECK(bits16(high - 1, DType::u64, DType::bf16) == 0x5f00);
+}
+
 TEST_CASE("conversions between all types keep small integers") {
     for (DType from : all_types)
         for (DType to : all_types) {

@@ -3,6 +3,7 @@
 // type, applies one instruction, and writes them back.
 #pragma once
 
+#include "base/odd_float.hpp"
 #include "engine/pointwise/host_fused.hpp"
 #include "engine/pointwise/host_math.hpp"
 
@@ -110,9 +111,9 @@ void store(std::byte* base, DType dtype, std::int64_t offset, std::int64_t strid
         for (std::int64_t j = 0; j < n; ++j) {
             S& to = into[j * stride];
             if (dtype == DType::f16)
-                to = static_cast<S>(float_to_half(static_cast<float>(from[j])));
+                to = static_cast<S>(float_to_half(odd_float(from[j])));
             else if (dtype == DType::bf16)
-                to = static_cast<S>(float_to_bfloat16(static_cast<float>(from[j])));
+                to = static_cast<S>(float_to_bfloat16(odd_float(from[j])));
             else if (dtype == DType::boolean)
                 to = static_cast<S>(from[j] != 0);
             else
