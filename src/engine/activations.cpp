@@ -55,7 +55,7 @@ const std::vector<Activation>& table() {
         {"gelu_tanh", "0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))",
          "(0.5f * v * (1.0f + tanh(0.79788456080286536f * (v + 0.044715f * v * v * v))))"},
         {"silu", "x * sigmoid(x)", "(v / (1.0f + exp(-v)))"},
-        {"hardswish", "x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6",
+        {"hardswish", "x <= -3 ? x - x : x >= 3 ? x : x * (x + 3) / 6",
          "select(v * fmin(fmax(v + 3.0f, 0.0f), 6.0f) * (1.0f / 6.0f), v, (v >= 3.0f) | (v != v))"},
         {"hardsigmoid", "x <= -3 ? 0 : x >= 3 ? 1 : x / 6 + 0.5",
          "select(fmin(fmax(v * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f), v, v != v)"},
