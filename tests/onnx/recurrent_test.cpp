@@ -121,6 +121,31 @@ TEST_CASE("an LSTM with lengths, peepholes and clipping, backwards") {
     }
 }
 
+// As ONNX Runtime does. ONNX does not say it.
+TEST_CASE("a sequence of no steps ends with zeros, not with its initial state") {
+    if (is_absent()) return;
+    const std::string both = attribute("direction", std::string("bidirectional"));
+    for (const std::int64_t gates : {1, 3, 4}) {
+        const Node node(gates == 1 ? "RNN" : gates == 3 ? "GRU" : "LSTM", gates, 2);
+        std::vector<std::string> inputs{"x", "w", "r", "b", "", "h"};
+        if (gates == 4) inputs.push_back("c");
+        for (const std::string output : {"Y_h", "Y_c"}) {
+            if (output == "Y_c" && gates != 4) continue;
+            INFO(node.type << " " << output);
+            const Values all = run(node.model(inputs, {both}, output), {{"x", node.x}});
+            std::vector<double> expected(all.begin(), all.end());
+            for (std::int64_t d = 0; d < 2; ++d)
+                std::fill_n(expected.begin() + d * batch * hidden, hidden, 0.0);
+            inputs[4] = "lengths";
+            Model model = node.model(inputs, {both}, output);
+            inputs[4] = "";
+            model.initializers.push_back(onnx_bytes::tensor(
+                "lengths", {batch}, type_int32, raw(std::vector<std::int32_t>{0, steps})));
+            check_near(model, {{"x", node.x}}, expected);
+        }
+    }
+}
+
 TEST_CASE("functions take their parameters from the lists in order") {
     if (is_absent()) return;
     const Node node("RNN", 1, 2);

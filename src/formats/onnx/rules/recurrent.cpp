@@ -257,12 +257,20 @@ struct DirectionResult {
     Ref y, h, c;  ///< [steps, 1, batch, hidden], and [1, batch, hidden]
 };
 
+/// The state [batch, hidden] that direction `d` starts from. Sequences without steps end with
+/// zeros, as in ONNX Runtime; ONNX does not say what their last state is.
+Ref initial_state(Builder& build, const Recurrent& node, Ref all, int d) {
+    if (!all) return nullptr;
+    const Ref own = direction_of(build, all, d);
+    return node.lengths ? build.pointwise("y0 = x1 > 0 ? x0 : 0", {own, node.lengths}) : own;
+}
+
 DirectionResult run_direction(Builder& build, const Recurrent& node, int d) {
     const Cell cell = cell_of(node, d);
     const std::vector<Ref> inputs = projections(build, node, d);
     CellState state;
-    if (node.h) state.h = direction_of(build, node.h, d);
-    if (node.c) state.c = direction_of(build, node.c, d);
+    state.h = initial_state(build, node, node.h, d);
+    state.c = initial_state(build, node, node.c, d);
     std::vector<Ref> outputs(inputs.size());
     const bool backwards = node.reverse || d == 1;
     for (std::int64_t i = 0; i < node.steps; ++i) {
