@@ -138,3 +138,17 @@ TEST_CASE("an input whose sizes are left open asks for them") {
     options.input_shapes["x"] = dlprim::Shape{2, 3};
     CHECK(open(model, options).input_shape("x") == dlprim::Shape{2, 3});
 }
+
+TEST_CASE("inputs that name one size by one symbol agree in it") {
+    if (is_absent()) return;
+    Model model;
+    model.nodes = {node("MatMul", {"x", "z"}, {"y"})};
+    model.inputs = {value("x", {-1, 2}), value("z", {2, -1})};
+    model.outputs = {value("y", {-1, -1})};
+    dlprim::NetOptions options;
+    options.input_shapes = {{"x", {3, 2}}, {"z", {2, 4}}};
+    CHECK(has(error_of(model.str(), ErrorKind::invalid_argument, options),
+              "input 'z' has N = 4, input 'x' has N = 3"));
+    options.input_shapes["z"] = {2, 3};
+    CHECK(error_of(model.str(), ErrorKind::invalid_argument, options) == "no error");
+}

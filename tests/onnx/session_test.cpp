@@ -122,7 +122,7 @@ TEST_CASE("inputs that do not fit are named, with what is declared") {
     CHECK(has(session.error({{"x", x}, {"z", sizes({1, 2})}}),
               "input 'z' is declared as float [N, 2], got int64 [2]"));
     CHECK(has(session.error({{"x", x}, {"z", tensor({2, 2}, {1, 2, 3, 4})}}),
-              "has N = 2, another input has 1"));
+              "input 'z' has N = 2, input 'x' has N = 1"));
     CHECK(has(session.error({{"x", x}, {"z", dlprim::ONNXValue()}}), "got nothing"));
     CHECK(session.run({{"x", x}, {"z", x}}) == "float [1, 2]: 2 4");  // it can still be used
 }

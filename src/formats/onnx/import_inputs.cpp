@@ -46,9 +46,10 @@ void Importer::check_input_names() const {
 
 void Importer::bind_symbol(const ValueInfo& info, const Dimension& dim, std::int64_t size) {
     if (dim.size || dim.symbol.empty()) return;
-    const std::int64_t known = symbols_.emplace(dim.symbol, size).first->second;
-    require(known == size, where_input(info), "has ", dim.symbol, " = ", size,
-            ", another input has ", known);
+    const auto& [known, first] =
+        symbols_.emplace(dim.symbol, std::pair(size, info.name)).first->second;
+    require(known == size, where_input(info), "has ", dim.symbol, " = ", size, ", input '", first,
+            "' has ", dim.symbol, " = ", known);
 }
 
 Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string, Shape>& shapes,
@@ -76,7 +77,7 @@ Shape Importer::declared_shape(const ValueInfo& info, const std::map<std::string
         } else if (!dim.size && i == 0) {
             size = batch > 0 ? batch : 1;
         } else if (!dim.size && symbols_.count(dim.symbol) && !dim.symbol.empty()) {
-            size = symbols_[dim.symbol];
+            size = symbols_[dim.symbol].first;
         } else if (!dim.size) {
             fail(ErrorKind::invalid_argument, where, "is declared as ", shape_text(declared),
                  ": the model leaves sizes open, give the input's shape");

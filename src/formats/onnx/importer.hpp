@@ -109,7 +109,8 @@ class Importer : public GraphRunner {
     std::map<std::pair<std::string, std::string>, const Function*> functions_;
     /// Initialisers of graphs that nodes own, which loops need more than once.
     std::map<const Graph*, std::map<std::string, AnyValue, std::less<>>> initializers_;
-    std::map<std::string, std::int64_t> symbols_;
+    /// By symbol: its size, and the first input that has it.
+    std::map<std::string, std::pair<std::int64_t, std::string>> symbols_;
     std::map<std::string, std::string> refused_;  ///< values that cannot be had, and why
 };
 
