@@ -251,6 +251,21 @@ TEST_CASE("networks that cannot be say why", "[errors]") {
                 {"'bn'", "two"});
         refused(with("\"kernel\": 3", "\"kernel\": 30"), {"'conv'", "8"});
         CHECK_THROWS_AS(make_net(device, "{"), Error);
+        const auto memory = [](const std::string& type, const std::string& options) {
+            return R"({"inputs": [{"name": "x", "shape": [60000, 2, 3]}], "outputs": ["y"],
+                       "operators": [{"name": "memory", "type": ")" +
+                   type + R"(", "inputs": ["x"], "outputs": ["y"], "options": {)" + options +
+                   "}}]}";
+        };
+        for (const char* const type : {"LSTM", "GRU"}) {
+            // Four times either size is 0 in 64 bits, or more than these hold.
+            for (const char* const size : {"4611686018427387904", "9223372036854775807"})
+                refused(memory(type, std::string(R"("hidden_size": )") + size),
+                        {"'memory'", "hidden_size must be in 1..2147483647", size});
+            refused(memory(type, R"("hidden_size": 2147483647)"), {"'memory'", "2^60 elements"});
+            refused(memory(type, R"("hidden_size": 4, "num_layers": 1000, "bidirectional": true)"),
+                    {"'memory'", "60000 steps for 2000 runs", "at most 100000"});
+        }
         NetOptions options;
         options.extra_outputs = {"no"};
         check_error(invalid, {"'no'"}, [&] { make_net(device, small_network, options); });

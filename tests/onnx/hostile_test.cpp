@@ -3,6 +3,9 @@
 // memory without end. Each is an error in one sentence.
 #include "onnx/support.hpp"
 
+#include <cmath>
+#include <limits>
+
 using namespace onnx_test;
 using dlprim::ErrorKind;
 
@@ -60,6 +63,149 @@ TEST_CASE("sizes that overflow, and divisions by zero, are errors") {
         error_of(one_node(node("Dropout", {"x", "ratio"}, {"y"}), {4}, {floats("ratio", {0}, {})}),
                  ErrorKind::format),
         "no single number"));
+}
+
+TEST_CASE("convolutions of three dimensions refuse sizes that overflow") {
+    if (is_absent()) return;
+    const Sizes image{1, 1, 4, 4, 4};
+    const auto convolution = [&](const std::string& type, const Sizes& x, const Sizes& weight,
+                                 const std::vector<std::string>& attributes, ErrorKind kind) {
+        std::int64_t count = 1;
+        for (const std::int64_t size : weight) count *= size;
+        return error_of(one_node(node(type, {"x", "w"}, {"y"}, {attributes}), x,
+                                 {floats("w", weight, Values(static_cast<std::size_t>(count)))}),
+                        kind);
+    };
+    const auto format = ErrorKind::format, invalid = ErrorKind::invalid_argument;
+    for (const char* const type : {"Conv", "ConvTranspose"}) {
+        CAPTURE(type);
+        CHECK(has(convolution(type, image, {1, 1, 2, 2, 2},
+                              {attribute("pads", Sizes{INT64_MAX, 0, 0, INT64_MAX, 0, 0})}, format),
+                  "a padding of 9223372036854775807"));
+        for (const char* const name : {"strides", "dilations"})
+            CHECK(has(convolution(type, image, {1, 1, 2, 2, 2},
+                                  {attribute(name, Sizes{huge, 1, 1})}, format),
+                      "a size of 1099511627776 in kernel_shape, strides or dilations"));
+        CHECK(
+            has(convolution(type, {1, 1, huge, 1, 1}, {1, 1, 2, 1, 1}, {}, ErrorKind::unsupported),
+                "images of shape [1, 1, 1099511627776, 1, 1] are too large"));
+    }
+    CHECK(has(convolution("ConvTranspose", image, {1, 1, 2, 2, 2},
+                          {attribute("output_padding", Sizes{INT64_MAX, 0, 0})}, format),
+              "an output_padding of 9223372036854775807"));
+    CHECK(has(convolution("ConvTranspose", image, {1, 1, 2, 2, 2},
+                          {attribute("output_shape", Sizes{INT64_MAX, 1, 1})}, format),
+              "an output of size 9223372036854775807"));
+    // Each of these sizes is allowed, but not all of them together.
+    const std::int64_t most = (std::int64_t{1} << 24) - 1, side = std::int64_t{1} << 19;
+    CHECK(has(convolution("ConvTranspose", {1, 1, side, side, side}, {1, 1, 1, 1, 1},
+                          {attribute("strides", Sizes{most, most, most})}, invalid),
+              "more than 2^60 elements"));
+    CHECK(has(convolution("Conv", {1, 1, side, side, side}, {1, 1, 2, 1, 1},
+                          {attribute("pads", Sizes{most, most, most, most, most, most})}, invalid),
+              "more than 2^60 elements"));
+    // 2^32 groups of 2^32 channels are 0 channels in 64 bits.
+    const std::int64_t square = std::int64_t{1} << 32;
+    CHECK(has(convolution("Conv", {1, square, 1, 1, 1}, {0, square, 1, 1, 1},
+                          {attribute("group", square)}, format),
+              "do not fit a weight of shape [0, 4294967296, 1, 1, 1] and 4294967296 groups"));
+}
+
+TEST_CASE("MaxUnpool refuses sizes that overflow") {
+    if (is_absent()) return;
+    const auto unpool = [](const Sizes& shape, const Sizes& kernel, const Sizes& strides,
+                           const Sizes& pads, const Sizes& output = {},
+                           ErrorKind kind = ErrorKind::format) {
+        Model model;
+        std::vector<std::string> inputs{"x", "i"};
+        if (!output.empty()) {
+            inputs.emplace_back("shape");
+            model.initializers = {integers("shape", output)};
+        }
+        model.nodes = {node("MaxUnpool", inputs, {"y"},
+                            {{attribute("kernel_shape", kernel), attribute("strides", strides),
+                              attribute("pads", pads)}})};
+        model.inputs = {value("x", shape), value("i", shape, type_int64)};
+        model.outputs = {bytes(1, "y")};
+        return error_of(model.str(), kind);
+    };
+    const auto invalid = ErrorKind::invalid_argument;
+    const Sizes image{1, 1, 2, 2}, two{2, 2}, none{0, 0, 0, 0};
+    CHECK(has(unpool(image, {INT64_MAX, 2}, two, none), "a kernel of 9223372036854775807"));
+    CHECK(has(unpool(image, two, {huge, 2}, none), "a stride of 1099511627776"));
+    CHECK(has(unpool(image, two, two, {INT64_MAX, 0, INT64_MAX, 0}),
+              "pads of 9223372036854775807 and 9223372036854775807"));
+    CHECK(has(unpool({1, 1, huge, 1}, two, two, none), "maxima of shape [1, 1, 1099511627776, 1]"));
+    const std::int64_t most = (std::int64_t{1} << 31) - 1;
+    CHECK(has(unpool({1, 1, 1024, 1024}, {most, most}, {most, most}, none, {}, invalid),
+              "more than 2^60 elements"));
+    CHECK(has(unpool(image, two, two, none, {1, 1, INT64_MIN, 4}),
+              "output_shape has -9223372036854775808 elements in dimension 2, the maxima need 4"));
+    CHECK(has(unpool(image, two, two, none, {INT64_MIN, 1, 4, 4}),
+              "output_shape has -9223372036854775808 elements in dimension 0, the maxima need 1"));
+    CHECK(has(unpool(image, two, two, none, {1, 1, INT64_MAX, 4}, invalid),
+              "more than 2^60 elements"));
+}
+
+TEST_CASE("recurrent operators refuse sizes that overflow") {
+    if (is_absent()) return;
+    for (const std::int64_t gates : {1, 3, 4}) {
+        const std::string type = gates == 1 ? "RNN" : gates == 3 ? "GRU" : "LSTM";
+        CAPTURE(type);
+        const auto recurrent = [&](const Sizes& x, const Sizes& w, const Sizes& r,
+                                   ErrorKind kind = ErrorKind::format) {
+            Model model;
+            model.nodes = {node(type, {"x", "w", "r"}, {"y"}, {{}, "n"})};
+            model.inputs = {value("x", x), value("w", w), value("r", r)};
+            model.outputs = {bytes(1, "y")};
+            return error_of(model.str(), kind);
+        };
+        CHECK(has(recurrent({2, 1, 3}, {1, gates, 3}, {1, 1, std::int64_t{1} << 59}),
+                  "which has no elements or too many"));
+        CHECK(has(recurrent({2, 1, 3}, {1, gates, 3}, {1, gates * huge / 4096, huge / 4096}),
+                  "input 1 has shape"));
+        // 2^40 sequences whose states have 2^22 elements each.
+        const std::int64_t hidden = std::int64_t{1} << 22;
+        CHECK(has(recurrent({2, huge, 1}, {1, gates * hidden, 1}, {1, gates * hidden, hidden},
+                            ErrorKind::invalid_argument),
+                  "more than 2^60 elements"));
+        CHECK(has(recurrent({huge, 1, 1}, {1, gates, 1}, {1, gates, 1}, ErrorKind::unsupported),
+                  "steps (ONNXSessionOptions::max_iterations)"));
+    }
+}
+
+TEST_CASE("RoiAlign refuses sizes that overflow") {
+    if (is_absent()) return;
+    const auto align = [](std::int64_t boxes, const std::vector<std::string>& attributes,
+                          ErrorKind kind) {
+        Model model;
+        model.nodes = {node("RoiAlign", {"x", "boxes", "batch"}, {"y"}, {attributes})};
+        model.inputs = {value("x", {1, 1, 4, 4}), value("boxes", {boxes, 4}),
+                        value("batch", {boxes}, type_int64)};
+        model.outputs = {bytes(1, "y")};
+        return error_of(model.str(), kind);
+    };
+    const std::string once = attribute("sampling_ratio", 1);
+    for (const char* const name : {"output_height", "output_width", "sampling_ratio"})
+        for (const std::int64_t size : {INT64_MAX, INT64_MIN, huge})
+            CHECK(has(align(1, {attribute(name, size)}, ErrorKind::format), "an output of"));
+    const std::int64_t most = 1 << 20;
+    CHECK(has(align(std::int64_t{1} << 45, {once, attribute("output_height", most)},
+                    ErrorKind::invalid_argument),
+              "more than 2^60 elements"));
+    CHECK(has(align(1,
+                    {attribute("sampling_ratio", most), attribute("output_height", most),
+                     attribute("output_width", most)},
+                    ErrorKind::invalid_argument),
+              "more than 2^60 elements"));
+    Model model;
+    model.nodes = {node("RoiAlign", {"x", "boxes", "batch"}, {"y"})};
+    model.inputs = {value("x", {1, 1, 4, 4})};
+    model.outputs = {bytes(1, "y")};
+    for (const float end : {1e30f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+        model.initializers = {floats("boxes", {1, 4}, {0, 0, end, 1}), integers("batch", {0})};
+        CHECK(has(error_of(model.str(), ErrorKind::unsupported), "a box of size"));
+    }
 }
 
 TEST_CASE("computed indices into a dimension without elements are an error") {

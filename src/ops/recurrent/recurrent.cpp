@@ -9,6 +9,13 @@
 
 namespace dlprim::recurrent {
 
+namespace {
+
+/// Of all layers and directions together, since each step becomes nodes of its own.
+constexpr std::int64_t most_steps = 100000;
+
+}  // namespace
+
 const Schema& Recurrent::schema() const {
     static const Schema schema{
         {"hidden_size", OptionKind::integer, std::int64_t{0}, "features of the state", true},
@@ -37,7 +44,8 @@ std::size_t tensors_among(const Options& options, std::size_t inputs) {
 std::vector<ParamSpec> Recurrent::params(const Attrs& attrs,
                                          std::span<const TensorSpec> inputs) const {
     const Options o = Options::read(attrs);
-    require(o.hidden_size >= 1, "option hidden_size must be at least 1, got ", o.hidden_size);
+    require(o.hidden_size >= 1 && o.hidden_size < std::int64_t{1} << 31,
+            "option hidden_size must be in 1..2147483647, got ", o.hidden_size);
     require(o.num_layers >= 1 && o.num_layers <= 1000, "option num_layers must be in 1..1000, got ",
             o.num_layers);
     require(o.dropout >= 0 && o.dropout <= 1, "option dropout is ", o.dropout,
@@ -74,6 +82,10 @@ std::vector<TensorSpec> Recurrent::infer(const Attrs& attrs,
     require(is_float(inputs[0].dtype), "input must be of a float type, got ",
             name_of(inputs[0].dtype));
     require(x[0] >= 1 && x[1] >= 1, "input ", x.str(), " is empty");
+    const std::int64_t steps = x[o.batch_first ? 1 : 0];
+    require(steps <= most_steps / o.runs(), "input ", x.str(), " has ", steps, " steps for ",
+            o.runs(), o.runs() == 1 ? " run" : " runs", " over them, at most ", most_steps,
+            " steps of all runs together are supported");
     const Shape state{o.runs(), x[o.batch_first ? 0 : 1], o.hidden_size};
     require(tensors == 1 || tensors == static_cast<std::size_t>(1 + states()),
             "takes an input alone or with ", states() == 2 ? "h0 and c0" : "h0", ", got ", tensors,

@@ -33,9 +33,9 @@ void convolution(Call& call) {
     call.check(x.rank() == weight.rank() && x.rank() >= 3, "an input of shape ", x.str(),
                " and a weight of shape ", weight.str(), " do not fit");
     call.check(groups >= 1 && groups <= x[1], groups, " groups of ", x[1], " channels");
-    call.check(x[1] == weight[1] * groups, "the input has ", x[1], " channels, a weight of shape ",
-               weight.str(), " and ", groups, groups == 1 ? " group" : " groups", " want ",
-               weight[1] * groups);
+    call.check(x[1] % groups == 0 && x[1] / groups == weight[1], "the input has ", x[1],
+               " channels, which do not fit a weight of shape ", weight.str(), " and ", groups,
+               groups == 1 ? " group" : " groups");
     const Windows windows(call, x, sizes_behind(weight, 2));
     if (windows.dims == 3)
         return call.set(0, volume_convolution(call, call.in(0), call.in(1),

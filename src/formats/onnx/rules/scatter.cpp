@@ -78,12 +78,11 @@ void max_unpool(Call& call) {
                " sizes for maxima of shape ", x.str());
     Ints padding;
     for (int i = pooled.rank() - 1; i >= 0; --i) {
-        const std::int64_t more = wanted[static_cast<std::size_t>(i)] - pooled[i];
-        call.check(more >= 0 && (more == 0 || i >= 2), "output_shape has ",
-                   wanted[static_cast<std::size_t>(i)], " elements in dimension ", i,
-                   ", the maxima need ", pooled[i]);
+        const std::int64_t size = wanted[static_cast<std::size_t>(i)];
+        call.check(i < 2 ? size == pooled[i] : size >= pooled[i], "output_shape has ", size,
+                   " elements in dimension ", i, ", the maxima need ", pooled[i]);
         padding.push_back(0);
-        padding.push_back(more);
+        padding.push_back(size - pooled[i]);
     }
     if (Shape(wanted) == pooled) return call.set(0, whole);
     call.set(0, build.add1("Pad", {whole}, {{"pads", padding}, {"mode", std::string("constant")}}));
