@@ -38,13 +38,6 @@ bool Emitter::is_aligned(int klass) const {
                                    [&](std::int64_t s) { return s % width_ == 0; });
 }
 
-std::string Emitter::storage_type(DType dtype) {
-    static const char* const names[] = {"float", "half",  "ushort", "double", "char",
-                                        "uchar", "short", "ushort", "int",    "uint",
-                                        "long",  "uchar", "ulong"};
-    return names[static_cast<int>(dtype)];
-}
-
 std::string Emitter::iota() const {
     if (width_ == 1) return "0";
     std::string text = "(" + mask_ + ")(0";

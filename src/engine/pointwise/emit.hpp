@@ -30,8 +30,6 @@ class Emitter {
     int width() const { return width_; }
     /// "(float16)(0)".
     std::string splat(const std::string& text) const { return cat("(", vector_, ")(", text, ")"); }
-    /// OpenCL type of a stored element.
-    static std::string storage_type(DType dtype);
     /// The indices of lanes, in the mask's type.
     std::string iota() const;
 

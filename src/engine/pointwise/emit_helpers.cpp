@@ -7,6 +7,7 @@
 //   lda  an aligned vector                      sta  an aligned vector
 //   lds  n lanes of a vector, s elements apart  sts  n lanes of a vector, s elements apart
 #include "base/text.hpp"
+#include "engine/kernel_type.hpp"
 #include "engine/pointwise/emit.hpp"
 #include "engine/pointwise/emit_names.hpp"
 
@@ -41,16 +42,16 @@ void Emitter::load_one(SourceWriter& out, const std::string& name, DType dtype) 
     const char* const element = dtype == DType::f16    ? "vload_half(0, p + o)"
                                 : dtype == DType::bf16 ? "as_float((uint)p[o] << 16)"
                                                        : "p[o]";
-    out.line(scalar_, " ", name, "(global const ", storage_type(dtype), "* p, long o) { return (",
+    out.line(scalar_, " ", name, "(global const ", kernel_type(dtype), "* p, long o) { return (",
              scalar_, ")", element, "; }");
 }
 
 /// GPUs load an aligned vector at once. If the alignment is not known, it is checked at run time.
 void Emitter::load_vector(SourceWriter& out, const std::string& name, DType dtype,
                           bool aligned) const {
-    const std::string raw = wide(storage_type(dtype), width_);
+    const std::string raw = wide(kernel_type(dtype), width_);
     const std::string whole = cat("(o & ", width_ - 1, ") == 0 ? ");
-    out.open(vector_, " ", name, "(global const ", storage_type(dtype), "* p, long o)");
+    out.open(vector_, " ", name, "(global const ", kernel_type(dtype), "* p, long o)");
     if (dtype == DType::f16) {
         const std::string from = cat("_half", width_, "(0, p + o)");
         out.line("return convert_", vector_, "(",
@@ -74,7 +75,7 @@ void Emitter::load_vector(SourceWriter& out, const std::string& name, DType dtyp
 }
 
 void Emitter::load_lanes(SourceWriter& out, const std::string& name, DType dtype) const {
-    out.open(vector_, " ", name, "(global const ", storage_type(dtype),
+    out.open(vector_, " ", name, "(global const ", kernel_type(dtype),
              "* p, long o, long s, int n)");
     const std::string one = cat("ld_", tag(dtype)), zero = cat("(", scalar_, ")0");
     if (width_ == 1) {
@@ -92,7 +93,7 @@ void Emitter::load_lanes(SourceWriter& out, const std::string& name, DType dtype
 /// towards zero and clamped, NaN becomes 0, and truth values are 1 or 0.
 std::string Emitter::stored(DType dtype, int width) const {
     const std::string type = wide(scalar_, width);
-    const std::string to = cat("convert_", wide(storage_type(dtype), width));
+    const std::string to = cat("convert_", wide(kernel_type(dtype), width));
     const std::string zero = cat("(", type, ")(0)");
     const std::string mask = width == 1 ? cat("(", mask_scalar_, ")") : "";
     if (dtype == DType::bf16) return cat(to, "(b)");
@@ -104,9 +105,9 @@ std::string Emitter::stored(DType dtype, int width) const {
 
 void Emitter::store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
                            bool aligned) const {
-    const std::string raw = wide(storage_type(dtype), width);
+    const std::string raw = wide(kernel_type(dtype), width);
     const std::string bits = wide("uint", width), floats = wide("float", width);
-    out.open("void ", name, "(global ", storage_type(dtype), "* p, long o, ", wide(scalar_, width),
+    out.open("void ", name, "(global ", kernel_type(dtype), "* p, long o, ", wide(scalar_, width),
              " v)");
     if (dtype == DType::bf16) {
         out.line("const ", floats, " x = convert_", floats, "(v);");
@@ -140,7 +141,7 @@ void Emitter::store_halves(SourceWriter& out, int width) const {
 }
 
 void Emitter::store_lanes(SourceWriter& out, const std::string& name, DType dtype) const {
-    out.open("void ", name, "(global ", storage_type(dtype), "* p, long o, long s, ", vector_,
+    out.open("void ", name, "(global ", kernel_type(dtype), "* p, long o, long s, ", vector_,
              " v, int n)");
     if (width_ == 1) {
         out.line("if (n > 0) st_", tag(dtype), "(p, o, v);");

@@ -4,6 +4,7 @@
 #include "engine/pointwise/kernel_text.hpp"
 
 #include "base/text.hpp"
+#include "engine/kernel_type.hpp"
 
 namespace dlprim::pointwise {
 namespace {
@@ -21,7 +22,7 @@ struct Signature {
 void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
     const JobOutput& out = kernel.job.outputs[k];
     if (!kernel.partial || !out.reduces()) {
-        signature.tensor(cat("y", k), Emitter::storage_type(out.dtype));
+        signature.tensor(cat("y", k), kernel_type(out.dtype));
         return;
     }
     signature.tensor(cat("w", k), kernel.emit.scalar_type());
@@ -33,7 +34,7 @@ void add_output(Signature& signature, const KernelText& kernel, std::size_t k) {
 void assemble(Generated& result, const KernelText& kernel) {
     Signature signature;
     for (const JobInput& input : kernel.job.inputs)
-        signature.tensor(cat("x", input.number), "const " + Emitter::storage_type(input.dtype));
+        signature.tensor(cat("x", input.number), cat("const ", kernel_type(input.dtype)));
     for (std::size_t k = 0; k < kernel.job.outputs.size(); ++k) add_output(signature, kernel, k);
     result.numbers = kernel.numbers.all();
     const std::vector<KernelNumber>& more = kernel.emit.numbers();

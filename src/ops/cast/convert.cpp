@@ -2,6 +2,7 @@
 // cast.convert: OpenCL's own conversions, one element per work-item. half is read by vload_half and
 // bfloat16 by its bits, so no half arithmetic is needed.
 #include "base/text.hpp"
+#include "engine/kernel_type.hpp"
 #include "ops/cast/engines.hpp"
 #include "ops/cast/kernel_engine.hpp"
 
@@ -16,7 +17,7 @@ DType raw(std::size_t bytes) {
 
 /// The type that is converted from or to.
 const char* value_type(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16 ? "float" : stored(dtype);
+    return dtype == DType::f16 || dtype == DType::bf16 ? "float" : kernel_type(dtype);
 }
 
 std::string load(DType dtype) {
@@ -31,7 +32,7 @@ std::string store(DType from, DType to) {
     if (to == DType::bf16) return "(p)[i]=to_bfloat16((float)(v))";
     if (to == DType::boolean) return "(p)[i]=((v)!=0)";
     if (is_float(from) && !is_float(to))
-        return cat("(p)[i]=isnan(v)?(TO)0:convert_", stored(to), "_sat(v)");
+        return cat("(p)[i]=isnan(v)?(TO)0:convert_", kernel_type(to), "_sat(v)");
     return "(p)[i]=(TO)(v)";
 }
 
@@ -52,8 +53,8 @@ class Convert : public KernelEngine {
     std::string head(const Problem& problem) const override {
         DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
         if (problem.attrs.boolean("reinterpret")) from = to = raw(size_of(to));
-        return cat("#define FROM ", stored(from), "\n#define FROM_VALUE ", value_type(from),
-                   "\n#define TO ", stored(to), "\n#define LOAD(p,i) ", load(from),
+        return cat("#define FROM ", kernel_type(from), "\n#define FROM_VALUE ", value_type(from),
+                   "\n#define TO ", kernel_type(to), "\n#define LOAD(p,i) ", load(from),
                    "\n#define STORE(v,p,i) ", store(from, to), "\n");
     }
 };

@@ -33,7 +33,4 @@ class KernelEngine : public Engine {
     const char *source_, *kernel_;
 };
 
-/// OpenCL's type in which an element is stored.
-const char* stored(DType dtype);
-
 }  // namespace dlprim::cast

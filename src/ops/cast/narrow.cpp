@@ -3,6 +3,7 @@
 // by kernels/cast/narrow.cl.
 #include "base/narrow.hpp"
 #include "base/text.hpp"
+#include "engine/kernel_type.hpp"
 #include "ops/cast/engines.hpp"
 #include "ops/cast/kernel_engine.hpp"
 
@@ -24,7 +25,7 @@ Kind kind_of(DType dtype) {
 
 /// The defines of one side: its type in memory, what it is, and how a narrow type is made.
 std::string defines(const char* side, DType dtype) {
-    std::string text = cat("#define ", side, " ", stored(dtype), "\n#define ", side, "_KIND ",
+    std::string text = cat("#define ", side, " ", kernel_type(dtype), "\n#define ", side, "_KIND ",
                            static_cast<int>(kind_of(dtype)), "\n");
     const auto add = [&](const char* name, int value) {
         text += cat("#define ", side, "_", name, " ", value, "\n");
@@ -64,7 +65,7 @@ class Narrow : public KernelEngine {
     std::string head(const Problem& problem) const override {
         const DType from = problem.inputs[0].dtype, to = problem.outputs[0].dtype;
         return cat(defines("FROM", from), defines("TO", to), "#define CONVERT_SAT convert_",
-                   stored(to), "_sat\n");
+                   kernel_type(to), "_sat\n");
     }
 };
 

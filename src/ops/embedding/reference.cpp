@@ -3,6 +3,7 @@
 // is gathered: each work-item owns rows of the table and scans the indices, so no atomics are
 // needed.
 #include "base/text.hpp"
+#include "engine/kernel_type.hpp"
 #include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
@@ -13,31 +14,8 @@ namespace dlprim::embedding {
 
 namespace {
 
-const char* opencl_type(DType dtype) {
-    switch (dtype) {
-        case DType::i8:
-            return "char";
-        case DType::u8:
-            return "uchar";
-        case DType::i16:
-            return "short";
-        case DType::u16:
-            return "ushort";
-        case DType::i32:
-            return "int";
-        case DType::u32:
-            return "uint";
-        case DType::i64:
-            return "long";
-        case DType::u64:
-            return "ulong";
-        default:
-            return "float";
-    }
-}
-
 std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem) {
-    const std::string define = cat("#define INDEX ", opencl_type(problem.inputs[0].dtype), "\n");
+    const std::string define = cat("#define INDEX ", kernel_type(problem.inputs[0].dtype), "\n");
     return context.build(
         {"embedding/reference.cl", define + kernel_source("embedding/reference.cl"), ""});
 }

@@ -28,7 +28,7 @@ Cut cut_of(const Gemm& g, std::int64_t wm, std::int64_t splits) {
     return cut;
 }
 Cut cut_of(const Gemm& g, const Tuning& tuning) {
-    return cut_of(g, tuning.at("rows") / split_rows, tuning.at("splits"));
+    return cut_of(g, wm_of(tuning), tuning.at("splits"));
 }
 
 double seconds_of(const Traits& device, MatrixUnit unit, const Problem& problem, const Gemm& g,

@@ -4,6 +4,7 @@
 // atomics, and the same bits in every run.
 #include "base/text.hpp"
 #include "engine/indexing/kernel.hpp"
+#include "engine/kernel_type.hpp"
 #include "engine/sort/merge_sort.hpp"
 #include "ops/scatter/engines.hpp"
 #include "ops/scatter/operator.hpp"
@@ -42,35 +43,20 @@ struct Kind {
 };
 
 Kind kind_of(DType dtype) {
+    const char* const element = kernel_type(dtype);
     switch (dtype) {
         case DType::f32:
-            return {0, "float", "float"};
+            return {0, element, element};
         case DType::f16:
-            return {1, "half", "float"};
+            return {1, element, "float"};
         case DType::bf16:
-            return {2, "ushort", "float"};
+            return {2, element, "float"};
         case DType::f64:
-            return {3, "double", "double"};
-        case DType::i8:
-            return {4, "char", "char"};
-        case DType::u8:
-            return {4, "uchar", "uchar"};
-        case DType::i16:
-            return {4, "short", "short"};
-        case DType::u16:
-            return {4, "ushort", "ushort"};
-        case DType::i32:
-            return {4, "int", "int"};
-        case DType::u32:
-            return {4, "uint", "uint"};
-        case DType::i64:
-            return {4, "long", "long"};
-        case DType::u64:
-            return {4, "ulong", "ulong"};
+            return {3, element, element};
         case DType::boolean:
-            return {5, "uchar", "uchar"};
-        default:
-            return {4, "uchar", "uchar"};  // narrow types, which are only moved
+            return {5, element, element};
+        default:  // integers, and narrow types, which are only moved
+            return {4, element, element};
     }
 }
 
