@@ -185,7 +185,7 @@ class MemoryPlanner {
             if (item.kind != Item::Kind::node) continue;
             const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
             std::vector<int> taken;
-            for (const auto& [output, input] : node.op->in_place(node)) {
+            for (const auto& [output, input] : matching_in_place(graph_, node)) {
                 const int made = item.writes[static_cast<std::size_t>(output)];
                 const int from = schedule_.root(item.reads[static_cast<std::size_t>(input)]);
                 Stored& source = stored(from);
@@ -313,7 +313,7 @@ class MemoryPlanner {
     bool reads_in_place(const Item& item, std::size_t read, ValueId source) const {
         if (item.kind != Item::Kind::node) return false;
         const Node& node = graph_.nodes[static_cast<std::size_t>(item.choice)];
-        for (const auto& [output, input] : node.op->in_place(node))
+        for (const auto& [output, input] : matching_in_place(graph_, node))
             if (static_cast<std::size_t>(input) == read &&
                 node.outputs[static_cast<std::size_t>(output)] == source)
                 return true;
@@ -469,6 +469,16 @@ class MemoryPlanner {
 };
 
 }  // namespace
+
+std::vector<std::pair<int, int>> matching_in_place(const Graph& graph, const Node& node) {
+    std::vector<std::pair<int, int>> pairs = node.op->in_place(node);
+    std::erase_if(pairs, [&](const std::pair<int, int>& pair) {
+        const TensorSpec& made = graph.spec(node.outputs[static_cast<std::size_t>(pair.first)]);
+        const TensorSpec& read = graph.spec(node.inputs[static_cast<std::size_t>(pair.second)]);
+        return made.dtype != read.dtype || made.shape.numel() != read.shape.numel();
+    });
+    return pairs;
+}
 
 MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
                        Schedule& schedule, const PlanOptions& options) {

@@ -5,6 +5,7 @@
 #include "plan/schedule.hpp"
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -23,5 +24,9 @@ struct MemoryPlan {
 /// needed, appends a copy to `schedule.items`. Throws Error(out_of_memory).
 MemoryPlan plan_memory(const Traits& device, const Graph& graph, const std::vector<char>& constant,
                        Schedule& schedule, const PlanOptions& options);
+
+/// The pairs of Operator::in_place() whose tensors have the same type and number of elements, so
+/// that elements at the same place in memory are the same element.
+std::vector<std::pair<int, int>> matching_in_place(const Graph& graph, const Node& node);
 
 }  // namespace dlprim

@@ -55,3 +55,36 @@ TEST_CASE("first samples are not overwritten while they are read", "[shared_memo
         check_close(net.output("y").to_floats(), expected, 1e-6);
     }
 }
+
+// The result has as many bytes as the sums, but two elements in the place of each.
+TEST_CASE("a result of a shorter type does not overwrite what it still reads", "[shared_memory]") {
+    const char* const mixed_network = R"json({
+      "inputs": [{"name": "x", "shape": [3, 2048]}, {"name": "h", "shape": [2, 2048], "dtype": "half"}],
+      "outputs": ["z"],
+      "operators": [
+        {"name": "sums", "type": "Pointwise", "inputs": ["x"], "outputs": ["s"],
+         "options": {"code": "y0 = sum[0](x0)", "keep_dim": true}},
+        {"name": "added", "type": "Pointwise", "inputs": ["s", "h"], "outputs": ["y"],
+         "options": {"code": "y0 = x0 + x1", "dtypes": ["half"]}},
+        {"name": "turned", "type": "Transpose", "inputs": ["y"], "outputs": ["z"],
+         "options": {"dims": [1, 0]}}
+      ]
+    })json";
+    ON_EVERY_DEVICE(device) {
+        NetOptions options;
+        options.fuse = false;
+        Net net = make_net(device, mixed_network, options);
+        constexpr std::size_t columns = 2048;
+        std::vector<float> x, h, wanted;
+        for (std::size_t i = 0; i < 3 * columns; ++i) x.push_back(static_cast<float>(i % 8));
+        for (std::size_t i = 0; i < 2 * columns; ++i) h.push_back(static_cast<float>(i % 5));
+        for (std::size_t j = 0; j < columns; ++j)
+            for (std::size_t i = 0; i < 2; ++i)
+                wanted.push_back(3 * static_cast<float>(j % 8) + h[i * columns + j]);
+        net.prepare();
+        net.input("x").copy_from(x);
+        net.input("h").copy_from(h);
+        net.forward();
+        CHECK(net.output("z").to_floats() == wanted);
+    }
+}
