@@ -53,6 +53,10 @@ struct CallOptions {
     Precision precision = Precision::fp32;  ///< of products (dlprim/precision.hpp)
     /// Tensors to which results are written: contiguous(), of the output's shape and type, in the
     /// order of the outputs. An output that has no tensor here, or an empty one, gets a new tensor.
+    /// Such a tensor may be an input or a parameter of the same call, or overlap one: the result is
+    /// what a new tensor would hold. Elementwise operators work in place where both are the same
+    /// elements; otherwise the result is made in memory of its own and copied. Two of these tensors
+    /// must not overlap: that throws Error(invalid_argument).
     std::vector<Tensor> out;
     /// The random numbers of dropout depend on the seed, the step and the operator's `stream`
     /// alone. A program counts `step` up to get other numbers.

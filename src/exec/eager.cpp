@@ -6,6 +6,7 @@
 #include "base/lru_map.hpp"
 #include "base/text.hpp"
 #include "exec/eager_entry.hpp"
+#include "exec/eager_overlap.hpp"
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/deferred.hpp"
@@ -206,10 +207,11 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
         if (const Deferred* deferred = Access::deferred(tensor).get();
             deferred && as_it_lies && is_whole(tensor, *deferred))
             if (std::shared_ptr<Buffer> contents = deferred->contents()) {
-                operands.push_back({std::move(contents), 0, &deferred->layout()});
+                const std::uint64_t bytes = contents->bytes();
+                operands.push_back({std::move(contents), 0, &deferred->layout(), bytes});
                 return;
             }
-        operands.push_back({Access::buffer(tensor), tensor.byte_offset(), nullptr});
+        operands.push_back({Access::buffer(tensor), tensor.byte_offset(), nullptr, tensor.bytes()});
     };
     for (const Tensor& tensor : call.inputs) add(tensor, true);
     for (const Tensor& tensor : call.params) add(tensor, false);
@@ -253,7 +255,7 @@ std::vector<EagerOperand> results_of(const Context& context, const EagerCall& ca
         Deferred* const deferred = Access::deferred(result).get();
         if (given && deferred && is_whole(result, *deferred)) deferred->overwrite();
         places[index] = {!given && deferred ? deferred->contents() : Access::buffer(result),
-                         result.byte_offset(), nullptr};
+                         result.byte_offset(), nullptr, result.bytes()};
     }
     return places;
 }
@@ -267,7 +269,9 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     check_gradients(call, entry->gradients);
     check_out(call, *entry);
     std::vector<Tensor> results(entry->results.size());
-    const std::vector<EagerOperand> places = results_of(context, call, *entry, results);
+    std::vector<EagerOperand> places = results_of(context, call, *entry, results);
+    std::vector<Detour> detours;
+    if (!call.how.out.empty()) detours = avoid_overlaps(context, call, *entry, operands, places);
 
     lock.lock();
     if (entry->forgotten) {
@@ -287,6 +291,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
     executor.check_params();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);
+    finish_detours(context, detours);
     Access::impl(context).queue().flush();
     executor.release_bindings();
     return results;

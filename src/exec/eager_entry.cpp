@@ -39,6 +39,44 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     return wanted;
 }
 
+/// Whether the plan gives the same results where the external `result` is the same memory as the
+/// external `operand`: one launch alone reads the operand, no launch before it touches the result,
+/// and it writes each element after it has read the one at its place.
+bool works_in_place(const Plan& plan, int result, int operand) {
+    const auto is = [](const Place& place, int external) {
+        return place.kind == Place::Kind::external && place.index == external;
+    };
+    const auto touches = [&](const Step& step, int external) {
+        return std::any_of(step.operands.begin(), step.operands.end(),
+                           [&](const Place& place) { return is(place, external); });
+    };
+    const auto reads = [&](const Step& step) { return touches(step, operand); };
+    if (std::any_of(plan.setup.begin(), plan.setup.end(), reads)) return false;
+    const auto reader = std::find_if(plan.steps.begin(), plan.steps.end(), reads);
+    if (reader == plan.steps.end()) return true;
+    if (std::any_of(reader + 1, plan.steps.end(), reads)) return false;
+    if (std::any_of(plan.steps.begin(), reader,
+                    [&](const Step& step) { return touches(step, result); }))
+        return false;
+    for (std::size_t input = 0; input < reader->operands.size(); ++input) {
+        if (!is(reader->operands[input], operand)) continue;
+        if (std::none_of(reader->in_place.begin(), reader->in_place.end(), [&](const auto& pair) {
+                return pair.second == input && is(reader->operands[pair.first], result);
+            }))
+            return false;
+    }
+    return true;
+}
+
+void find_in_place(EagerEntry& entry) {
+    const Plan& plan = entry.executor->plan();
+    for (std::size_t i = 0; i < entry.bindings.size(); ++i)
+        for (std::size_t j = 0; j < entry.bindings.size(); ++j)
+            if (entry.bindings[i].result && !entry.bindings[j].result &&
+                works_in_place(plan, static_cast<int>(i), static_cast<int>(j)))
+                entry.in_place.emplace_back(entry.bindings[i].index, entry.bindings[j].index);
+}
+
 }  // namespace
 
 bool has_out(const EagerCall& call) {
@@ -128,6 +166,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     }
     for (const Block& block : plan.blocks)
         entry->uses_scalars = entry->uses_scalars || block.name == "scalars";
+    if (has_out(call)) find_in_place(*entry);
     return entry;
 }
 

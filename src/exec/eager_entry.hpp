@@ -5,6 +5,8 @@
 #include "exec/eager.hpp"
 #include "exec/executor.hpp"
 
+#include <utility>
+
 namespace dlprim {
 
 struct EagerCall {
@@ -15,11 +17,12 @@ struct EagerCall {
     bool backward;
 };
 
-/// Memory that a call reads: inputs, params and output gradients, in this order.
+/// Memory that a call reads (inputs, params and output gradients, in this order) or writes.
 struct EagerOperand {
     std::shared_ptr<Buffer> buffer;
     std::uint64_t byte_offset = 0;
     const Layout* layout = nullptr;  ///< nullptr: plain
+    std::uint64_t bytes = 0;
 };
 
 /// A planned call, and the operands or results to which its externals are bound.
@@ -37,6 +40,9 @@ struct EagerEntry {
     };
     std::vector<Result> results;
     std::vector<TensorSpec> gradients;  ///< of outputs: the gradients that the call must provide
+    /// Pairs (result, operand) that may be the same memory, from its first byte to its last. Others
+    /// must not overlap.
+    std::vector<std::pair<std::size_t, std::size_t>> in_place;
     bool uses_scalars = false;
     bool forgotten = false;  ///< an engine of it failed, and later calls use another plan
 };

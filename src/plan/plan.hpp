@@ -44,6 +44,9 @@ struct Step {
     std::vector<std::string> fused;
     std::unique_ptr<Launch> launch;
     std::vector<Place> operands;  ///< places of operands, resolved by the executor once
+    /// Pairs (output, input) of `operands` that may be the same memory: the launch reads an element
+    /// of the input before it writes the one at the same place, and no other element there.
+    std::vector<std::pair<std::size_t, std::size_t>> in_place;
     std::vector<std::pair<Place, std::uint64_t>> written;  ///< outputs: places and numbers of bytes
     DType written_dtype = DType::f32;                      ///< type of the first output
     double flops = 0;                                      ///< nominal

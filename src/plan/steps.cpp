@@ -6,6 +6,7 @@
 #include "engine/disabled.hpp"
 #include "graph/operator.hpp"
 #include "plan/engine_failed.hpp"
+#include "plan/memory.hpp"
 
 #include <algorithm>
 
@@ -71,6 +72,9 @@ void StepBuilder::build_node(const Item& item, Step& step) const {
     for (ValueId id : node.inputs) inputs.push_back(graph_.spec(id));
     for (ValueId id : node.outputs) outputs.push_back(graph_.spec(id));
     step.flops = node.op->flops(node.attrs, inputs, outputs);
+    for (const auto& [output, input] : matching_in_place(graph_, node))
+        step.in_place.emplace_back(item.reads.size() + static_cast<std::size_t>(output),
+                                   static_cast<std::size_t>(input));
     build_launch(step, choice.problem,
                  [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
 }
