@@ -6,6 +6,7 @@
 #include "graph/indexed_operator.hpp"
 #include "ops/scatter/options.hpp"
 #include "ops/scatter/oracle.hpp"
+#include "ops/scatter/reduction_gradient.hpp"
 
 namespace dlprim::scatter {
 
@@ -59,10 +60,9 @@ class Scatter : public IndexedOperator {
         if (dy == no_value) return;
         const Node& node = context.node;
         const Reduction reduction = reduction_of(node.attrs);
-        if (reduction != Reduction::none && reduction != Reduction::add)
-            fail(ErrorKind::unsupported, "[Scatter '", node.name,
-                 "'] has no gradient for reduction ", node.attrs.text("reduction"),
-                 "; none and add have one");
+        if (reduction == Reduction::mul) return add_product_gradient(context, dy);
+        if (reduction == Reduction::max || reduction == Reduction::min)
+            return add_extreme_gradient(context, dy);
         const std::size_t updates = node.inputs.size() - 1;
         if (context.wanted[updates])
             context.input_gradients[updates] = reduction == Reduction::add

@@ -4,8 +4,11 @@
 
 #include "graph/indexed_oracle.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace dlprim::scatter {
 
@@ -34,7 +37,47 @@ void oracle(OracleCall& call) {
         });
 }
 
+namespace {
+
+/// Of mul, max and min: for each element of the result, what it is made of.
+void reduced_backward(OracleBackwardCall& call) {
+    const std::size_t updates = call.inputs.size() - 1;
+    const bool has_data = updates == 2;
+    const HostArray &dy = call.output_gradients[0], &y = call.outputs[0];
+    for (std::size_t i = 0; i <= updates; ++i)
+        call.input_gradients[i] = {call.inputs[i].shape, {}, call.inputs[i].dtype};
+    std::vector<double>& to_updates = call.input_gradients[updates].data;
+    to_updates.assign(call.inputs[updates].data.size(), 0);
+    std::vector<double> to_data(dy.data.size(), 0);
+    std::vector<std::vector<std::size_t>> made_of(dy.data.size());
+    IndexedDefinition(call.attrs, dy.shape, call.inputs[updates - 1])
+        .each([&](std::size_t to, std::size_t from) { made_of[to].push_back(from); });
+    const bool multiplies = call.attrs.text("reduction") == "mul";
+    for (std::size_t to = 0; to < made_of.size(); ++to) {
+        std::vector<double> values{has_data ? call.inputs[0].data[to] : 0};
+        std::vector<double*> gradients{&to_data[to]};
+        for (const std::size_t from : made_of[to]) {
+            values.push_back(call.inputs[updates].data[from]);
+            gradients.push_back(&to_updates[from]);
+        }
+        const auto equal = std::count(values.begin(), values.end(), y.data[to]);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            double share = multiplies                ? 1
+                           : values[i] == y.data[to] ? 1.0 / static_cast<double>(equal)
+                                                     : 0;
+            for (std::size_t j = 0; multiplies && j < values.size(); ++j)
+                if (j != i) share *= values[j];
+            *gradients[i] = dy.data[to] * share;
+        }
+    }
+    if (has_data) call.input_gradients[0].data = to_data;
+}
+
+}  // namespace
+
 void oracle_backward(OracleBackwardCall& call) {
+    const std::string& how = call.attrs.text("reduction");
+    if (how != "none" && how != "add") return reduced_backward(call);
     const std::size_t updates = call.inputs.size() - 1;
     const HostArray& dy = call.output_gradients[0];
     const bool adds = call.attrs.text("reduction") == "add";
