@@ -374,6 +374,7 @@ class MemoryPlanner {
             return;
         }
         std::vector<std::pair<std::uint64_t, std::string>> users;
+        users.reserve(largest.size());
         for (const Stored* s : largest)
             users.emplace_back(s->bytes, cat("'", name_of_stored(*s), "'"));
         for (const External& e : plan_.externals)

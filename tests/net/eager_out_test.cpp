@@ -33,6 +33,7 @@ const std::vector<InPlaceCall> calls{
 
 std::vector<Tensor> made(const Context& device, const std::vector<Shape>& shapes, unsigned seed) {
     std::vector<Tensor> tensors;
+    tensors.reserve(shapes.size());
     for (const Shape& shape : shapes)
         tensors.emplace_back(device, shape,
                              random_floats(static_cast<std::size_t>(shape.numel()), ++seed));

@@ -52,8 +52,7 @@ class SplitEngine : public MatMulEngine {
         : MatMulEngine(std::move(op), cat(name_of(unit), "_split")), unit_(unit) {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (const Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict)
-            return verdict;
+        if (Verdict verdict = unit_verdict(unit_, device, {DType::f16}); !verdict) return verdict;
         if (!fits(device, problem, 1))
             return Verdict::no("its tiles do not fit into the local memory of a work-group");
         return check_gemm(problem, true);

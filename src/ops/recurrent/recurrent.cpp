@@ -87,7 +87,7 @@ std::vector<TensorSpec> Recurrent::infer(const Attrs& attrs,
             o.runs(), o.runs() == 1 ? " run" : " runs", " over them, at most ", most_steps,
             " steps of all runs together are supported");
     const Shape state{o.runs(), x[o.batch_first ? 0 : 1], o.hidden_size};
-    require(tensors == 1 || tensors == static_cast<std::size_t>(1 + states()),
+    require(tensors == 1 || tensors == 1 + static_cast<std::size_t>(states()),
             "takes an input alone or with ", states() == 2 ? "h0 and c0" : "h0", ", got ", tensors,
             " tensors");
     for (std::size_t i = 1; i < tensors; ++i)
@@ -183,7 +183,7 @@ bool Recurrent::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
                 step.states.push_back(
                     tensors == 1 ? zeros
                                  : given_state(graph, cat(name, "/initial", s),
-                                               node.inputs[static_cast<std::size_t>(1 + s)],
+                                               node.inputs[1 + static_cast<std::size_t>(s)],
                                                o.runs() == 1 ? -1 : run, state_shape));
             }
             std::vector<ValueId> made(static_cast<std::size_t>(steps));
