@@ -1,10 +1,10 @@
-# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves nearly half of the time that the library takes,
-# since headers are read and their templates compiled once for all of them. What they do stays the same. Files of a folder
-# must then not define the same name in their unnamed namespaces. A file that forgets an #include may compile all the same, so
-# builds without the option, scripts/tidy.sh among them, find that.
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves nearly half of the time that the library, the
+# tests and the Python module take, since headers are read and their templates compiled once for all of them. What they do stays the
+# same. Files of a folder must then not define the same name in their unnamed namespaces. A file that forgets an #include may compile
+# all the same, so builds without the option, scripts/tidy.sh among them, find that.
 
-# Files of these folders have names that their neighbours have, too: a table of rules, a kernel's path, a class Forward.
-set(DLPRIM_FOLDERS_APART formats/onnx/rules ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
+# Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
+set(DLPRIM_FOLDERS_APART ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding
     ops/matmul ops/pooling2d ops/scatter)
 
 #   dlprim_join_sources(TARGET FOLDER file...): the files of TARGET below FOLDER, in absolute paths.
@@ -24,4 +24,9 @@ function(dlprim_join_sources target root)
         set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group}_${part})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+#   dlprim_join_target(TARGET): all files of TARGET in their order, whose folder is one.
+function(dlprim_join_target target)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ${DLPRIM_JOINED_SOURCES} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()

@@ -8,11 +8,12 @@
 #include <vector>
 
 namespace dlprim::python {
-namespace {
 
 nb::module_ numpy() {
     return nb::module_::import_("numpy");
 }
+
+namespace {
 
 /// The memory of a C-ordered array that buffers can describe.
 const void* memory_of(nb::handle array) {

@@ -89,6 +89,8 @@ DType to_dtype(nb::handle dtype);
 
 // numpy (arrays.cpp).
 
+nb::module_ numpy();
+
 /// C-ordered memory in native byte order with the values of a number, a list, an array or anything
 /// that numpy.asarray accepts. Copied if necessary.
 struct HostArray {

@@ -17,7 +17,7 @@ namespace dlprim::python {
 namespace {
 
 using Array = nb::ndarray<>;
-using Code = nb::dlpack::dtype_code;
+using TypeCode = nb::dlpack::dtype_code;
 
 constexpr const char* no_address =
     " lies on an OpenCL device, whose memory cannot be shared; allow a copy, as tensor.numpy() "
@@ -28,11 +28,11 @@ nb::dlpack::dtype to_dlpack(DType dtype) {
         throw nb::type_error((std::string("tensors of ") + dtype_name(dtype) +
                               " cannot be shared by DLPack; tensor.astype(...) converts")
                                  .c_str());
-    const Code code = dtype == DType::boolean    ? Code::Bool
-                      : dtype == DType::bf16     ? Code::Bfloat
-                      : is_float(dtype)          ? Code::Float
-                      : name_of(dtype)[0] == 'u' ? Code::UInt
-                                                 : Code::Int;
+    const TypeCode code = dtype == DType::boolean    ? TypeCode::Bool
+                          : dtype == DType::bf16     ? TypeCode::Bfloat
+                          : is_float(dtype)          ? TypeCode::Float
+                          : name_of(dtype)[0] == 'u' ? TypeCode::UInt
+                                                     : TypeCode::Int;
     return {static_cast<std::uint8_t>(code), static_cast<std::uint8_t>(size_of(dtype) * 8), 1};
 }
 

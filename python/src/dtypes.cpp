@@ -10,7 +10,7 @@
 namespace dlprim::python {
 namespace {
 
-constexpr std::array<std::pair<DType, const char*>, 23> names{{
+constexpr std::array<std::pair<DType, const char*>, 23> dtype_names{{
     {DType::f32, "float32"},
     {DType::f16, "float16"},
     {DType::bf16, "bfloat16"},
@@ -38,7 +38,7 @@ constexpr std::array<std::pair<DType, const char*>, 23> names{{
 }};
 
 bool find_dtype(std::string_view name, DType& dtype) {
-    for (const auto& [value, known] : names)
+    for (const auto& [value, known] : dtype_names)
         if (name == known) {
             dtype = value;
             return true;
@@ -48,7 +48,8 @@ bool find_dtype(std::string_view name, DType& dtype) {
 
 std::string all_names() {
     std::string text;
-    for (const auto& [value, name] : names) text += (text.empty() ? "" : ", ") + std::string(name);
+    for (const auto& [value, name] : dtype_names)
+        text += (text.empty() ? "" : ", ") + std::string(name);
     return text;
 }
 
@@ -65,7 +66,7 @@ std::string all_names() {
 }  // namespace
 
 const char* dtype_name(DType dtype) {
-    for (const auto& [value, name] : names)
+    for (const auto& [value, name] : dtype_names)
         if (value == dtype) return name;
     return "unknown";
 }

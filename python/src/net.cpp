@@ -52,7 +52,7 @@ void set_input(const OwnedNet& net, const std::string& name, nb::handle values) 
 nb::dict weights(const OwnedNet& net) {
     nb::dict result;
     for (const std::string& name : locked (&Net::param_names)(net))
-        result[name.c_str()] = to_numpy(locked(&Net::read_param)(net, name));
+        result[name.c_str()] = to_array(locked(&Net::read_param)(net, name));
     return result;
 }
 

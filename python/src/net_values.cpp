@@ -65,7 +65,7 @@ std::vector<std::byte> converted(const HostArray& array, DType dtype, const std:
     return result;
 }
 
-nb::object to_numpy(HostTensor&& tensor) {
+nb::object to_array(HostTensor&& tensor) {
     auto* const memory = new std::vector<std::byte>(std::move(tensor.data));
     const nb::capsule owner(
         memory, [](void* p) noexcept { delete static_cast<std::vector<std::byte>*>(p); });

@@ -15,6 +15,6 @@ namespace dlprim::python {
 std::vector<std::byte> converted(const HostArray& array, DType dtype, const std::string& what);
 
 /// A numpy array that owns the tensor's memory.
-nb::object to_numpy(HostTensor&& tensor);
+nb::object to_array(HostTensor&& tensor);
 
 }  // namespace dlprim::python

@@ -36,10 +36,6 @@ nb::object from_text(const std::string& text) {
     return result;
 }
 
-nb::module_ numpy() {
-    return nb::module_::import_("numpy");
-}
-
 constexpr int deepest_value = 16;  ///< sequences in sequences; a list may contain itself
 
 ONNXValue to_value(nb::handle value, int depth = 0) {
@@ -123,7 +119,7 @@ void make_session(OwnedSession* self, nb::handle on, nb::handle source,
                             [&] { return std::make_unique<ONNXSession>(context, model, options); });
 }
 
-nb::dict run(const OwnedSession& session, const nb::dict& given) {
+nb::dict run_session(const OwnedSession& session, const nb::dict& given) {
     ONNXSession::Values inputs;
     for (const auto& [name, value] : given)
         inputs.emplace(nb::cast<std::string>(name), to_value(value));
@@ -171,7 +167,7 @@ void bind_onnx(nb::module_& module) {
              "stand for in one run; `max_known_bytes` how much the constants may take that nodes "
              "make. Raises MissingFileError, FormatError, and InvalidArgumentError for a limit "
              "below 1.")
-        .def("run", run, nb::arg("inputs"),
+        .def("run", run_session, nb::arg("inputs"),
              nb::sig("def run(self, inputs: dict[str, typing.Any]) -> dict[str, typing.Any]"),
              "Run the model on values by name, and return the outputs' values by name, in the "
              "model's order. Raises UnsupportedError, which names the node, for what the library "

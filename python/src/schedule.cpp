@@ -11,7 +11,7 @@
 namespace dlprim::python {
 namespace {
 
-ScheduleOptions::Kind to_kind(const std::string& name) {
+ScheduleOptions::Kind to_schedule_kind(const std::string& name) {
     using Kind = ScheduleOptions::Kind;
     static const std::map<std::string, Kind> kinds{{"constant", Kind::constant},
                                                    {"step", Kind::step},
@@ -26,7 +26,7 @@ void make_schedule(Schedule* self, const std::string& kind, double learning_rate
                    double warmup_epochs, double step_epochs, double gamma, double minimum,
                    int patience) {
     ScheduleOptions options;
-    options.kind = to_kind(kind);
+    options.kind = to_schedule_kind(kind);
     options.warmup_epochs = warmup_epochs;
     options.step_epochs = step_epochs;
     options.gamma = gamma;

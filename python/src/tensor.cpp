@@ -82,7 +82,7 @@ Tensor gapless(const Tensor& tensor) {
     return dense(tensor);
 }
 
-nb::object shown(nb::handle self) {
+nb::object tensor_text(nb::handle self) {
     return nb::module_::import_("dlprim._show").attr("show")(self);
 }
 
@@ -93,7 +93,7 @@ nb::object formatted(nb::handle self, nb::handle spec) {
         .attr("format")(number ? item(tensor) : nb::object(nb::str(self)), spec);
 }
 
-[[noreturn]] void refuse_pickling(const Tensor&) {
+[[noreturn]] void refuse_tensor_pickling(const Tensor&) {
     throw nb::type_error(
         "a Tensor cannot be pickled, since it lies on an open device; pickle tensor.numpy(), and "
         "make dlprim.Tensor(context, array) of it where it is needed");
@@ -200,10 +200,11 @@ void bind_conversions(TensorClass& type) {
         .def(
             "__deepcopy__", [](const Tensor& self, nb::handle) { return copied(self); },
             nb::arg("memo"))
-        .def("__reduce__", &refuse_pickling, nb::sig("def __reduce__(self) -> typing.NoReturn"))
+        .def("__reduce__", &refuse_tensor_pickling,
+             nb::sig("def __reduce__(self) -> typing.NoReturn"))
         .def("__format__", &formatted, nb::arg("spec"),
              nb::sig("def __format__(self, spec: str, /) -> str"))
-        .def("__repr__", &shown, nb::sig("def __repr__(self) -> str"));
+        .def("__repr__", &tensor_text, nb::sig("def __repr__(self) -> str"));
 }
 
 }  // namespace

@@ -58,11 +58,11 @@ void bind_result(nb::module_& module) {
         });
 }
 
-TrainResult run(nb::handle on, const std::string& config, const std::string& text,
-                const std::string& out, const std::string& resume, int epochs,
-                const std::optional<std::string>& precision,
-                const std::vector<std::pair<std::string, std::string>>& precisions,
-                nb::handle on_note, nb::handle on_progress, nb::handle on_planning) {
+TrainResult run_training(nb::handle on, const std::string& config, const std::string& text,
+                         const std::string& out, const std::string& resume, int epochs,
+                         const std::optional<std::string>& precision,
+                         const std::vector<std::pair<std::string, std::string>>& precisions,
+                         nb::handle on_note, nb::handle on_progress, nb::handle on_planning) {
     const Context& context = to_context(on);
     TrainCall call;
     call.config = config;
@@ -86,8 +86,8 @@ TrainResult run(nb::handle on, const std::string& config, const std::string& tex
 void bind_train(nb::module_& module) {
     bind_progress(module);
     bind_result(module);
-    module.def("train", run, nb::arg("context"), nb::arg("config"), nb::arg("text"), nb::arg("out"),
-               nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
+    module.def("train", run_training, nb::arg("context"), nb::arg("config"), nb::arg("text"),
+               nb::arg("out"), nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
                nb::arg("precisions"), nb::arg("on_note").none(), nb::arg("on_progress").none(),
                nb::arg("on_planning").none(),
                nb::sig("def train(context: Context, config: str, text: str, out: str, resume: str, "

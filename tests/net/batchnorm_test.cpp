@@ -10,11 +10,11 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr std::size_t batch = 5, channels = 3, size = 4, pixels = size * size;
-constexpr double momentum = 0.2, eps = 1e-3;
+constexpr std::size_t normed_images = 5, channels = 3, side = 4, pixels = side * side;
+constexpr double update_rate = 0.2, eps = 1e-3;
 
 /// The BatchNorm reads the data directly, so its statistics are known in advance.
-const char* const network = R"({
+const char* const batchnorm_json = R"({
   "inputs": [{"name": "data", "shape": [5, 3, 4, 4]}, {"name": "target", "shape": [5, 2]}],
   "outputs": ["normal", "y", "loss"],
   "operators": [
@@ -30,7 +30,7 @@ struct Statistics {
 
 /// Data with a mean far from 0, where sums of squares lose digits.
 std::vector<float> data_of(unsigned step) {
-    std::vector<float> data = random_floats(batch * channels * pixels, 7 + step);
+    std::vector<float> data = random_floats(normed_images * channels * pixels, 7 + step);
     for (std::size_t i = 0; i < data.size(); ++i)
         data[i] = data[i] * 0.5f + static_cast<float>(i / pixels % channels) * 20 - 10;
     return data;
@@ -38,11 +38,11 @@ std::vector<float> data_of(unsigned step) {
 
 Statistics statistics(const std::vector<float>& data) {
     Statistics result;
-    constexpr double count = batch * pixels;
+    constexpr double count = normed_images * pixels;
     for (std::size_t c = 0; c < channels; ++c) {
         double sum = 0, squares = 0;
         const auto each = [&](auto&& visit) {
-            for (std::size_t n = 0; n < batch; ++n)
+            for (std::size_t n = 0; n < normed_images; ++n)
                 for (std::size_t p = 0; p < pixels; ++p)
                     visit(static_cast<double>(data[(n * channels + c) * pixels + p]));
         };
@@ -55,15 +55,15 @@ Statistics statistics(const std::vector<float>& data) {
     return result;
 }
 
-void feed(Net& net, unsigned step) {
+void feed_images(Net& net, unsigned step) {
     set_floats(net, "data", data_of(step));
-    set_floats(net, "target", random_floats(batch * 2, 50 + step));
+    set_floats(net, "target", random_floats(normed_images * 2, 50 + step));
 }
 
 std::vector<double> normalized(Net& net, const std::vector<float>& data, const Statistics& with,
                                bool unbiased) {
     const auto scale = net.param("bn.2").to_floats(), offset = net.param("bn.3").to_floats();
-    constexpr double count = batch * pixels;
+    constexpr double count = normed_images * pixels;
     std::vector<double> y(data.size());
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t c = i / pixels % channels;
@@ -77,7 +77,7 @@ std::vector<double> normalized(Net& net, const std::vector<float>& data, const S
 
 TEST_CASE("running statistics follow the batches, and evaluation uses them", "[batchnorm]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network, training());
+        Net net = make_net(device, batchnorm_json, training());
         CHECK(net.changed_by_forward() == std::vector<std::string>{"bn.0", "bn.1"});
         SolverOptions sgd;
         sgd.kind = SolverOptions::Kind::sgd;
@@ -87,14 +87,14 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
         CHECK(net.param("bn.1").to_floats() == std::vector<float>(channels, 1));
         Statistics running{std::vector<double>(channels, 0), std::vector<double>(channels, 1)};
         for (unsigned step = 0; step < 10; ++step) {
-            feed(net, step);
+            feed_images(net, step);
             const Statistics now = statistics(data_of(step));
             const std::vector<double> expected = normalized(net, data_of(step), now, false);
             solver.step();
             check_close(net.output("normal").to_floats(), expected, 1e-5);
             for (std::size_t c = 0; c < channels; ++c) {
-                running.mean[c] += momentum * (now.mean[c] - running.mean[c]);
-                running.variance[c] += momentum * (now.variance[c] - running.variance[c]);
+                running.mean[c] += update_rate * (now.mean[c] - running.mean[c]);
+                running.variance[c] += update_rate * (now.variance[c] - running.variance[c]);
             }
         }
         check_close(net.param("bn.0").to_floats(), running.mean, 1e-5);
@@ -102,10 +102,10 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
 
         for (const Mode mode : {Mode::inference, Mode::evaluation}) {
             INFO("mode " << static_cast<int>(mode));
-            Net other = make_net(device, network, with_mode(mode));
+            Net other = make_net(device, batchnorm_json, with_mode(mode));
             copy_params(net, other);
             const auto before = all_bits(other);
-            feed(other, 77);
+            feed_images(other, 77);
             other.forward();
             check_close(other.output("normal").to_floats(),
                         normalized(other, data_of(77), running, true), 1e-5);
@@ -115,7 +115,7 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
 }
 
 TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[batchnorm]") {
-    std::string json = network;
+    std::string json = batchnorm_json;
     json.insert(json.find("\"momentum\""), "\"use_global_stats\": true, ");
     ON_EVERY_DEVICE(device) {
         Net net = make_net(device, json, training());
@@ -124,7 +124,7 @@ TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[b
         net.param("bn.0").copy_from({1, 2, 3});
         net.param("bn.1").copy_from({4, 5, 6});
         net.params_changed();
-        feed(net, 0);
+        feed_images(net, 0);
         const auto expected = normalized(net, data_of(0), given, true);
         solver.step();
         check_close(net.output("normal").to_floats(), expected, 1e-5);

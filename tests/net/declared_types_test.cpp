@@ -12,7 +12,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-std::string network(const std::string& dtype) {
+std::string declared_json(const std::string& dtype) {
     return R"({"inputs": [{"name": "data", "shape": [6, 4, 9, 8], "dtype": ")" + dtype + R"("},
                           {"name": "label", "shape": [6], "dtype": "int"}],
       "outputs": ["prob", "loss"],
@@ -60,8 +60,8 @@ void check_beside_float(const Context& device, DType dtype, Mode mode) {
     NetOptions options;
     options.mode = mode;
     options.input_gradients = true;
-    Net narrow = make_net(device, network(std::string(name_of(dtype))), options);
-    Net wide = make_net(device, network("float"), options);
+    Net narrow = make_net(device, declared_json(std::string(name_of(dtype))), options);
+    Net wide = make_net(device, declared_json("float"), options);
 
     // Both get the same numbers, which 16 bits can represent.
     const std::vector<float> random = random_floats(6 * 4 * 9 * 8, 3);
@@ -121,7 +121,7 @@ TEST_CASE("networks of declared half and bfloat16", "[declared_types]") {
 TEST_CASE("double where an operator computes in float", "[declared_types]") {
     ON_EVERY_DEVICE(device) {
         try {
-            make_net(device, network("double")).prepare();
+            make_net(device, declared_json("double")).prepare();
             FAIL_CHECK("nothing was thrown");
         } catch (const Error& error) {
             const std::string what = error.what();

@@ -9,7 +9,7 @@ namespace {
 
 /// An in-place operator, a parameter shared by two operators, a frozen operator, and an unnamed
 /// output.
-const char* const network = R"({
+const char* const described_json = R"({
   "inputs": [{"name": "data", "shape": [2, 4]}, {"name": "label", "shape": [2], "dtype": "int"}],
   "outputs": ["scores", {"name": "nll", "loss_weight": 0.5}],
   "operators": [
@@ -33,7 +33,7 @@ std::vector<std::string> names_of(const std::vector<TensorDescription>& tensors)
 }  // namespace
 
 TEST_CASE("a description names tensors, their shapes and who makes them", "[describe]") {
-    const NetworkDescription net = describe(network);
+    const NetworkDescription net = describe(described_json);
     CHECK(names_of(net.inputs) == std::vector<std::string>{"data", "label"});
     CHECK(net.inputs[1].dtype == DType::i32);
     CHECK(names_of(net.outputs) == std::vector<std::string>{"scores", "nll"});
@@ -61,7 +61,7 @@ TEST_CASE("a description names tensors, their shapes and who makes them", "[desc
 }
 
 TEST_CASE("a description counts parameters once", "[describe]") {
-    const NetworkDescription net = describe(network);
+    const NetworkDescription net = describe(described_json);
     const std::vector<ParamDescription>& first = net.operators[0].params;
     const std::vector<ParamDescription>& again = net.operators[2].params;
     const std::vector<ParamDescription>& last = net.operators[3].params;
@@ -78,18 +78,18 @@ TEST_CASE("a description follows the options that shapes depend on", "[describe]
     NetOptions options;
     options.batch = 7;
     options.extra_outputs = {"y"};
-    const NetworkDescription net = describe(network, options);
+    const NetworkDescription net = describe(described_json, options);
     CHECK(net.operators[4].inputs[1].shape == Shape{7});
     CHECK(names_of(net.outputs) == std::vector<std::string>{"scores", "nll", "y"});
     options.input_shapes["dta"] = Shape{1};
     check_error(ErrorKind::invalid_argument, {"'dta'", "'data'"},
-                [&] { describe(network, options); });
+                [&] { describe(described_json, options); });
     check_error(ErrorKind::format, {"network:1"}, [] { describe("{"); });
 }
 
 TEST_CASE("a net describes itself as it is now", "[describe]") {
     const Context host("cpu");
-    Net net = Net::from_json(host, network, training());
+    Net net = Net::from_json(host, described_json, training());
     net.reshape(5);
     const NetworkDescription described = describe(net);
     CHECK(described.operators.back().inputs[0].shape == Shape{5, 3});
@@ -103,7 +103,7 @@ TEST_CASE("a net describes itself as it is now", "[describe]") {
 }
 
 TEST_CASE("resnet18 is described from its file", "[describe]") {
-    const NetworkDescription net = describe_file(std::string(DLPRIM_NETS) + "/resnet18.json");
+    const NetworkDescription net = describe_file(DLPRIM_NETS "/resnet18.json");
     CHECK(net.trainable_params == 11689512);  // as torchvision's
     double gflop = 0;
     for (const OperatorDescription& op : net.operators) gflop += op.gflop;

@@ -11,9 +11,9 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr std::size_t count = 40 * 500;
+constexpr std::size_t dropped_size = 40 * 500;
 
-std::string network(const std::string& name) {
+std::string dropout_json(const std::string& name) {
     return R"({"inputs": [{"name": "data", "shape": [40, 500]}],
       "outputs": ["y", {"name": "squares", "loss_weight": 1}],
       "operators": [
@@ -32,7 +32,7 @@ NetOptions options_of(std::uint64_t seed) {
 
 /// The mask, from a network whose input is ones: 0 where an element was dropped.
 std::vector<float> mask(Net& net) {
-    set_floats(net, "data", std::vector<float>(count, 1));
+    set_floats(net, "data", std::vector<float>(dropped_size, 1));
     net.forward();
     return net.output("y").to_floats();
 }
@@ -48,8 +48,8 @@ TEST_CASE("a mask is that of its seed and step on every device", "[dropout]") {
     std::vector<std::vector<float>> first;
     for (const Context& device : test_devices()) {
         INFO("on " << device.info().name);
-        Net net = make_net(device, network("drop"), options_of(5));
-        Net twin = make_net(device, network("drop"), options_of(5));
+        Net net = make_net(device, dropout_json("drop"), options_of(5));
+        Net twin = make_net(device, dropout_json("drop"), options_of(5));
         std::vector<std::vector<float>> masks;
         for (int step = 0; step < 3; ++step) {
             masks.push_back(mask(net));
@@ -60,8 +60,8 @@ TEST_CASE("a mask is that of its seed and step on every device", "[dropout]") {
             CHECK(share_of_zeros(masks[a]) == Approx(0.3).margin(0.02));
             for (int b = 0; b < a; ++b) {
                 std::size_t same = 0;
-                for (std::size_t i = 0; i < count; ++i) same += masks[a][i] == masks[b][i];
-                CHECK(static_cast<double>(same) / count == Approx(0.58).margin(0.02));
+                for (std::size_t i = 0; i < dropped_size; ++i) same += masks[a][i] == masks[b][i];
+                CHECK(static_cast<double>(same) / dropped_size == Approx(0.58).margin(0.02));
             }
         }
         if (first.empty()) first = masks;
@@ -73,17 +73,17 @@ TEST_CASE("a mask is that of its seed and step on every device", "[dropout]") {
 
 TEST_CASE("seeds and names make masks of their own", "[dropout]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network("drop"), options_of(5));
-        Net other_name = make_net(device, network("other"), options_of(5));
-        Net other_seed = make_net(device, network("drop"), options_of(6));
+        Net net = make_net(device, dropout_json("drop"), options_of(5));
+        Net other_name = make_net(device, dropout_json("other"), options_of(5));
+        Net other_seed = make_net(device, dropout_json("drop"), options_of(6));
         const auto made = mask(net);
         CHECK((mask(other_name) != made));
         CHECK((mask(other_seed) != made));
         // All 64 bits of a seed matter.
         constexpr std::uint64_t large = std::uint64_t{1} << 60;
-        Net one = make_net(device, network("drop"), options_of(large));
-        Net two = make_net(device, network("drop"), options_of(large + 1));
-        Net largest = make_net(device, network("drop"), options_of(~std::uint64_t{0}));
+        Net one = make_net(device, dropout_json("drop"), options_of(large));
+        Net two = make_net(device, dropout_json("drop"), options_of(large + 1));
+        Net largest = make_net(device, dropout_json("drop"), options_of(~std::uint64_t{0}));
         const auto of_one = mask(one);
         CHECK((mask(two) != of_one));
         CHECK(share_of_zeros(mask(largest)) == Approx(0.3).margin(0.02));
@@ -92,13 +92,13 @@ TEST_CASE("seeds and names make masks of their own", "[dropout]") {
 
 TEST_CASE("backward drops what forward dropped", "[dropout]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network("drop"), options_of(9));
+        Net net = make_net(device, dropout_json("drop"), options_of(9));
         for (int step = 0; step < 2; ++step) {
             const auto y = mask(net);
             net.backward();
             const auto gradient = net.gradient("data").to_floats();
             // y = m x, loss = sum(y^2): its gradient is 2 m y.
-            for (std::size_t i = 0; i < count; ++i)
+            for (std::size_t i = 0; i < dropped_size; ++i)
                 REQUIRE(gradient[i] == Approx(2 * y[i] * y[i]).margin(1e-6));
         }
     }
@@ -107,8 +107,8 @@ TEST_CASE("backward drops what forward dropped", "[dropout]") {
 TEST_CASE("outside training dropout changes nothing", "[dropout]") {
     ON_EVERY_DEVICE(device) {
         for (const Mode mode : {Mode::inference, Mode::evaluation}) {
-            Net net = make_net(device, network("drop"), with_mode(mode));
-            const auto data = random_floats(count, 3);
+            Net net = make_net(device, dropout_json("drop"), with_mode(mode));
+            const auto data = random_floats(dropped_size, 3);
             set_floats(net, "data", data);
             net.forward();
             CHECK((net.output("y").to_floats() == data));
@@ -122,7 +122,7 @@ TEST_CASE("an eager dropout is the network's", "[dropout]") {
         call.training = true;
         call.seed = (std::uint64_t{1} << 60) + 1;
         call.step = 7;
-        const Tensor ones(device, Shape{40, 500}, std::vector<float>(count, 1));
+        const Tensor ones(device, Shape{40, 500}, std::vector<float>(dropped_size, 1));
         const auto y = ops::call("Dropout", R"({"p": 0.3})", {ones}, {}, call).at(0).to_floats();
         CHECK(share_of_zeros(y) == Approx(0.3).margin(0.02));
         CHECK((ops::call("Dropout", R"({"p": 0.3})", {ones}, {}, call).at(0).to_floats() == y));

@@ -8,12 +8,6 @@
 using namespace dlprim;
 using namespace dlprim::testing;
 
-namespace {
-
-constexpr auto invalid = ErrorKind::invalid_argument;
-
-}  // namespace
-
 TEST_CASE("a net refuses names that it does not have", "[errors]") {
     ON_EVERY_DEVICE(device) {
         Net net = make_net(device, small_network, training());

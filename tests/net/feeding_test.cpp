@@ -12,7 +12,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-SolverOptions momentum() {
+SolverOptions with_momentum() {
     SolverOptions options;
     options.kind = SolverOptions::Kind::sgd;
     options.learning_rate = 0.05;
@@ -67,7 +67,7 @@ TEST_CASE("inputs fed without a wait give the bits of those that are waited for"
         // A batch whose copy takes some time, and one whose copy is immediate.
         for (const std::int64_t batch : {256, 4}) {
             Net fast = training_net(device, batch), slow = training_net(device, batch);
-            Solver first(fast, momentum()), second(slow, momentum());
+            Solver first(fast, with_momentum()), second(slow, with_momentum());
             copy_params(slow, fast);
             for (unsigned i = 0; i < 12; ++i) {
                 feed_and_spoil(fast, i);
@@ -122,7 +122,7 @@ TEST_CASE("a step whose loss is found not finite late is called off", "[feeding]
     const int accumulate = GENERATE(1, 2);
     const auto kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adam);
     ON_EVERY_DEVICE(device) {
-        SolverOptions options = momentum();
+        SolverOptions options = with_momentum();
         options.kind = kind;
         options.accumulate = accumulate;
         options.loss_scale_steps = 2;

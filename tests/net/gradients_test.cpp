@@ -10,10 +10,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-std::vector<double> doubles(const std::vector<float>& values) {
-    return {values.begin(), values.end()};
-}
-
 std::vector<float> part(const std::vector<float>& all, std::size_t index, std::size_t size) {
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(index * size);
     return {begin, begin + static_cast<std::ptrdiff_t>(size)};

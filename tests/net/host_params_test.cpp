@@ -28,7 +28,7 @@ const char* const large_product = R"({
     {"name": "conv", "type": "Convolution2D", "inputs": ["data"], "outputs": ["scores"],
      "options": {"channels_out": 64, "kernel": 3, "pad": 1}}]})";
 
-std::vector<float> scores(Net& net) {
+std::vector<float> scores_of(Net& net) {
     set_floats(net, "data",
                random_floats(static_cast<std::size_t>(net.input_shape("data").numel()), 3));
     net.forward();
@@ -62,14 +62,14 @@ TEST_CASE("inference takes parameters from host memory as often as it needs them
         const auto values = read_all(first);
         Net net = Net::from_json(device, large_product);
         net.write_params(values);
-        const std::vector<float> before = scores(net);
+        const std::vector<float> before = scores_of(net);
         const std::uint64_t memory = device.counters().allocated_bytes;
         CHECK(bytes_of(read_all(net)) == bytes_of(values));
         CHECK(device.counters().allocated_bytes == memory);
         net.reshape(1);  // another plan packs the weights again
-        scores(net);
+        scores_of(net);
         net.reshape(2);
-        CHECK(scores(net) == before);
+        CHECK(scores_of(net) == before);
     }
 }
 

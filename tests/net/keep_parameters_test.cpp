@@ -32,7 +32,7 @@ Net make(const Context& device, bool keep) {
     return make_net(device, large_layers, options);
 }
 
-Bytes scores(Net& net) {
+Bytes score_bits(Net& net) {
     const auto count = static_cast<std::size_t>(net.input_shape("data").numel());
     set_floats(net, "data", random_floats(count, 3));
     net.forward();
@@ -50,10 +50,10 @@ struct Weights {
                     static_cast<std::size_t>(net.param_shape(name).numel()), ++seed, 0.5, 1.5));
             net.params_changed();
             params[which] = all_bits(net);
-            results[which] = scores(net);
+            results[which] = score_bits(net);
             net.save_weights(path(which));
             net.reshape(2);
-            results_of_two[which] = scores(net);
+            results_of_two[which] = score_bits(net);
         }
         REQUIRE(results[0] != results[1]);
     }
@@ -72,7 +72,7 @@ TEST_CASE("parameters are let go once they are packed", "[keep_parameters]") {
             const std::uint64_t before = device.counters().allocated_bytes;
             Net net = make(device, keep);
             net.load_weights(weights.path(0));
-            CHECK(scores(net) == weights.results[0]);
+            CHECK(score_bits(net) == weights.results[0]);
             return device.counters().allocated_bytes - before;
         };
         Net kept = make(device, true), let_go = make(device, false);
@@ -94,14 +94,14 @@ TEST_CASE("parameters that were let go are read again for who asks", "[keep_para
         const Weights weights(device);
         Net net = make(device, false);
         net.load_weights(weights.path(0));
-        CHECK(scores(net) == weights.results[0]);
+        CHECK(score_bits(net) == weights.results[0]);
         const std::string saved = weights.folder.file("saved.h5");
         net.save_weights(saved);
         Net saved_into = make(device, true);
         saved_into.load_weights(saved);
         CHECK((all_bits(saved_into) == weights.params[0]));
         net.reshape(2);
-        CHECK(scores(net) == weights.results_of_two[0]);
+        CHECK(score_bits(net) == weights.results_of_two[0]);
         CHECK((all_bits(net) == weights.params[0]));
 
         // After a write, both plans use the new value. Weights of another file are stored at the
@@ -110,15 +110,15 @@ TEST_CASE("parameters that were let go are read again for who asks", "[keep_para
         for (const auto& [name, bytes] : weights.params[1])
             net.param(name).copy_from_host(bytes.data(), bytes.size());
         net.params_changed();
-        CHECK(scores(net) == weights.results_of_two[1]);
+        CHECK(score_bits(net) == weights.results_of_two[1]);
         net.reshape(4);
-        CHECK(scores(net) == weights.results[1]);
+        CHECK(score_bits(net) == weights.results[1]);
         CHECK(given.shares_memory(net.param("conv.0")));
         net.load_weights(weights.path(0));
         CHECK(bits(given) == weights.params[0].at("conv.0"));
-        CHECK(scores(net) == weights.results[0]);
+        CHECK(score_bits(net) == weights.results[0]);
         net.load_weights(weights.path(1));
-        CHECK(scores(net) == weights.results[1]);
+        CHECK(score_bits(net) == weights.results[1]);
     }
 }
 
@@ -128,12 +128,12 @@ TEST_CASE("initial parameters that were let go are made again", "[keep_parameter
         for (const char* const method : {"default", "he"}) {
             kept.initialize(method);
             let_go.initialize(method);
-            const Bytes expected = scores(kept);
-            CHECK(scores(let_go) == expected);
+            const Bytes expected = score_bits(kept);
+            CHECK(score_bits(let_go) == expected);
             let_go.reshape(2);
             let_go.forward();
             let_go.reshape(4);
-            CHECK(scores(let_go) == expected);
+            CHECK(score_bits(let_go) == expected);
         }
         CHECK((all_bits(let_go) == all_bits(kept)));
     }
@@ -154,7 +154,7 @@ TEST_CASE("a weights file may be replaced, but not changed, under a net", "[keep
                 std::filesystem::rename(spare, path);
             }
             net.reshape(2);
-            CHECK(scores(net) == weights.results_of_two[0]);
+            CHECK(score_bits(net) == weights.results_of_two[0]);
             CHECK((all_bits(net) == weights.params[0]));
             std::filesystem::remove(path);
         }
@@ -164,17 +164,17 @@ TEST_CASE("a weights file may be replaced, but not changed, under a net", "[keep
         net.load_weights(path);
         kept.load_weights(path);
         std::ofstream(path, std::ios::binary | std::ios::app) << "more";
-        CHECK(scores(net) == weights.results[0]);
+        CHECK(score_bits(net) == weights.results[0]);
         net.reshape(2);
         kept.reshape(2);
-        CHECK(scores(kept) == weights.results_of_two[0]);
+        CHECK(score_bits(kept) == weights.results_of_two[0]);
         for (int again = 0; again < 2; ++again)
             check_error(ErrorKind::io, {path, "has changed since", "keep_parameters"},
-                        [&] { scores(net); });
+                        [&] { score_bits(net); });
         check_error(ErrorKind::io, {path, "has changed since"}, [&] { net.save_weights(spare); });
         CHECK_FALSE(std::filesystem::exists(spare));
         net.load_weights(weights.path(1));
-        CHECK(scores(net) == weights.results_of_two[1]);
+        CHECK(score_bits(net) == weights.results_of_two[1]);
     }
 }
 
@@ -186,8 +186,8 @@ TEST_CASE("a file that cannot be taken leaves parameters as they were", "[keep_p
         const std::string bad = weights.folder.file("bad.h5");
         save_tensors({{bad, {{"conv.0", {Shape{3}, DType::f32, std::vector<std::byte>(12)}}}}});
         CHECK_THROWS_AS(net.load_weights(bad), Error);
-        CHECK(scores(net) == weights.results[0]);
+        CHECK(score_bits(net) == weights.results[0]);
         net.reshape(2);
-        CHECK(scores(net) == weights.results_of_two[0]);
+        CHECK(score_bits(net) == weights.results_of_two[0]);
     }
 }

@@ -9,7 +9,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr auto invalid = ErrorKind::invalid_argument;
 constexpr std::int64_t wide = (std::int64_t{1} << 32) + 4;
 
 template <typename T>

@@ -10,8 +10,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr auto invalid = ErrorKind::invalid_argument;
-
 SolverOptions adam() {
     SolverOptions how;
     how.learning_rate = 0.01;

@@ -23,7 +23,7 @@ using namespace dlprim::testing;
 
 namespace {
 
-const char* const network = R"({
+const char* const units_json = R"({
   "inputs": [{"name": "data", "shape": [8, 3, 64, 64]}],
   "outputs": ["loss"],
   "operators": [
@@ -43,7 +43,7 @@ Traits gpu(bool wgmma, bool mma, std::uint64_t kib) {
 /// Returns the names of the engines on matrix units that apply to a training step. If the precision
 /// is fp16 or bf16, the images have that type.
 std::set<std::string> applying(const Traits& device, Precision precision) {
-    Graph graph = build_graph(parse_net_json(network, "network"), {}, 0, true, precision);
+    Graph graph = build_graph(parse_net_json(units_json, "network"), {}, 0, true, precision);
     expand_composites(graph);
     differentiate(graph);
     lower(graph);
@@ -259,7 +259,7 @@ TEST_CASE("a type whose matrix instructions do not work has none of its engines"
 
         // An engine also needs the unit to work for the type to which it rounds results.
         const Graph graph =
-            build_graph(parse_net_json(network, "network"), {}, 0, false, Precision::bf16);
+            build_graph(parse_net_json(units_json, "network"), {}, 0, false, Precision::bf16);
         const Engine* engine =
             EngineRegistry::instance().find("conv2d." + std::string(name_of(unit)) + "_half");
         REQUIRE(engine != nullptr);

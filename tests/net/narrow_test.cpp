@@ -17,7 +17,7 @@ using namespace dlprim::testing;
 namespace {
 
 /// Activations of 8192 to 32768 elements. `middle` may have a precision of its own.
-std::string network(const std::string& middle = "", const std::string& loss = "\"loss\"") {
+std::string narrow_json(const std::string& middle = "", const std::string& loss = "\"loss\"") {
     return R"({
   "inputs": [{"name": "data", "shape": [8, 3, 16, 16]},
              {"name": "label", "shape": [8], "dtype": "int"}],
@@ -50,7 +50,7 @@ std::string network(const std::string& middle = "", const std::string& loss = "\
 
 using Precisions = std::vector<std::pair<std::string, Precision>>;
 
-Net make(const Context& device, Precision precision, const std::string& text = network(),
+Net make(const Context& device, Precision precision, const std::string& text = narrow_json(),
          Precisions operators = {}) {
     NetOptions options = training(3);
     options.precision = precision;
@@ -147,7 +147,7 @@ TEST_CASE("what a batch norm takes its shift from is no reason to store its inpu
              {"Convolution2D", "Convolution2DBackwardData", "Convolution2DBackwardFilter"})
             options.engines.emplace_back(type,
                                          EngineRegistry::instance().of(type, false).back()->name());
-        Net net = make_net(device, network(), options);
+        Net net = make_net(device, narrow_json(), options);
         const Graph& graph = Access::impl(net).built().executor->plan().graph;
         for (const Node& node : graph.nodes)
             if (!node.removed && node.name != "last" && node.op->type() == "Convolution2D")
@@ -158,7 +158,7 @@ TEST_CASE("what a batch norm takes its shift from is no reason to store its inpu
 TEST_CASE("an operator of fp32 reads and makes float in a net of fp16", "[narrow]") {
     ON_EVERY_DEVICE(device) {
         if (!stores_narrow(device.traits())) continue;
-        Net net = make(device, Precision::fp16, network(R"(, "precision": "fp32")"));
+        Net net = make(device, Precision::fp16, narrow_json(R"(, "precision": "fp32")"));
         net.prepare();
         const Graph& graph = Access::impl(net).built().executor->plan().graph;
         int own = 0, narrow = 0;
@@ -232,7 +232,7 @@ TEST_CASE("a gradient that is not finite leaves all as it is and halves the scal
     const auto kind = GENERATE(SolverOptions::Kind::sgd, SolverOptions::Kind::adamw);
     ON_EVERY_DEVICE(device) {
         // A loss so large that float overflows too.
-        const std::string heavy = network("", R"({"name": "loss", "loss_weight": 1000})");
+        const std::string heavy = narrow_json("", R"({"name": "loss", "loss_weight": 1000})");
         Net net = make(device, Precision::fp16, heavy);
         SolverOptions options = sgd(0.01);
         options.kind = kind;
@@ -354,7 +354,7 @@ TEST_CASE("operators' own precisions: values at the seams", "[narrow]") {
     ON_EVERY_DEVICE(device) {
         INFO(name_of(mix.own) << " in " << name_of(mix.net));
         Net exact = make(device, Precision::fp32),
-            mixed = make(device, mix.net, network(), region(mix.own));
+            mixed = make(device, mix.net, narrow_json(), region(mix.own));
         copy_params(exact, mixed);
         for (Net* net : {&exact, &mixed}) {
             feed_small_network(*net, 0);
@@ -398,8 +398,8 @@ TEST_CASE("a single operator of 16 bits among float has float at its seams", "[n
         // Products on matrix units round factors; operators_test has the bounds.
         if (device.traits().wgmma || device.traits().mma) continue;
         Net exact = make(device, Precision::fp32),
-            described = make(device, Precision::fp32, network(field)),
-            asked = make(device, Precision::fp32, network(), {{"middle", precision}});
+            described = make(device, Precision::fp32, narrow_json(field)),
+            asked = make(device, Precision::fp32, narrow_json(), {{"middle", precision}});
         Solver first(exact, sgd()), second(described, sgd()), third(asked, sgd());
         for (Net* net : {&described, &asked}) copy_params(exact, *net);
         const double scale = precision == Precision::fp16 ? SolverOptions().loss_scale : 1;
@@ -417,7 +417,7 @@ TEST_CASE("a single operator of 16 bits among float has float at its seams", "[n
 TEST_CASE("the loss is scaled where any operator is of fp16, and nowhere else", "[narrow]") {
     const Context device("cpu");
     const auto scale = [&](Precision net, const Precisions& operators,
-                           const std::string& text = network()) {
+                           const std::string& text = narrow_json()) {
         Net made = make(device, net, text, operators);
         return Solver(made, sgd()).loss_scale() != 1;
     };
@@ -430,7 +430,7 @@ TEST_CASE("the loss is scaled where any operator is of fp16, and nowhere else", 
     // The last override of an operator wins. A name takes precedence over the description, and that
     // over a type.
     CHECK_FALSE(scale(Precision::fp32, {{"last", Precision::fp16}, {"last", Precision::fp32}}));
-    const std::string described = network(R"(, "precision": "fp16")");
+    const std::string described = narrow_json(R"(, "precision": "fp16")");
     CHECK(scale(Precision::fp32, {{"Convolution2D", Precision::fp32}}, described));
     CHECK_FALSE(scale(Precision::fp32, {{"middle", Precision::fp32}}, described));
     CHECK_FALSE(
@@ -446,13 +446,13 @@ TEST_CASE("precisions of what the network has not", "[narrow]") {
     const Context device("cpu");
     check_error(ErrorKind::invalid_argument,
                 {"precision midle=fp16", "no operator 'midle'", "did you mean 'middle'"}, [&] {
-                    make(device, Precision::fp32, network(), {{"midle", Precision::fp16}});
+                    make(device, Precision::fp32, narrow_json(), {{"midle", Precision::fp16}});
                 });
-    check_error(ErrorKind::invalid_argument, {"'Convolution'", "did you mean 'Convolution2D'"},
-                [&] {
-                    make(device, Precision::fp32, network(), {{"Convolution", Precision::fp16}});
-                });
-    Net net = make(device, Precision::fp32, network(), {{"LSTM", Precision::fp16}});
+    check_error(
+        ErrorKind::invalid_argument, {"'Convolution'", "did you mean 'Convolution2D'"}, [&] {
+            make(device, Precision::fp32, narrow_json(), {{"Convolution", Precision::fp16}});
+        });
+    Net net = make(device, Precision::fp32, narrow_json(), {{"LSTM", Precision::fp16}});
     const std::vector<std::string> notes = net.notes();
     REQUIRE(notes.size() == 1);
     CHECK(notes[0].find("LSTM=fp16") != std::string::npos);

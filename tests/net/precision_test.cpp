@@ -16,7 +16,7 @@ namespace {
 
 /// Operators that become several nodes: activations, an LSTM, a folded norm, gradients. `first` and
 /// `second` have a precision of their own, and `third` does not.
-const char* const network = R"({
+const char* const precision_json = R"({
   "inputs": [{"name": "data", "shape": [4, 16, 8, 8]}, {"name": "words", "shape": [3, 4, 6]}],
   "outputs": ["loss"],
   "operators": [
@@ -35,7 +35,7 @@ const char* const network = R"({
 })";
 
 Graph graph_of(Precision precision, bool train) {
-    Graph graph = build_graph(parse_net_json(network, "network"), {}, 0, train, precision);
+    Graph graph = build_graph(parse_net_json(precision_json, "network"), {}, 0, train, precision);
     expand_composites(graph);
     if (train)
         differentiate(graph);

@@ -16,7 +16,7 @@ using namespace dlprim::testing;
 namespace {
 
 /// A convolution, BatchNorm and activation, twice. `outputs` are named besides the loss.
-std::string network(const std::string& activation, const std::string& outputs = {}) {
+std::string recompute_json(const std::string& activation, const std::string& outputs = {}) {
     const auto block = [&](const std::string& n, const std::string& from) {
         return R"({"name": "conv)" + n + R"(", "type": "Convolution2D", "inputs": [")" + from +
                R"("], "outputs": ["conv)" + n + R"("],
@@ -124,7 +124,7 @@ struct Handmade {
 
 TEST_CASE("the gradient of BatchNorm and ReLU passes over tensors five times", "[recompute]") {
     const std::string activation = GENERATE("relu", "relu6", "leaky_relu");
-    Graph graph = training_graph(network(activation));
+    Graph graph = training_graph(recompute_json(activation));
     CHECK(passes(graph, *find(graph, "act1/backward")) == 3);
     CHECK(passes(graph, *find(graph, "bn1/backward/sums")) == 2);
     CHECK(passes(graph, *find(graph, "bn1/backward")) == 3);
@@ -150,7 +150,7 @@ TEST_CASE("the gradient of BatchNorm and ReLU passes over tensors five times", "
 TEST_CASE("a tensor between a BatchNorm and an activation is not kept for its gradient",
           "[recompute]") {
     // The gradient of hardswish needs its input x, which is there already, so it does not need bn1.
-    Graph graph = training_graph(network("hardswish"));
+    Graph graph = training_graph(recompute_json("hardswish"));
     const int before = passes(graph, Part::forward);
     CHECK(find(graph, "bn1") != nullptr);
     CHECK(find(graph, "act1/backward") != nullptr);
@@ -162,7 +162,7 @@ TEST_CASE("a tensor between a BatchNorm and an activation is not kept for its gr
     CHECK(passes(graph, *find(graph, "bn1/backward")) == 3);
 
     // The gradient of silu needs exp, which is not computed twice.
-    graph = training_graph(network("silu"));
+    graph = training_graph(recompute_json("silu"));
     recompute(graph, gpu());
     CHECK(find(graph, "bn1") == nullptr);
     CHECK(find(graph, "act1/backward") != nullptr);
@@ -171,7 +171,7 @@ TEST_CASE("a tensor between a BatchNorm and an activation is not kept for its gr
 TEST_CASE("what a device takes longer for is not computed again", "[recompute]") {
     Traits slow = gpu();
     slow.gflops = 100;
-    Graph graph = training_graph(network("relu"));
+    Graph graph = training_graph(recompute_json("relu"));
     const int before = passes(graph, Part::backward);
     recompute(graph, slow);
     CHECK(find(graph, "act1/backward") != nullptr);
@@ -179,7 +179,7 @@ TEST_CASE("what a device takes longer for is not computed again", "[recompute]")
 }
 
 TEST_CASE("what others read stays, and is read where that is less", "[recompute]") {
-    Graph graph = training_graph(network("relu", R"("act1", "bn2", )"));
+    Graph graph = training_graph(recompute_json("relu", R"("act1", "bn2", )"));
     recompute(graph, gpu());
     CHECK(find(graph, "act1") != nullptr);
     CHECK(find(graph, "bn2") != nullptr);
@@ -198,7 +198,7 @@ TEST_CASE("what others read stays, and is read where that is less", "[recompute]
 
 TEST_CASE("nothing is kept that was not", "[recompute]") {
     // A ReLU directly after a convolution: the gradient reads y, so x is not kept.
-    std::string json = network("relu");
+    std::string json = recompute_json("relu");
     for (const std::string n : {"1", "2"}) {
         const std::string bn =
             R"({"name": "bn)" + n + R"(", "type": "BatchNorm", "inputs": ["conv)" + n + "\"], ";
@@ -292,7 +292,7 @@ TEST_CASE("gradients are those of a network that stores everything", "[recompute
         const auto run = [&](bool fuse) {
             NetOptions options = training();
             options.fuse = fuse;
-            auto net = std::make_unique<Net>(make_net(device, network(activation), options));
+            auto net = std::make_unique<Net>(make_net(device, recompute_json(activation), options));
             set_floats(*net, "data", random_floats(std::size_t{4} * 3 * 14 * 14, 3));
             set_labels(*net, "label", {0, 3, 1, 4});
             net->forward();

@@ -8,8 +8,6 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr auto invalid = ErrorKind::invalid_argument;
-
 template <typename T>
 Tensor integers(const Context& device, const std::vector<T>& values) {
     Tensor tensor(device, Shape{static_cast<std::int64_t>(values.size())},
@@ -28,7 +26,7 @@ void check_refused(const Context& device, const std::vector<std::string>& words,
 }
 
 /// Gather and Scatter of a network whose indices are those of its input times ten.
-std::string network() {
+std::string reading_json() {
     return R"({"inputs": [{"name": "x", "shape": [4, 2]}, {"name": "given", "shape": [2], "dtype": "int64"}],
       "outputs": ["read", "written", "summed"], "operators": [
       {"name": "tens", "type": "Pointwise", "inputs": ["given"], "outputs": ["index"], "options": {"code": "y0 = x0 * 10"}},
@@ -42,7 +40,7 @@ std::string network() {
 
 TEST_CASE("a network's own index that is out of range is an error of the next wait", "[refusals]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network(), with_mode(Mode::inference));
+        Net net = make_net(device, reading_json(), with_mode(Mode::inference));
         set_floats(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
         const auto run = [&](std::vector<std::int64_t> given) {
             net.set_input("given", given.data(), given.size() * sizeof(std::int64_t));
@@ -103,7 +101,7 @@ TEST_CASE("what is refused is refused by its own context", "[refusals]") {
 
 TEST_CASE("nobody waits for what may be refused", "[refusals]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network(), with_mode(Mode::inference));
+        Net net = make_net(device, reading_json(), with_mode(Mode::inference));
         set_floats(net, "x", {0, 1, 2, 3, 4, 5, 6, 7});
         const std::int64_t given[] = {0, 0};
         net.set_input("given", given, sizeof(given));

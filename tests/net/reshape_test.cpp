@@ -22,10 +22,6 @@ std::vector<float> first_half(std::vector<float> values) {
     return values;
 }
 
-std::vector<double> doubles(const std::vector<float>& values) {
-    return {values.begin(), values.end()};
-}
-
 }  // namespace
 
 TEST_CASE("another batch size and back gives the same bits", "[reshape]") {

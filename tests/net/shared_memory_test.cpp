@@ -14,10 +14,10 @@ using namespace dlprim::testing;
 
 namespace {
 
-constexpr std::size_t batch = 4, sample = 3 * 5 * 7;
+constexpr std::size_t samples = 4, sample = 3 * 5 * 7;
 
 /// The difference is the last reader of x and may be computed in place.
-const char* const network = R"({
+const char* const shared_json = R"({
   "inputs": [{"name": "data", "shape": [4, 3, 5, 7]}],
   "outputs": ["y"],
   "operators": [
@@ -34,7 +34,7 @@ TEST_CASE("first samples cost no launch", "[shared_memory]") {
     ON_EVERY_DEVICE(device) {
         PlanOptions options;
         options.build = false;
-        Graph graph = build_graph(parse_net_json(network, "test"), {}, 0, false);
+        Graph graph = build_graph(parse_net_json(shared_json, "test"), {}, 0, false);
         const std::unique_ptr<Plan> plan = make_plan(device, graph, options);
         CHECK(std::none_of(plan->steps.begin(), plan->steps.end(),
                            [](const Step& step) { return step.type == "Slice"; }));
@@ -44,8 +44,8 @@ TEST_CASE("first samples cost no launch", "[shared_memory]") {
 
 TEST_CASE("first samples are not overwritten while they are read", "[shared_memory]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, network, with_mode(Mode::inference));
-        const std::vector<float> data = random_floats(batch * sample, 3);
+        Net net = make_net(device, shared_json, with_mode(Mode::inference));
+        const std::vector<float> data = random_floats(samples * sample, 3);
         set_floats(net, "data", data);
         net.forward();
         std::vector<double> expected;

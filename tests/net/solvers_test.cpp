@@ -64,13 +64,13 @@ class Reference {
     int t_ = 0;
 };
 
-constexpr std::size_t batch = 6;
+constexpr std::size_t batch_rows = 6;
 
 std::vector<float> data_of(int step) {
-    return random_floats(batch * TwoLayers::inputs, static_cast<unsigned>(10 + step));
+    return random_floats(batch_rows * TwoLayers::inputs, static_cast<unsigned>(10 + step));
 }
 std::vector<float> target_of(int step) {
-    return random_floats(batch * TwoLayers::outputs, static_cast<unsigned>(1000 + step), 1, 3);
+    return random_floats(batch_rows * TwoLayers::outputs, static_cast<unsigned>(1000 + step), 1, 3);
 }
 
 struct Named {
@@ -135,7 +135,7 @@ TEST_CASE("20 steps of each solver are those of its definition", "[solvers]") {
         for (const Named& solver : solvers()) {
             INFO(solver.name);
             soil_memory(device);
-            Net net = make_net(device, TwoLayers::json(batch), training());
+            Net net = make_net(device, TwoLayers::json(batch_rows), training());
             Solver steps(net, solver.options);
             TwoLayers::Params start;
             for (std::size_t k = 0; k < 4; ++k) {
@@ -194,8 +194,8 @@ TEST_CASE("a second solver on a net starts without the first one's state", "[sol
             set_floats(net, "target", target_of(1));
             solver.step();
         };
-        Net fresh = make_net(device, TwoLayers::json(batch), training());
-        Net used = make_net(device, TwoLayers::json(batch), training());
+        Net fresh = make_net(device, TwoLayers::json(batch_rows), training());
+        Net used = make_net(device, TwoLayers::json(batch_rows), training());
         one_step(used);
         fresh.initialize();
         used.initialize();
@@ -207,7 +207,7 @@ TEST_CASE("a second solver on a net starts without the first one's state", "[sol
 
 TEST_CASE("gradients are clipped at the value given, all its digits", "[solvers]") {
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, TwoLayers::json(batch), training());
+        Net net = make_net(device, TwoLayers::json(batch_rows), training());
         net.param("second.1").fill(0);
         SolverOptions options;
         options.kind = SolverOptions::Kind::sgd;
@@ -216,7 +216,7 @@ TEST_CASE("gradients are clipped at the value given, all its digits", "[solvers]
         options.clip_value = 0.12345678;
         Solver solver(net, options);
         set_floats(net, "data", data_of(0));
-        set_floats(net, "target", std::vector<float>(batch * TwoLayers::outputs, 1000));
+        set_floats(net, "target", std::vector<float>(batch_rows * TwoLayers::outputs, 1000));
         solver.step();
         for (const float bias : net.param("second.1").to_floats())
             CHECK(bias == static_cast<float>(options.clip_value));

@@ -23,6 +23,8 @@ namespace dlprim::testing {
     for (const dlprim::Context& device : dlprim::testing::test_devices()) \
     DYNAMIC_SECTION("on " << device.info().id << " (" << device.info().name << ")")
 
+constexpr ErrorKind invalid = ErrorKind::invalid_argument;
+
 /// Checks that the call throws an Error of `kind` whose message contains each of the words.
 template <typename Call>
 void check_error(ErrorKind kind, const std::vector<std::string>& words, Call&& call) {
@@ -47,6 +49,9 @@ Net make_net(const Context& device, std::string_view json, const NetOptions& opt
 /// Numbers in [low, high), which are the same everywhere for a given seed.
 std::vector<float> random_floats(std::size_t count, unsigned seed, double low = -1,
                                  double high = 1);
+inline std::vector<double> doubles(const std::vector<float>& values) {
+    return {values.begin(), values.end()};
+}
 void set_floats(Net& net, const std::string& input, const std::vector<float>& values);
 void set_labels(Net& net, const std::string& input, const std::vector<std::int32_t>& values);
 

@@ -11,7 +11,7 @@
 
 namespace {
 
-dlprim::Net open(const std::string& options) {
+dlprim::Net open_constant(const std::string& options) {
     return dlprim::Net::from_json(dlprim::Context("cpu"), R"({"inputs": [], "outputs": ["y"],
         "operators": [{"name": "c", "type": "Constant", "inputs": [], "outputs": ["c"],
                        "options": {)" + options + R"(}},
@@ -21,7 +21,7 @@ dlprim::Net open(const std::string& options) {
 
 /// The constant's values, cast to double.
 std::vector<double> values(const std::string& options) {
-    dlprim::Net net = open(options);
+    dlprim::Net net = open_constant(options);
     net.forward();
     dlprim::Tensor y = net.output("y");
     std::vector<double> result(static_cast<std::size_t>(y.shape().numel()));
@@ -42,9 +42,11 @@ TEST_CASE("a Constant holds values of its type, one for all or each") {
 }
 
 TEST_CASE("a Constant whose values do not fit its shape is refused") {
-    CHECK_THROWS_AS(open(R"("shape": [3], "values": [1, 2])"), dlprim::Error);
-    CHECK_THROWS_AS(open(R"("shape": [1099511627776, 1048576], "values": [1])"), dlprim::Error);
-    CHECK_THROWS_AS(open(R"("shape": [0], "values": [1])"), dlprim::Error);
-    CHECK_THROWS_AS(open(R"("shape": [1], "values": [1], "integers": [1])"), dlprim::Error);
-    CHECK_THROWS_AS(open(R"("shape": [1])"), dlprim::Error);
+    CHECK_THROWS_AS(open_constant(R"("shape": [3], "values": [1, 2])"), dlprim::Error);
+    CHECK_THROWS_AS(open_constant(R"("shape": [1099511627776, 1048576], "values": [1])"),
+                    dlprim::Error);
+    CHECK_THROWS_AS(open_constant(R"("shape": [0], "values": [1])"), dlprim::Error);
+    CHECK_THROWS_AS(open_constant(R"("shape": [1], "values": [1], "integers": [1])"),
+                    dlprim::Error);
+    CHECK_THROWS_AS(open_constant(R"("shape": [1])"), dlprim::Error);
 }

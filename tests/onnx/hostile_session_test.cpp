@@ -9,13 +9,6 @@ using namespace onnx_test;
 
 namespace {
 
-constexpr std::int64_t huge = std::int64_t{1} << 40;
-
-std::string texts_tensor(const std::string& name, const std::vector<std::string>& values) {
-    return dims({static_cast<std::int64_t>(values.size())}) + onnx_bytes::number(2, type_string) +
-           texts(6, values) + bytes(8, name);
-}
-
 /// y is made by this node of inputs that are initialisers.
 Model constants(const std::string& made, const std::vector<std::string>& initializers,
                 std::int64_t opset = 17) {

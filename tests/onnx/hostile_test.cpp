@@ -11,8 +11,6 @@ using dlprim::ErrorKind;
 
 namespace {
 
-constexpr std::int64_t huge = std::int64_t{1} << 40;
-
 /// x of this shape, and one node that makes y of it.
 std::string one_node(const std::string& made, const Sizes& shape,
                      const std::vector<std::string>& initializers = {}) {

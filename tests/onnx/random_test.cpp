@@ -10,13 +10,13 @@ using namespace onnx_test;
 
 namespace {
 
-constexpr std::int64_t count = 20000;
+constexpr std::int64_t drawn = 20000;
 
 Model random_model(const std::string& nodes, int type = type_float) {
     Model model;
     model.opset = 17;
     model.nodes = {nodes};
-    model.inputs = {value("x", {count})};
+    model.inputs = {value("x", {drawn})};
     model.outputs = {value("y", {-1}, type)};
     return model;
 }
@@ -51,7 +51,7 @@ std::string seed(float value) {
 
 TEST_CASE("uniform and normal numbers have the mean and deviation that are asked for") {
     if (is_absent()) return;
-    const Values x(count, 0.0f);
+    const Values x(drawn, 0.0f);
     for (const Values& y : results(random_model(node("RandomUniformLike", {"x"}, {"y"},
                                                      {{number_attribute("low", -1),
                                                        number_attribute("high", 3), seed(5)}})),
@@ -74,7 +74,7 @@ TEST_CASE("uniform and normal numbers have the mean and deviation that are asked
 
 TEST_CASE("another seed gives other numbers") {
     if (is_absent()) return;
-    const Values x(count, 0.25f);
+    const Values x(drawn, 0.25f);
     const auto with = [&](float number) {
         return results(random_model(node("Bernoulli", {"x"}, {"y"}, {{seed(number)}})), x);
     };
@@ -95,7 +95,7 @@ TEST_CASE("dropout in training drops its share, and its mask says what") {
     // What stays is 4 times as large; the mask must be 1 there and 0 elsewhere: d - 4 mask is 0.
     model.nodes.push_back(node("Cast", {"mask"}, {"kept"}, {{attribute("to", 1)}}));
     model.nodes.push_back(node("Sum", {"d", "kept"}, {"y"}));
-    for (const Values& y : results(model, Values(count, 1.0f))) {
+    for (const Values& y : results(model, Values(drawn, 1.0f))) {
         double kept = 0;
         bool agree = true;
         for (const float v : y) {
@@ -103,7 +103,7 @@ TEST_CASE("dropout in training drops its share, and its mask says what") {
             kept += v == 5;
         }
         CHECK(agree);
-        CHECK(kept / count == Approx(0.25).margin(0.02));
+        CHECK(kept / drawn == Approx(0.25).margin(0.02));
     }
 }
 
@@ -111,10 +111,10 @@ TEST_CASE("classes are drawn by their probabilities") {
     if (is_absent()) return;
     Model model;
     model.nodes = {
-        node("Multinomial", {"x"}, {"drawn"}, {{attribute("sample_size", count), seed(3)}}),
+        node("Multinomial", {"x"}, {"drawn"}, {{attribute("sample_size", drawn), seed(3)}}),
         node("Cast", {"drawn"}, {"y"}, {{attribute("to", 1)}})};
     model.inputs = {value("x", {1, 3})};
-    model.outputs = {value("y", {1, count})};
+    model.outputs = {value("y", {1, drawn})};
     const float none = -std::numeric_limits<float>::infinity();
     for (const Values& y : results(model, {std::log(0.25f), none, std::log(0.75f)})) {
         double last = 0;
@@ -124,6 +124,6 @@ TEST_CASE("classes are drawn by their probabilities") {
             middle = middle || v == 1;
         }
         CHECK(!middle);
-        CHECK(last / count == Approx(0.75).margin(0.02));
+        CHECK(last / drawn == Approx(0.75).margin(0.02));
     }
 }

@@ -111,4 +111,10 @@ inline std::string attribute(const std::string& name, const Graph& graph) {
 }
 constexpr int type_string = 8, type_bool = 9;
 
+/// TensorProto of strings.
+inline std::string texts_tensor(const std::string& name, const std::vector<std::string>& values) {
+    return dims({static_cast<std::int64_t>(values.size())}) + onnx_bytes::number(2, type_string) +
+           texts(6, values) + bytes(8, name);
+}
+
 }  // namespace onnx_test

@@ -7,12 +7,6 @@ using namespace onnx_test;
 
 namespace {
 
-/// TensorProto of strings.
-std::string texts_tensor(const std::string& name, const std::vector<std::string>& values) {
-    return dims({static_cast<std::int64_t>(values.size())}) + onnx_bytes::number(2, type_string) +
-           texts(6, values) + bytes(8, name);
-}
-
 std::string attribute_texts(const std::string& name, const std::vector<std::string>& values) {
     return bytes(1, name) + texts(9, values) + onnx_bytes::number(20, 8);
 }

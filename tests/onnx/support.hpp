@@ -23,6 +23,9 @@ namespace fs = std::filesystem;
 using namespace onnx_bytes;
 using Values = std::vector<float>;
 
+/// A size whose elements no memory holds.
+constexpr std::int64_t huge = std::int64_t{1} << 40;
+
 struct Folder {
     fs::path path = fs::temp_directory_path() / ("dlprim-onnx-test-" + std::to_string(getpid()));
     Folder() { fs::create_directories(path); }

@@ -106,7 +106,7 @@ const bool registered = [] {
 }();
 
 /// The device as a GPU, in a context of its own.
-Context as_gpu(const Context& device) {
+Context gpu_from(const Context& device) {
     setenv("DLPRIM_TRAITS", "wide_vectors=0,max_work_group=64", 1);
     Context gpu(device.info().id);
     unsetenv("DLPRIM_TRAITS");
@@ -115,13 +115,13 @@ Context as_gpu(const Context& device) {
 
 /// The same, with steps that are not joined.
 Context with_steps_apart(const Context& device) {
-    Context gpu = as_gpu(device);
+    Context gpu = gpu_from(device);
     disable(Access::impl(gpu), joined_steps_key, "the test compares with launches of their own");
     return gpu;
 }
 
 /// Three convolutions of different sizes. Weights are small in comparison with images of `size`.
-std::string network(int size) {
+std::string network_of(int size) {
     const auto convolution = [](const std::string& name, const std::string& from, int channels,
                                 int kernel) {
         return cat(R"({"name": ")", name, R"(", "type": "Convolution2D", "inputs": [")", from,
@@ -149,7 +149,7 @@ std::vector<std::pair<std::string, std::string>> simple_engines() {
 }
 
 std::unique_ptr<Plan> training_plan(const Context& device, int size) {
-    Graph graph = build_graph(parse_net_json(network(size), "network"), {}, 0, true);
+    Graph graph = build_graph(parse_net_json(network_of(size), "network"), {}, 0, true);
     expand_composites(graph);
     differentiate(graph);
     add_update(graph, {});
@@ -173,7 +173,7 @@ struct Trained {
 Trained train(const Context& device) {
     NetOptions options = training();
     options.engines = simple_engines();
-    Net net = make_net(device, network(16), options);
+    Net net = make_net(device, network_of(16), options);
     SolverOptions rate;
     rate.learning_rate = 0.05;
     Solver solver(net, rate);
@@ -243,7 +243,7 @@ TEST_CASE("a training step packs the weights of a part in one launch, with the s
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Act act(Play::pack);
-        const Context joined = as_gpu(device), apart = with_steps_apart(device);
+        const Context joined = gpu_from(device), apart = with_steps_apart(device);
         const auto together = training_plan(joined, 16), alone = training_plan(apart, 16);
         // The first convolution needs no gradient of its images.
         CHECK(packings(*alone).size() == 5);
@@ -267,7 +267,7 @@ TEST_CASE("packings stay apart where memory would grow by more than a 64th") {
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Act act(Play::pack);
-        const auto plan = training_plan(as_gpu(device), 1);
+        const auto plan = training_plan(gpu_from(device), 1);
         const auto alone = training_plan(with_steps_apart(device), 1);
         CHECK(packings(*plan).size() > 2);
         CHECK(plan->peak_bytes <= alone->peak_bytes + alone->peak_bytes / 64);
@@ -288,7 +288,7 @@ TEST_CASE("the gradient of Concat is a launch for each kernel that it needs, wit
         // Rows of 36 floats for each channel are copied in fours. Of 25 floats, four and eight
         // channels are.
         for (const auto& [size, launches] : {std::pair(6, 1), {5, 2}}) {
-            const auto joined = slices_of(as_gpu(device), size);
+            const auto joined = slices_of(gpu_from(device), size);
             const auto apart = slices_of(with_steps_apart(device), size);
             REQUIRE(apart.steps.size() == 5);
             REQUIRE(joined.steps.size() == static_cast<std::size_t>(launches));
@@ -311,7 +311,7 @@ TEST_CASE("a launch of joined packings that does not build is replaced by one fo
     ON_EVERY_DEVICE(device) {
         if (device.traits().host) continue;
         const Act act(Play::refuse_batches);
-        const Context gpu = as_gpu(device);
+        const Context gpu = gpu_from(device);
         CHECK(packings(*training_plan(gpu, 16)).size() == 5);
         const Trained found = train(gpu), expected = train(with_steps_apart(device));
         CHECK(found.params == expected.params);

@@ -2,6 +2,7 @@
 // OpenCL handles in both directions: dlprim/opencl.hpp.
 #include "runtime/cl.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/small_programs.hpp"
 #include "support/catch.hpp"
 
 #include <dlprim/dlprim.hpp>
@@ -9,13 +10,6 @@
 using namespace dlprim;
 
 namespace {
-
-std::vector<Context> opencl_contexts() {
-    std::vector<Context> found;
-    for (const DeviceInfo& info : Context::devices())
-        if (info.kind != DeviceKind::host) found.emplace_back(info.id);
-    return found;
-}
 
 /// A cl_context and a queue that the test owns, on the device of one of the library's contexts.
 struct Own {

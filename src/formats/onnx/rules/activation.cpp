@@ -140,7 +140,7 @@ void old_prelu(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 >= 0 ? x0 : x0 * x1", {call.in(0), slope}));
 }
 
-const Rule rules[] = {
+const Rule activation_table[] = {
     {"Relu", 1, relu},
     plain("Sigmoid", 1, "sigmoid"),
     plain("Tanh", 1, "tanh"),
@@ -166,7 +166,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> activation_rules() {
-    return rules;
+    return activation_table;
 }
 
 }  // namespace dlprim::onnx

@@ -162,7 +162,7 @@ Ref all_inputs(Call& call, const char* code) {
     return result;
 }
 
-void sum(Call& call) {
+void sum_of_all(Call& call) {
     if (call.inputs() == 2) return add(call);
     call.set(0, all_inputs(call, "y0 = x0 + x1"));
 }
@@ -172,11 +172,11 @@ void mean(Call& call) {
     call.set(0, call.build.pointwise("y0 = x0 * p0", {total}, {1.0 / call.inputs()}));
 }
 
-void largest(Call& call) {
+void maximum(Call& call) {
     call.set(0, all_inputs(call, "y0 = max(x0, x1)"));
 }
 
-void smallest(Call& call) {
+void minimum(Call& call) {
     call.set(0, all_inputs(call, "y0 = min(x0, x1)"));
 }
 
@@ -216,7 +216,7 @@ void bit_shift(Call& call) {
                                      {call.in(0), call.in(1)}, {}, name_of(call.dtype(0))));
 }
 
-const Rule rules[] = {
+const Rule arithmetic_table[] = {
     old_binary("Add", "x0 + x1"),
     old_binary("Sub", "x0 - x1"),
     old_binary("Mul", "x0 * x1"),
@@ -234,10 +234,10 @@ const Rule rules[] = {
     {"Div", 7, divide},
     {"Mod", 10, modulo},
     {"Pow", 7, power},
-    {"Sum", 1, sum},
+    {"Sum", 1, sum_of_all},
     {"Mean", 1, mean},
-    {"Max", 1, largest},
-    {"Min", 1, smallest},
+    {"Max", 1, maximum},
+    {"Min", 1, minimum},
     {"SwiGLU", 28, swish_gate},
     {"Where", 9, choose, Rule::Strings::moved, 0b110},
     {"IsInf", 10, is_infinite},
@@ -283,7 +283,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> arithmetic_rules() {
-    return rules;
+    return arithmetic_table;
 }
 
 }  // namespace dlprim::onnx

@@ -124,12 +124,12 @@ void attention(Call& call) {
     call.set(0, y);
 }
 
-const Rule rules[] = {{"Attention", 23, attention}};
+const Rule attention_table[] = {{"Attention", 23, attention}};
 
 }  // namespace
 
 std::span<const Rule> attention_rules() {
-    return rules;
+    return attention_table;
 }
 
 }  // namespace dlprim::onnx

@@ -104,12 +104,12 @@ void suppress_overlaps(Call& call) {
     call.set(0, results[0]);
 }
 
-const Rule rules[] = {{"NonMaxSuppression", 10, suppress_overlaps}};
+const Rule box_table[] = {{"NonMaxSuppression", 10, suppress_overlaps}};
 
 }  // namespace
 
 std::span<const Rule> box_rules() {
-    return rules;
+    return box_table;
 }
 
 }  // namespace dlprim::onnx

@@ -41,12 +41,12 @@ void tensor_scatter(Call& call) {
     call.set(0, build.reshape(y, shape));
 }
 
-const Rule rules[] = {{"TensorScatter", 24, tensor_scatter}};
+const Rule cache_table[] = {{"TensorScatter", 24, tensor_scatter}};
 
 }  // namespace
 
 std::span<const Rule> cache_rules() {
-    return rules;
+    return cache_table;
 }
 
 }  // namespace dlprim::onnx

@@ -117,7 +117,7 @@ void size(Call& call) {
     call.set(0, known(call, host_integers({}, {call.shape(0).numel()})));
 }
 
-const Rule rules[] = {
+const Rule constant_table[] = {
     {"Constant", 1, constant},
     {"ConstantOfShape", 9, constant_of_shape},
     {"Range", 11, range},
@@ -128,7 +128,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> constant_rules() {
-    return rules;
+    return constant_table;
 }
 
 }  // namespace dlprim::onnx

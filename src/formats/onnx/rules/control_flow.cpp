@@ -283,7 +283,7 @@ void sequence_map(Call& call) {
         call.set(static_cast<int>(i), AnyValue(std::move(results[i])));
 }
 
-const Rule rules[] = {
+const Rule control_flow_table[] = {
     {"If", 1, choose_branch, Rule::Strings::own},          {"Loop", 1, loop, Rule::Strings::own},
     {"Scan", 8, scan_of_batch, Rule::Strings::own},        {"Scan", 9, scan, Rule::Strings::own},
     {"SequenceMap", 17, sequence_map, Rule::Strings::own},
@@ -292,7 +292,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> control_flow_rules() {
-    return rules;
+    return control_flow_table;
 }
 
 }  // namespace dlprim::onnx

@@ -161,14 +161,14 @@ void columns_to_image(Call& call) {
     call.set(0, build.cast(build.reshape(y, Shape(result)), call.dtype(0)));
 }
 
-const Rule rules[] = {{"Conv", 1, convolution},
-                      {"ConvTranspose", 1, transposed_convolution},
-                      {"Col2Im", 18, columns_to_image}};
+const Rule convolution_table[] = {{"Conv", 1, convolution},
+                                  {"ConvTranspose", 1, transposed_convolution},
+                                  {"Col2Im", 18, columns_to_image}};
 
 }  // namespace
 
 std::span<const Rule> convolution_rules() {
-    return rules;
+    return convolution_table;
 }
 
 }  // namespace dlprim::onnx

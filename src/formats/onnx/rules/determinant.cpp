@@ -11,25 +11,25 @@ namespace {
 /// A step is some launches, so large matrices would be slow.
 constexpr std::int64_t largest_matrix = 128;
 
-Ref part(Builder& build, Ref value, std::int64_t dim, std::int64_t begin, std::int64_t end) {
+Ref slice_of(Builder& build, Ref value, std::int64_t dim, std::int64_t begin, std::int64_t end) {
     return build.add1("Slice", {value}, {{"dim", dim}, {"begin", begin}, {"end", end}});
 }
 
 /// Multiplies `factor` by the pivot, and returns what is left of the matrices [batch, n, n].
 Ref eliminate(Builder& build, Ref matrix, Ref& factor) {
     const std::int64_t n = matrix->spec.shape[1];
-    const Ref column = part(build, matrix, 2, 0, 1), first = part(build, matrix, 1, 0, 1);
+    const Ref column = slice_of(build, matrix, 2, 0, 1), first = slice_of(build, matrix, 1, 0, 1);
     const Ref top = build.pointwise("y0 = max[1](abs(x0))", {column});
     const Ref place = build.pointwise("y0 = min[1](abs(x0) == x1 || x0 != x0 ? index(1) : size(1))",
                                       {column, top});
     const Ref row = build.pointwise("y0 = sum[1](index(1) == x1 ? x0 : 0)", {matrix, place});
-    const Ref pivot = part(build, row, 2, 0, 1);
+    const Ref pivot = slice_of(build, row, 2, 0, 1);
     factor = build.pointwise("y0 = x0 * (x1 == 0 ? x2 : -x2)", {factor, place, pivot});
     const Ref left = build.pointwise(
         "moved = index(1) == x1; v = moved ? x2 : x0; f = moved ? x3 : x4;"
         "y0 = v - (x5 == 0 ? 0 : f / x5) * x6",
-        {matrix, place, first, part(build, first, 2, 0, 1), column, pivot, row});
-    return part(build, part(build, left, 1, 1, n), 2, 1, n);
+        {matrix, place, first, slice_of(build, first, 2, 0, 1), column, pivot, row});
+    return slice_of(build, slice_of(build, left, 1, 1, n), 2, 1, n);
 }
 
 void determinant(Call& call) {
@@ -52,12 +52,12 @@ void determinant(Call& call) {
     call.set(0, build.reshape(matrix, Shape(sizes)));
 }
 
-const Rule rules[] = {{"Det", 11, determinant}};
+const Rule determinant_table[] = {{"Det", 11, determinant}};
 
 }  // namespace
 
 std::span<const Rule> determinant_rules() {
-    return rules;
+    return determinant_table;
 }
 
 }  // namespace dlprim::onnx

@@ -257,12 +257,12 @@ void einsum(Call& call) {
     call.set(0, ordered(call.build, result, equation.output));
 }
 
-const Rule rules[] = {{"Einsum", 12, einsum}};
+const Rule einsum_table[] = {{"Einsum", 12, einsum}};
 
 }  // namespace
 
 std::span<const Rule> einsum_rules() {
-    return rules;
+    return einsum_table;
 }
 
 }  // namespace dlprim::onnx

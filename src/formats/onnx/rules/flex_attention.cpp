@@ -110,13 +110,13 @@ void rotary_embedding(Call& call) {
     call.set(0, build.reshape(y, given));
 }
 
-const Rule rules[] = {{"ai.onnx.preview.FlexAttention", 1, flex_attention},
-                      {"RotaryEmbedding", 23, rotary_embedding}};
+const Rule flex_attention_table[] = {{"ai.onnx.preview.FlexAttention", 1, flex_attention},
+                                     {"RotaryEmbedding", 23, rotary_embedding}};
 
 }  // namespace
 
 std::span<const Rule> flex_attention_rules() {
-    return rules;
+    return flex_attention_table;
 }
 
 }  // namespace dlprim::onnx

@@ -10,7 +10,7 @@ namespace dlprim::onnx {
 namespace {
 
 /// Of elements of such a matrix.
-constexpr std::int64_t most_elements = 1 << 24;
+constexpr std::int64_t most_transformed = 1 << 24;
 
 /// The transform of `points` points from n lines of `in` numbers (real, or real and imaginary) to
 /// `count` lines of `out` numbers.
@@ -36,8 +36,8 @@ struct Transform {
         return scale * value;
     }
     void check_size(const Call& call) const {
-        call.supports(n <= most_elements / 4 && count <= most_elements / (4 * n), "a transform of ",
-                      n, " to ", count, " points is too large");
+        call.supports(n <= most_transformed / 4 && count <= most_transformed / (4 * n),
+                      "a transform of ", n, " to ", count, " points is too large");
     }
 };
 
@@ -170,7 +170,7 @@ void short_time_fourier(Call& call) {
     call.set(0, build.reshape(build.transpose(rows, {0, 2, 1}), {x[0], frames, t.count, 2}, 0));
 }
 
-const Rule rules[] = {
+const Rule fourier_table[] = {
     {"DFT", 17, fourier_by_attribute},
     {"DFT", 20, fourier_by_input},
     {"STFT", 17, short_time_fourier},
@@ -179,7 +179,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> fourier_rules() {
-    return rules;
+    return fourier_table;
 }
 
 }  // namespace dlprim::onnx

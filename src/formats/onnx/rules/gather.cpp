@@ -45,7 +45,7 @@ void reverse_sequence(Call& call) {
     call.set(0, build.add1("Gather", {data, places}, {{"mode", std::string("tuples")}}));
 }
 
-const Rule rules[] = {
+const Rule gather_table[] = {
     {"GatherElements", 11, gather_elements, Rule::Strings::moved},
     {"GatherND", 11, gather_nd, Rule::Strings::moved},
     {"ReverseSequence", 10, reverse_sequence},
@@ -64,7 +64,7 @@ Ref gather_computed(Call& call, Ref data, Ref indices, int axis) {
 }
 
 std::span<const Rule> gather_rules() {
-    return rules;
+    return gather_table;
 }
 
 }  // namespace dlprim::onnx

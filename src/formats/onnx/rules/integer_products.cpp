@@ -28,7 +28,7 @@ Ref by_channel(Call& call, Ref value, std::int64_t channels, int axis, int rank)
     return call.build.reshape(value, Shape(sizes));
 }
 
-Ref optional(const Call& call, int i) {
+Ref input_or_none(const Call& call, int i) {
     return call.has(i) ? call.in(i) : nullptr;
 }
 
@@ -44,10 +44,10 @@ Ref rescaled(Call& call, Ref sums, Ref left_scale, Ref right_scale, Ref scale, R
 }
 
 Ref product(Call& call, int a, int a_zero, int b, int b_zero) {
-    const Ref zero = optional(call, a_zero);
+    const Ref zero = input_or_none(call, a_zero);
     return exact_matmul(
         call, shifted(call, call.in(a), zero ? as_column(call, zero, call.shape(a)) : nullptr),
-        shifted(call, call.in(b), optional(call, b_zero)));
+        shifted(call, call.in(b), input_or_none(call, b_zero)));
 }
 
 void matmul_integer(Call& call) {
@@ -75,7 +75,7 @@ Ref convolved(Call& call, int x, int x_zero, int w, int w_zero, int& dims) {
     const Windows windows(call, image, kernel);
     check_flat(call, windows, image);
     dims = windows.dims;
-    Ref x_shift = optional(call, x_zero), w_shift = optional(call, w_zero);
+    Ref x_shift = input_or_none(call, x_zero), w_shift = input_or_none(call, w_zero);
     if (x_shift) {
         call.check(x_shift->spec.shape.numel() == 1, "the input's zero point has shape ",
                    x_shift->spec.shape.str(), "; it must be one number");
@@ -108,7 +108,7 @@ void quantized_convolution(Call& call) {
     call.set(0, from_image(call, y, dims));
 }
 
-const Rule rules[] = {
+const Rule integer_product_table[] = {
     {"MatMulInteger", 10, matmul_integer},
     {"ConvInteger", 10, convolution_integer},
     {"QLinearMatMul", 10, quantized_matmul},
@@ -118,7 +118,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> integer_product_rules() {
-    return rules;
+    return integer_product_table;
 }
 
 }  // namespace dlprim::onnx

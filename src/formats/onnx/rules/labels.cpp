@@ -38,7 +38,7 @@ Label of_number(const std::byte* element, DType dtype) {
 }
 
 /// Keys or values: strings, or numbers of one type.
-struct Labels {
+struct LabelValues {
     bool strings = false;
     std::vector<std::string> texts;
     HostValue numbers;
@@ -56,27 +56,28 @@ struct Labels {
     }
 };
 
-std::optional<Labels> from_tensor(Call& call, std::string_view name) {
+std::optional<LabelValues> from_tensor(Call& call, std::string_view name) {
     const Attribute* const found = call.attribute(name);
     if (!found) return std::nullopt;
     const auto* const tensor = std::get_if<Tensor>(&found->data);
     call.check(tensor != nullptr, "attribute '", name, "' is no tensor");
     call.supports(tensor->value || tensor->strings, "attribute '", name, "' ", tensor->refusal);
-    if (tensor->strings) return Labels{true, tensor->strings->values, nullptr};
-    return Labels{false, {}, tensor->value};
+    if (tensor->strings) return LabelValues{true, tensor->strings->values, nullptr};
+    return LabelValues{false, {}, tensor->value};
 }
 
 /// "keys" or "values", in whichever attribute they are.
-Labels read_labels(Call& call, const std::string& what) {
-    std::optional<Labels> found = from_tensor(call, what + "_tensor");
-    if (call.given(what + "_strings")) found = Labels{true, call.texts(what + "_strings"), nullptr};
+LabelValues read_labels(Call& call, const std::string& what) {
+    std::optional<LabelValues> found = from_tensor(call, what + "_tensor");
+    if (call.given(what + "_strings"))
+        found = LabelValues{true, call.texts(what + "_strings"), nullptr};
     if (call.given(what + "_int64s")) {
         const Ints values = call.integers(what + "_int64s");
-        found = Labels{false, {}, host_integers({std::ssize(values)}, values)};
+        found = LabelValues{false, {}, host_integers({std::ssize(values)}, values)};
     }
     if (call.given(what + "_floats")) {
         const std::vector<double> values = call.numbers(what + "_floats");
-        found = Labels{false, {}, host_numbers({std::ssize(values)}, values, DType::f32)};
+        found = LabelValues{false, {}, host_numbers({std::ssize(values)}, values, DType::f32)};
     }
     call.check(found.has_value(), "there are no attributes ", what, "_tensor, ", what, "_strings, ",
                what, "_int64s or ", what, "_floats");
@@ -84,11 +85,11 @@ Labels read_labels(Call& call, const std::string& what) {
 }
 
 /// What a label that is no key becomes.
-Labels read_default(Call& call, const Labels& values) {
+LabelValues read_default(Call& call, const LabelValues& values) {
     const double number = call.number("default_float", -0.0);
     const std::int64_t integer = call.integer("default_int64", -1);
     const std::string text = call.text("default_string", "_Unused");
-    if (std::optional<Labels> given = from_tensor(call, "default_tensor")) {
+    if (std::optional<LabelValues> given = from_tensor(call, "default_tensor")) {
         call.check(given->size() == 1 && given->strings == values.strings &&
                        (given->strings || given->numbers->dtype == values.numbers->dtype),
                    "attribute 'default_tensor' is no element of the values' type");
@@ -102,7 +103,7 @@ Labels read_default(Call& call, const Labels& values) {
 }
 
 /// By label, which value it has.
-std::map<Label, std::size_t> table_of(const Labels& keys) {
+std::map<Label, std::size_t> table_of(const LabelValues& keys) {
     std::map<Label, std::size_t> table;
     const std::vector<Label> all = keys.all();
     for (std::size_t i = 0; i < all.size(); ++i) table[all[i]] = i;
@@ -112,8 +113,8 @@ std::map<Label, std::size_t> table_of(const Labels& keys) {
 void label_encoder(Call& call) {
     Builder& build = call.build;
     const Ref x = call.in(0);
-    const Labels keys = read_labels(call, "keys"), values = read_labels(call, "values");
-    const Labels otherwise = read_default(call, values);
+    const LabelValues keys = read_labels(call, "keys"), values = read_labels(call, "values");
+    const LabelValues otherwise = read_default(call, values);
     call.check(keys.size() == values.size(), "there are ", keys.size(), " keys for ", values.size(),
                " values");
     call.check(keys.strings == x->strings, "the input is ", call.value(0).str(), ", the keys are ",
@@ -127,7 +128,7 @@ void label_encoder(Call& call) {
     if (x->strings) {
         for (const std::string& text : build.texts(x)) labels.push_back({text, 0});
     } else if (values.strings) {
-        labels = Labels{false, {}, call.known(0, "labels that become strings")}.all();
+        labels = LabelValues{false, {}, call.known(0, "labels that become strings")}.all();
     }
     if (values.strings) {
         std::vector<std::string> texts;
@@ -155,10 +156,11 @@ void label_encoder(Call& call) {
         return result;
     };
     if (x->strings) return call.set(0, build.constant("", encode(x->spec.shape, labels)));
-    const std::vector<Ref> made = build.call_host({x}, [encode](
-                                                           const std::vector<HostValue>& inputs) {
-        return std::vector<HostValue>{encode(inputs[0]->shape, Labels{false, {}, inputs[0]}.all())};
-    });
+    const std::vector<Ref> made =
+        build.call_host({x}, [encode](const std::vector<HostValue>& inputs) {
+            return std::vector<HostValue>{
+                encode(inputs[0]->shape, LabelValues{false, {}, inputs[0]}.all())};
+        });
     call.supports(!made.empty(), "labels that are computed are not supported in a static network");
     call.set(0, made[0]);
 }
@@ -179,7 +181,7 @@ void binarizer(Call& call) {
                                      name_of(call.dtype(0))));
 }
 
-const Rule rules[] = {
+const Rule label_table[] = {
     {"ai.onnx.ml.LabelEncoder", 2, label_encoder, Rule::Strings::own},
     {"ai.onnx.ml.ArrayFeatureExtractor", 1, array_feature_extractor, Rule::Strings::moved},
     {"ai.onnx.ml.Binarizer", 1, binarizer},
@@ -188,7 +190,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> label_rules() {
-    return rules;
+    return label_table;
 }
 
 }  // namespace dlprim::onnx

@@ -10,7 +10,7 @@ namespace dlprim::onnx {
 namespace {
 
 /// More positions would be as many nodes.
-constexpr std::int64_t most_positions = 1024;
+constexpr std::int64_t most_attended_positions = 1024;
 
 /// Position `i` of [B, T, H * D] as [B, H, 1, D] or [B, H, D, 1].
 Ref at_position(Builder& build, Ref x, std::int64_t i, std::int64_t heads, bool column) {
@@ -78,8 +78,8 @@ void linear_attention(Call& call) {
                    q[2] % in.q_heads == 0 && v[2] % in.kv_heads == 0,
                in.q_heads, " heads of queries and ", in.kv_heads, " of keys for inputs of shapes ",
                q.str(), " and ", v.str());
-    call.supports(q[1] >= 1 && q[1] <= most_positions, q[1], " positions are not supported; 1 to ",
-                  most_positions, " are");
+    call.supports(q[1] >= 1 && q[1] <= most_attended_positions, q[1],
+                  " positions are not supported; 1 to ", most_attended_positions, " are");
     const auto in_float = [&](int i) { return build.cast(call.in(i), DType::f32); };
     in.q = in_float(0);
     in.k = in_float(1);
@@ -145,13 +145,13 @@ void causal_convolution(Call& call) {
                  : build.constant("", build.allocate({x[0], x[1], 0}, call.dtype(0))));
 }
 
-const Rule rules[] = {{"LinearAttention", 27, linear_attention},
-                      {"CausalConvWithState", 27, causal_convolution}};
+const Rule linear_attention_table[] = {{"LinearAttention", 27, linear_attention},
+                                       {"CausalConvWithState", 27, causal_convolution}};
 
 }  // namespace
 
 std::span<const Rule> linear_attention_rules() {
-    return rules;
+    return linear_attention_table;
 }
 
 }  // namespace dlprim::onnx

@@ -117,7 +117,7 @@ void linear_classifier(Call& call) {
     call.ignore("post_transform");
 }
 
-const Rule rules[] = {
+const Rule linear_model_table[] = {
     {"ai.onnx.ml.Imputer", 1, imputer},
     {"ai.onnx.ml.LinearClassifier", 1, linear_classifier, Rule::Strings::own},
     {"ai.onnx.ml.LinearRegressor", 1, linear_regressor},
@@ -128,7 +128,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> linear_model_rules() {
-    return rules;
+    return linear_model_table;
 }
 
 }  // namespace dlprim::onnx

@@ -79,7 +79,7 @@ void softmax_cross_entropy(Call& call) {
     call.set(1, log_probabilities);
 }
 
-const Rule rules[] = {
+const Rule loss_table[] = {
     {"NegativeLogLikelihoodLoss", 12, negative_log_likelihood},
     {"SoftmaxCrossEntropyLoss", 12, softmax_cross_entropy},
 };
@@ -87,7 +87,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> loss_rules() {
-    return rules;
+    return loss_table;
 }
 
 }  // namespace dlprim::onnx

@@ -95,12 +95,12 @@ void matmul(Call& call) {
     call.set(0, build.reshape(y, x.with(x.rank() - 1, w[1]), 0));
 }
 
-const Rule rules[] = {{"Gemm", 1, gemm}, {"MatMul", 1, matmul}};
+const Rule matmul_table[] = {{"Gemm", 1, gemm}, {"MatMul", 1, matmul}};
 
 }  // namespace
 
 std::span<const Rule> matmul_rules() {
-    return rules;
+    return matmul_table;
 }
 
 }  // namespace dlprim::onnx

@@ -7,7 +7,7 @@ namespace dlprim::onnx {
 
 namespace {
 
-double largest(DType dtype) {
+double largest_value(DType dtype) {
     switch (dtype) {
         case DType::f8e4m3fn:
             return 448;
@@ -41,7 +41,7 @@ Ref to_power(Call& call, Ref x, bool saturate, const std::string& rounding) {
 
 Ref saturated(Builder& build, Ref value, DType dtype) {
     if (!is_float(value->spec.dtype)) return value;
-    const double most = largest(dtype);
+    const double most = largest_value(dtype);
     // A half is not beyond the bound where that is no half.
     const Ref wide = value->spec.dtype == DType::f64 ? value : build.cast(value, DType::f32);
     return build.pointwise("y0 = min(max(x0, -p0), p0)", {wide}, {most});

@@ -244,7 +244,7 @@ void dropout_by_input(Call& call) {
     dropout(call, ratio[0]);
 }
 
-const Rule rules[] = {
+const Rule normalization_table[] = {
     {"BatchNormalization", 1, batch_norm},
     {"LayerNormalization", 17, layer_norm},
     {"RMSNormalization", 23, rms_norm},
@@ -264,7 +264,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> normalization_rules() {
-    return rules;
+    return normalization_table;
 }
 
 }  // namespace dlprim::onnx

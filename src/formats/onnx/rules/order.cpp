@@ -30,7 +30,7 @@ void top_k_by_input(Call& call) {
     top_k(call, k[0]);
 }
 
-const Rule rules[] = {
+const Rule order_table[] = {
     {"TopK", 1, top_k_by_attribute},
     {"TopK", 10, top_k_by_input},
 };
@@ -38,7 +38,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> order_rules() {
-    return rules;
+    return order_table;
 }
 
 }  // namespace dlprim::onnx

@@ -138,7 +138,7 @@ void pool_all(Call& call, const char* mode) {
     call.set(0, call.build.reshape(value, Shape(kept)));
 }
 
-const Rule rules[] = {
+const Rule pooling_table[] = {
     {"MaxPool", 1, [](Call& call) { pool(call, "max"); }},
     {"AveragePool", 1, [](Call& call) { pool(call, "avg"); }},
     {"LpPool", 2, lp_pool},
@@ -150,7 +150,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> pooling_rules() {
-    return rules;
+    return pooling_table;
 }
 
 }  // namespace dlprim::onnx

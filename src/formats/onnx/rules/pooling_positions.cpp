@@ -8,13 +8,14 @@ namespace dlprim::onnx {
 
 namespace {
 
-constexpr std::int64_t most_positions = 1 << 24;
+constexpr std::int64_t most_pooled_positions = 1 << 24;
 
 /// At most a number that is too large anyway, since a file may hold any sizes.
 std::int64_t product(const Ints& sizes) {
     std::int64_t all = 1;
     for (const std::int64_t size : sizes)
-        all = size > 0 && all > most_positions * 2 / size ? most_positions * 2 : all * size;
+        all = size > 0 && all > most_pooled_positions * 2 / size ? most_pooled_positions * 2
+                                                                 : all * size;
     return all;
 }
 
@@ -56,7 +57,7 @@ WindowPositions window_positions(Call& call, const Windows& windows, const Shape
     made.elements = product(windows.kernel);
     const std::int64_t outputs = product(made.out);
     const std::int64_t all = image.product(2, image.rank());  // the row of the padding
-    call.supports(made.elements <= most_positions / std::max<std::int64_t>(outputs, 1),
+    call.supports(made.elements <= most_pooled_positions / std::max<std::int64_t>(outputs, 1),
                   "windows with ", made.elements, " elements for ", outputs,
                   " outputs are too many to be read one by one");
     call.build.claim({made.elements, outputs}, DType::i64);

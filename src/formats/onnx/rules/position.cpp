@@ -161,7 +161,7 @@ void cumulative(Call& call, const char* sign, double neutral) {
     call.set(0, value);
 }
 
-const Rule rules[] = {
+const Rule position_table[] = {
     {"ArgMax", 1, [](Call& call) { arg_extreme(call, "max"); }},
     {"ArgMin", 1, [](Call& call) { arg_extreme(call, "min"); }},
     {"Hardmax", 1, [](Call& call) { hardmax(call, true); }},
@@ -176,7 +176,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> position_rules() {
-    return rules;
+    return position_table;
 }
 
 }  // namespace dlprim::onnx

@@ -141,7 +141,7 @@ void dynamic_quantize(Call& call) {
     call.set(2, zero);
 }
 
-const Rule rules[] = {
+const Rule quantization_table[] = {
     {"QuantizeLinear", 10, quantize},
     {"DequantizeLinear", 10, dequantize},
     {"DynamicQuantizeLinear", 11, dynamic_quantize},
@@ -173,7 +173,7 @@ std::pair<double, double> quantized_range(const Call& call, DType dtype) {
 }
 
 std::span<const Rule> quantization_rules() {
-    return rules;
+    return quantization_table;
 }
 
 }  // namespace dlprim::onnx

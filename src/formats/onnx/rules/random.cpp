@@ -95,7 +95,7 @@ void multinomial(Call& call) {
     call.set(0, build.reshape(place, {x[0], samples}, 0));
 }
 
-const Rule rules[] = {
+const Rule random_table[] = {
     {"RandomUniform", 1, by_shape<uniform>},
     {"RandomUniformLike", 1, by_input<uniform>},
     {"RandomNormal", 1, by_shape<normal>},
@@ -129,7 +129,7 @@ std::vector<Ref> random_dropout(Call& call, Ref x, Ref ratio) {
 }
 
 std::span<const Rule> random_rules() {
-    return rules;
+    return random_table;
 }
 
 }  // namespace dlprim::onnx

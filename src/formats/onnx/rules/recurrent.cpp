@@ -319,7 +319,7 @@ void recurrent(Call& call, Cell::Kind kind) {
     }
 }
 
-const Rule rules[] = {
+const Rule recurrent_table[] = {
     {"RNN", 1, [](Call& call) { recurrent(call, Cell::Kind::rnn); }},
     {"LSTM", 1, [](Call& call) { recurrent(call, Cell::Kind::lstm); }},
     {"GRU", 1, [](Call& call) { recurrent(call, Cell::Kind::gru); }},
@@ -328,7 +328,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> recurrent_rules() {
-    return rules;
+    return recurrent_table;
 }
 
 }  // namespace dlprim::onnx

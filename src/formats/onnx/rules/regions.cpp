@@ -219,12 +219,13 @@ void deformable_convolution(Call& call) {
     call.set(0, build.cast(y, call.dtype(0)));
 }
 
-const Rule rules[] = {{"RoiAlign", 10, roi_align}, {"DeformConv", 19, deformable_convolution}};
+const Rule region_table[] = {{"RoiAlign", 10, roi_align},
+                             {"DeformConv", 19, deformable_convolution}};
 
 }  // namespace
 
 std::span<const Rule> region_rules() {
-    return rules;
+    return region_table;
 }
 
 }  // namespace dlprim::onnx

@@ -228,7 +228,7 @@ void resize(Call& call) {
     interpolate(call, way, axes);
 }
 
-const Rule rules[] = {
+const Rule resize_table[] = {
     {"Upsample", 7, upsample},
     {"Upsample", 9, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
     {"Resize", 10, [](Call& call) { upsample_by(call, call.known_numbers(1, "scales")); }},
@@ -238,7 +238,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> resize_rules() {
-    return rules;
+    return resize_table;
 }
 
 }  // namespace dlprim::onnx

@@ -137,7 +137,7 @@ void affine_grid(Call& call) {
     call.set(0, build.cast(build.reshape(y, Shape(sizes)), call.dtype(0)));
 }
 
-const Rule rules[] = {{"GridSample", 16, grid_sample}, {"AffineGrid", 20, affine_grid}};
+const Rule sampling_table[] = {{"GridSample", 16, grid_sample}, {"AffineGrid", 20, affine_grid}};
 
 }  // namespace
 
@@ -205,7 +205,7 @@ Ref sampled(Call& call, Ref image, const std::vector<Ref>& places, const Samplin
 }
 
 std::span<const Rule> sampling_rules() {
-    return rules;
+    return sampling_table;
 }
 
 }  // namespace dlprim::onnx

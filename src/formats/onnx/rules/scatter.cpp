@@ -88,7 +88,7 @@ void max_unpool(Call& call) {
     call.set(0, build.add1("Pad", {whole}, {{"pads", padding}, {"mode", std::string("constant")}}));
 }
 
-const Rule rules[] = {
+const Rule scatter_table[] = {
     {"Scatter", 9, scatter_elements, Rule::Strings::moved, 0b101},
     {"ScatterElements", 11, scatter_elements, Rule::Strings::moved, 0b101},
     {"ScatterND", 11, scatter_nd, Rule::Strings::moved, 0b101},
@@ -98,7 +98,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> scatter_rules() {
-    return rules;
+    return scatter_table;
 }
 
 }  // namespace dlprim::onnx

@@ -39,14 +39,14 @@ void non_zero(Call& call) {
     });
 }
 
-const Rule rules[] = {
+const Rule selection_table[] = {
     {"NonZero", 9, non_zero},
 };
 
 }  // namespace
 
 std::span<const Rule> selection_rules() {
-    return rules;
+    return selection_table;
 }
 
 }  // namespace dlprim::onnx

@@ -143,7 +143,7 @@ void get_element(Call& call) {
     call.set(0, call.value(0));
 }
 
-const Rule rules[] = {
+const Rule sequence_table[] = {
     {"SequenceConstruct", 11, construct, Rule::Strings::own},
     {"SequenceEmpty", 11, empty, Rule::Strings::own},
     {"SequenceAt", 11, at, Rule::Strings::own},
@@ -160,7 +160,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> sequence_rules() {
-    return rules;
+    return sequence_table;
 }
 
 }  // namespace dlprim::onnx

@@ -241,7 +241,7 @@ void space_to_depth(Call& call) {
     call.set(0, build.reshape(value, {x[0], x[1] * block * block, x[2] / block, x[3] / block}));
 }
 
-const Rule rules[] = {
+const Rule shape_table[] = {
     {"Identity", 1, identity, Rule::Strings::moved},
     {"Reshape", 1, [](Call& call) { reshape_to(call, call.integers("shape")); },
      Rule::Strings::moved},
@@ -265,7 +265,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> shape_rules() {
-    return rules;
+    return shape_table;
 }
 
 }  // namespace dlprim::onnx

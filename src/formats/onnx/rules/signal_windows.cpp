@@ -9,10 +9,10 @@ namespace dlprim::onnx {
 
 namespace {
 
-constexpr std::int64_t most_elements = 1 << 24;
+constexpr std::int64_t most_window_elements = 1 << 24;
 const double turn = 8 * std::atan(1.0);
 
-DType output_type(Call& call) {
+DType window_type(Call& call) {
     const std::int64_t given = call.integer("output_datatype", 1);
     const std::optional<DType> dtype = dtype_of(given);
     if (!dtype) call.unsupported("type ", type_name(given), " is not supported");
@@ -25,9 +25,10 @@ Rule window(std::string_view type, double constant, double first, double second)
         type, 17, [=](Call& call) {
             const std::int64_t size = call.known_integer(0, "the window's sizes");
             const bool periodic = call.integer("periodic", 1) != 0;
-            const DType dtype = output_type(call);
+            const DType dtype = window_type(call);
             call.check(size >= 0, "a window of ", size, " elements");
-            call.supports(size <= most_elements, "a window of ", size, " elements is too large");
+            call.supports(size <= most_window_elements, "a window of ", size,
+                          " elements is too large");
             call.build.claim({size}, dtype);
             const double step =
                 turn / static_cast<double>(std::max<std::int64_t>(periodic ? size : size - 1, 1));
@@ -60,11 +61,12 @@ void mel_weights(Call& call) {
                        rate = call.known_integer(2, "sample_rate");
     const double low = mel_of(single(call, 3, "lower_edge_hertz")),
                  high = mel_of(single(call, 4, "upper_edge_hertz"));
-    const DType dtype = output_type(call);
+    const DType dtype = window_type(call);
     call.check(bins >= 1 && length >= 1 && rate >= 1, "num_mel_bins is ", bins, ", dft_length ",
                length, ", sample_rate ", rate);
     const std::int64_t rows = length / 2 + 1;
-    call.supports(rows <= most_elements / bins, "a matrix of ", rows, " x ", bins, " is too large");
+    call.supports(rows <= most_window_elements / bins, "a matrix of ", rows, " x ", bins,
+                  " is too large");
     call.build.claim({rows, bins}, DType::f64);
     std::vector<std::int64_t> points;
     for (std::int64_t i = 0; i < bins + 2; ++i) {
@@ -92,7 +94,7 @@ void mel_weights(Call& call) {
     call.set(0, call.build.constant("", host_numbers({rows, bins}, values, dtype)));
 }
 
-const Rule rules[] = {
+const Rule signal_window_table[] = {
     window("HannWindow", 0.5, -0.5, 0),
     window("HammingWindow", 25.0 / 46, -21.0 / 46, 0),
     window("BlackmanWindow", 0.42, -0.5, 0.08),
@@ -102,7 +104,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> signal_window_rules() {
-    return rules;
+    return signal_window_table;
 }
 
 }  // namespace dlprim::onnx

@@ -257,7 +257,7 @@ void center(Call& call) {
     call.set(0, value);
 }
 
-const Rule rules[] = {
+const Rule slicing_table[] = {
     {"CenterCropPad", 18, center},
     {"Slice", 1, slice_by_attributes, Rule::Strings::moved},
     {"Slice", 10, slice_by_inputs, Rule::Strings::moved},
@@ -273,7 +273,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> slicing_rules() {
-    return rules;
+    return slicing_table;
 }
 
 }  // namespace dlprim::onnx

@@ -36,7 +36,7 @@ void normalize(Call& call) {
     call.set(0, call.build.strings("", made, kept));
 }
 
-void concat(Call& call) {
+void concat_strings(Call& call) {
     const Shape &a = call.shape(0), &b = call.shape(1);
     const Shape shape = broadcast(a, b);
     const std::vector<std::string> left = call.known_strings(0, "strings"),
@@ -119,9 +119,9 @@ void match(Call& call) {
     call.set(0, call.build.constant("", host_integers(call.shape(0), matches, DType::boolean)));
 }
 
-const Rule rules[] = {
+const Rule string_table[] = {
     {"StringNormalizer", 10, normalize, Rule::Strings::own},
-    {"StringConcat", 20, concat, Rule::Strings::own},
+    {"StringConcat", 20, concat_strings, Rule::Strings::own},
     {"StringSplit", 20, split_strings, Rule::Strings::own},
     {"RegexFullMatch", 20, match, Rule::Strings::own},
 };
@@ -129,7 +129,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> string_rules() {
-    return rules;
+    return string_table;
 }
 
 }  // namespace dlprim::onnx

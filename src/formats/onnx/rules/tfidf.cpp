@@ -119,12 +119,12 @@ void vectorize(Call& call) {
     call.set(0, results[0]);
 }
 
-const Rule rules[] = {{"TfIdfVectorizer", 9, vectorize, Rule::Strings::own}};
+const Rule tfidf_table[] = {{"TfIdfVectorizer", 9, vectorize, Rule::Strings::own}};
 
 }  // namespace
 
 std::span<const Rule> tfidf_rules() {
-    return rules;
+    return tfidf_table;
 }
 
 }  // namespace dlprim::onnx

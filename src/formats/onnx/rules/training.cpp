@@ -62,7 +62,7 @@ void momentum(Call& call) {
            {call.number("alpha", 0), call.number("beta", 0), call.number("norm_coefficient", 0)});
 }
 
-const Rule rules[] = {
+const Rule training_table[] = {
     {"ai.onnx.preview.training.Adagrad", 1, adagrad},
     {"ai.onnx.preview.training.Adam", 1, adam},
     {"ai.onnx.preview.training.Momentum", 1, momentum},
@@ -71,7 +71,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> training_rules() {
-    return rules;
+    return training_table;
 }
 
 }  // namespace dlprim::onnx

@@ -193,7 +193,7 @@ void classifier(Call& call) {
     call.ignore("post_transform");
 }
 
-const Rule rules[] = {
+const Rule tree_list_table[] = {
     {"ai.onnx.ml.TreeEnsembleClassifier", 1, classifier, Rule::Strings::own},
     {"ai.onnx.ml.TreeEnsembleRegressor", 1, regressor},
 };
@@ -201,7 +201,7 @@ const Rule rules[] = {
 }  // namespace
 
 std::span<const Rule> tree_list_rules() {
-    return rules;
+    return tree_list_table;
 }
 
 }  // namespace dlprim::onnx

@@ -179,12 +179,12 @@ void tree_ensemble(Call& call) {
     call.set(0, trees::run(call, read_trees(call, x[1]), call.dtype(0)));
 }
 
-const Rule rules[] = {{"ai.onnx.ml.TreeEnsemble", 5, tree_ensemble}};
+const Rule tree_table[] = {{"ai.onnx.ml.TreeEnsemble", 5, tree_ensemble}};
 
 }  // namespace
 
 std::span<const Rule> tree_rules() {
-    return rules;
+    return tree_table;
 }
 
 }  // namespace dlprim::onnx

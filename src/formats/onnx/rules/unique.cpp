@@ -142,12 +142,12 @@ void unique(Call& call) {
     if (x->strings) call.build.as_strings(results[0]);
 }
 
-const Rule rules[] = {{"Unique", 11, unique, Rule::Strings::own}};
+const Rule unique_table[] = {{"Unique", 11, unique, Rule::Strings::own}};
 
 }  // namespace
 
 std::span<const Rule> unique_rules() {
-    return rules;
+    return unique_table;
 }
 
 }  // namespace dlprim::onnx

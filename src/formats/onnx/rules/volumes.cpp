@@ -10,7 +10,7 @@ namespace {
 
 /// Of the kernel, each of which is an operator: of those that are summed, and of those that are
 /// concatenated.
-constexpr std::int64_t most_slices = 64, most_parts = 1024;
+constexpr std::int64_t most_kernel_slices = 64, most_parts = 1024;
 
 /// Zeros in front of and behind a dimension, or with negative numbers less of it.
 Ref padded(Builder& build, Ref x, int dim, std::int64_t front, std::int64_t behind) {
@@ -99,7 +99,7 @@ Ref volume_transposed_convolution(Call& call, Ref x, Ref weight, Ref bias, const
     const Shape shape = x->spec.shape, w = weight->spec.shape;
     const std::int64_t kernel = windows.kernel[0], stride = windows.stride[0],
                        outputs = w[1] * groups;
-    call.supports(kernel <= most_slices, "a kernel of ", kernel,
+    call.supports(kernel <= most_kernel_slices, "a kernel of ", kernel,
                   " elements along the first dimension");
     const Ref slices = build.reshape(build.transpose(x, {0, 2, 1, 3, 4}),
                                      {shape[0] * shape[2], shape[1], shape[3], shape[4]});
