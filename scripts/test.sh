@@ -17,25 +17,14 @@ if [ "${1:-}" = --long ]; then
 fi
 
 deps=(build test)
-[ -n "${DLPRIM_NO_INTEL:-}" ] || deps+=(intel)
 [ -n "${DLPRIM_NO_PYTHON:-}" ] || deps+=(python)
 bash scripts/install_deps.sh "${deps[@]}"
+# Only the tests need it, so that it is fetched while the library is built.
+[ -n "${DLPRIM_NO_INTEL:-}" ] || bash scripts/install_deps.sh intel < /dev/null &
+intel=$!
 
-# The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
 mkdir -p "$build"
 build=$(cd "$build" && pwd)
-if [ -z "${OCL_ICD_VENDORS:-}" ]; then
-    vendors=$build/vendors
-    rm -rf "$vendors"
-    mkdir -p "$vendors"
-    for icd in /etc/OpenCL/vendors/*.icd .cache/intel-opencl/vendors/intel.icd; do
-        [ -e "$icd" ] || continue
-        case "$icd" in *oclgrind*) continue ;; esac
-        [ "$icd" != .cache/intel-opencl/vendors/intel.icd ] || [ -z "${DLPRIM_NO_INTEL:-}" ] || continue
-        cp "$icd" "$vendors/"
-    done
-    export OCL_ICD_VENDORS=$vendors
-fi
 # Compiled kernels are kept between runs.
 export DLPRIM_CACHE_DIR=$build/cache/dlprim POCL_CACHE_DIR=$build/cache/pocl
 mkdir -p "$DLPRIM_CACHE_DIR" "$POCL_CACHE_DIR"
@@ -59,6 +48,25 @@ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_WER
     exit 1
 }
 cmake --build "$build" --parallel "$jobs" < /dev/null
+
+wait "$intel"
+# The loader reads one folder: the system's platforms and Intel's together. Oclgrind has its own test.
+if [ -z "${OCL_ICD_VENDORS:-}" ]; then
+    vendors=$build/vendors
+    rm -rf "$vendors"
+    mkdir -p "$vendors"
+    for icd in /etc/OpenCL/vendors/*.icd .cache/intel-opencl/vendors/intel.icd; do
+        [ -e "$icd" ] || continue
+        case "$icd" in *oclgrind*) continue ;; esac
+        [ "$icd" != .cache/intel-opencl/vendors/intel.icd ] || [ -z "${DLPRIM_NO_INTEL:-}" ] || continue
+        cp "$icd" "$vendors/"
+    done
+    # Kernels take most of the time of the tests, and PoCL reads thousands of declarations before each.
+    if [ -e "$vendors/pocl.icd" ] && library=$(python3 scripts/quick_pocl.py "$vendors/pocl.icd" "$build/pocl" 2> /dev/null); then
+        echo "$library" > "$vendors/pocl.icd"
+    fi
+    export OCL_ICD_VENDORS=$vendors
+fi
 
 # Tests run beside each other: threads bound to cores would wait for those of another test.
 export DLPRIM_AFFINITY=${DLPRIM_AFFINITY:-0}
