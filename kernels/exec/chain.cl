@@ -14,14 +14,14 @@
 // work-group, but processors guarantee it for all threads.
 //
 // state   tickets drawn, tickets done, and work-items that have left, each in a cache line of its own; zero before and after
-// table   ROW ints per call: first ticket, last ticket + 1, work-items, work-items along the first two dimensions, function,
+// table   ROW ints per call: first ticket, last ticket + 1, work-items, work-items along each of three dimensions, function,
 //         arguments (the number of a buffer, or two ints for 64 bits)
 //
 // The functions and these words are inserted into the text:
 // Word            meaning                                          example
 // ROW             ints per row of the table                        24
 // MOST_WAITS      polls before a work-item leaves                  4000000
-// CHAIN_CASES     one `case` per function                          case 0: conv_0(i, j, k, ...); break;
+// CHAIN_CASES     one `case` per function                          case 0: conv_0(i, j, k, width, height, depth, ...); break;
 // CHAIN_BUFFERS   parameters for the buffers                       , global uchar* b0, global uchar* b1
 // CHAIN_LIST      their names                                      b0, b1
 //
@@ -56,10 +56,11 @@ void chain(global int* state, global const int* table, int call, int end, int wo
         if (atomic_cmpxchg(state + DRAWN, ticket, ticket + 1) != ticket) continue;
         const long items = row[2], part = ticket - row[0], parts = row[1] - row[0];
         const int last = (int)(items * (part + 1) / parts);
+        const int width = row[3], height = row[4], depth = row[5];
         for (int item = (int)(items * part / parts); item < last; item++) {
-            const int i = item % row[3], j = item / row[3] % row[4], k = item / row[3] / row[4];
-            global const int* a = row + 6;
-            switch (row[5]) {
+            const int i = item % width, j = item / width % height, k = item / width / height;
+            global const int* a = row + 7;
+            switch (row[6]) {
                 CHAIN_CASES
             }
         }

@@ -54,8 +54,8 @@ std::size_t past_space(const std::string& text, std::size_t at) {
     return at;
 }
 
-// Replaces every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` by `void
-// NAME(int, int, int, `.
+// Replaces every `kernel __attribute__((reqd_work_group_size(1, 1, 1))) void NAME(` by `static void
+// NAME(int, int, int, int, int, int, `. Those that nobody calls are dropped by the compiler.
 std::string kernels_to_functions(const std::string& text) {
     std::string result;
     std::size_t done = 0;
@@ -72,9 +72,11 @@ std::string kernels_to_functions(const std::string& text) {
         const std::size_t open = text.find('(', end);
         if (open == std::string::npos) break;
         result += text.substr(done, at - done);
-        result += "__attribute__((noinline)) ";
+        result += "static __attribute__((noinline)) ";
         result += text.substr(end, open + 1 - end);
-        result += "const int chain_i, const int chain_j, const int chain_k, ";
+        result +=
+            "const int chain_i, const int chain_j, const int chain_k, const int chain_width, "
+            "const int chain_height, const int chain_depth, ";
         done = open + 1;
     }
     return result + text.substr(done);
@@ -90,8 +92,8 @@ std::size_t argument_words(const std::string& type) {
 }
 
 std::optional<std::string> kernel_as_function(const ProgramSource& source, int number) {
-    if (mentions(source.source, {"barrier", "local", "__local", "get_local_id", "get_group_id",
-                                 "get_local_size", "get_num_groups", "get_global_size"}))
+    if (mentions(source.source,
+                 {"async_work_group_copy", "async_work_group_strided_copy", "wait_group_events"}))
         return std::nullopt;
     std::string head;
     std::set<std::string> macros;
@@ -103,7 +105,27 @@ std::optional<std::string> kernel_as_function(const ProgramSource& source, int n
     }
     std::string text = head + kernels_to_functions(source.source) + '\n';
     for (const std::string& name : macros) text += cat("#undef ", name, '\n');
+    if (text.find("FP_CONTRACT") != std::string::npos)
+        text += "#pragma OPENCL FP_CONTRACT DEFAULT\n";
     return text;
+}
+
+std::string functions_text(const std::string& functions) {
+    return cat(
+        "#define get_global_id(d) ((size_t)((d) == 0 ? chain_i : (d) == 1 ? chain_j : chain_k))\n"
+        "#define get_global_size(d) "
+        "((size_t)((d) == 0 ? chain_width : (d) == 1 ? chain_height : chain_depth))\n"
+        "#define get_group_id(d) get_global_id(d)\n"
+        "#define get_num_groups(d) get_global_size(d)\n"
+        "#define get_local_id(d) ((size_t)0)\n"
+        "#define get_local_size(d) ((size_t)1)\n"
+        "#define barrier(flags)\n"
+        "#define local\n"
+        "#define __local\n",
+        functions,
+        "#undef get_global_id\n#undef get_global_size\n#undef get_group_id\n#undef "
+        "get_num_groups\n#undef get_local_id\n#undef get_local_size\n#undef barrier\n#undef "
+        "local\n#undef __local\n");
 }
 
 bool are_functions(std::span<const KernelCall> calls) {

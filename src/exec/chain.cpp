@@ -15,10 +15,13 @@ namespace dlprim {
 
 namespace {
 
-constexpr std::size_t head_words = 6;  // of a row, in front of the arguments
+constexpr std::size_t head_words = 7;  // of a row, in front of the arguments
 // Work of one launch. The next launch wakes work-items that gave up in this one.
 constexpr double seconds_a_launch = 3e-3;
-constexpr int tickets_a_core = 16;      // of one call; to draw a ticket takes about 0.1 us
+// Tickets of one call per core: at least so many, and of long calls one per so many seconds. To
+// draw a ticket takes about 0.1 us.
+constexpr int tickets_a_core = 16;
+constexpr double seconds_a_ticket = 1e-5;
 constexpr std::size_t most_slots = 96;  // devices allow at least 1024 bytes of parameters
 // How often a work-item polls before it gives up. With bound threads, 2 ms: by then an interrupted
 // thread runs again. With shared cores, 0.1 ms: the work-item that it waits for may be waiting for
@@ -51,7 +54,8 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
     if (known == known_.end()) {
         known_.push_back(key);
         functions_ += kernel_as_function(call.source(), number).value();
-        cases_ += cat("case ", number, ": ", call.kernel(), '_', number, "(i, j, k");
+        cases_ += cat("case ", number, ": ", call.kernel(), '_', number,
+                      "(i, j, k, width, height, depth");
         std::size_t at = 0;
         for (const KernelParameter& parameter : parameters) {
             const std::string& type = parameter.type;
@@ -65,12 +69,15 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
         }
         cases_ += "); break; ";
     }
-    const int wanted = std::max(1, std::min(static_cast<int>(items), tickets_a_core * workers_));
+    const int most = workers_ * std::max(tickets_a_core,
+                                         static_cast<int>(step.bound_seconds / seconds_a_ticket));
+    const int wanted = std::max(1, std::min(static_cast<int>(items), most));
     std::vector<std::int32_t> row = {tickets_,
                                      tickets_ + wanted,
                                      static_cast<std::int32_t>(items),
                                      static_cast<std::int32_t>(range.global[0]),
                                      static_cast<std::int32_t>(range.global[1]),
+                                     static_cast<std::int32_t>(range.global[2]),
                                      number};
     tickets_ += wanted;
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -129,10 +136,8 @@ Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
     put("CHAIN_CASES", cases_);
     put("CHAIN_LIST", list);
     put("CHAIN_BUFFERS", parameters);
-    text = cat(
-        "#define get_global_id(d) ((size_t)((d) == 0 ? chain_i : (d) == 1 ? chain_j : chain_k))\n",
-        functions_, "#undef get_global_id\n#define ROW ", row, "\n#define MOST_WAITS ",
-        context.traits().own_cores ? most_waits_bound : most_waits_shared, '\n', text);
+    text = cat(functions_text(functions_), "#define ROW ", row, "\n#define MOST_WAITS ",
+               context.traits().own_cores ? most_waits_bound : most_waits_shared, '\n', text);
     program_ = context.build({"exec/chain.cl", text, ""});
     kernel_ = program_->kernel("chain");
     const std::uint32_t zero = 0;

@@ -36,6 +36,27 @@ const char* const many_small_layers = R"({
   ]
 })";
 
+// An encoder's layer: kernels of which some texts name work-groups and the range's size, such as
+// generated ones, copies and the packing of products.
+const char* const encoder_layer = R"({
+  "inputs": [{"name": "data", "shape": [52, 48]}],
+  "outputs": ["scores"],
+  "operators": [
+    {"name": "norm", "type": "LayerNorm", "inputs": ["data"], "outputs": ["norm"]},
+    {"name": "query", "type": "InnerProduct", "inputs": ["norm"], "outputs": ["query"],
+     "options": {"outputs": 160}},
+    {"name": "key", "type": "InnerProduct", "inputs": ["norm"], "outputs": ["key"],
+     "options": {"outputs": 160}},
+    {"name": "turned", "type": "Transpose", "inputs": ["key"], "outputs": ["turned"]},
+    {"name": "product", "type": "MatMul", "inputs": ["query", "turned"], "outputs": ["product"]},
+    {"name": "weights", "type": "Softmax", "inputs": ["product"], "outputs": ["weights"]},
+    {"name": "wide", "type": "Pad", "inputs": ["weights"], "outputs": ["wide"],
+     "options": {"pads": [3, 3]}},
+    {"name": "mixed", "type": "MatMul", "inputs": ["weights", "norm"], "outputs": ["mixed"]},
+    {"name": "scores", "type": "Concat", "inputs": ["wide", "mixed"], "outputs": ["scores"]}
+  ]
+})";
+
 void feed(Net& net, unsigned number) {
     const auto shape = net.input_shape("data");
     set_floats(net, "data", random_floats(static_cast<std::size_t>(shape.numel()), number));
@@ -44,8 +65,9 @@ void feed(Net& net, unsigned number) {
 }  // namespace
 
 TEST_CASE("steps that run as one launch compute what they compute alone", "[chain]") {
+    const char* const network = GENERATE(many_small_layers, encoder_layer);
     ON_EVERY_DEVICE(device) {
-        Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
+        Net net = make_net(device, network, with_mode(Mode::inference));
         for (unsigned number = 0; number < 3; ++number) {
             feed(net, number);
             // Profiling launches every step separately.
@@ -59,7 +81,7 @@ TEST_CASE("steps that run as one launch compute what they compute alone", "[chai
         feed(net, 7);
         net.forward();
         const Bytes before = bits(net.output("scores"));
-        Net other = make_net(device, many_small_layers, with_mode(Mode::inference));
+        Net other = make_net(device, network, with_mode(Mode::inference));
         copy_params(net, other);
         feed(other, 7);
         other.forward();
@@ -84,6 +106,21 @@ TEST_CASE("a chain takes fewer launches than there are layers", "[chain]") {
         const std::uint64_t launches = device.counters().launches - start;
         CHECK(launches >= 1);
         CHECK(launches < net.nodes().size());
+    }
+}
+
+TEST_CASE("kernels whose texts name work-groups are part of chains", "[chain]") {
+    ON_EVERY_DEVICE(device) {
+        const Traits& traits = device.traits();
+        if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
+        Net net = make_net(device, encoder_layer, with_mode(Mode::inference));
+        feed(net, 1);
+        net.forward();
+        device.finish();
+        const std::uint64_t start = device.counters().launches;
+        net.forward();
+        device.finish();
+        CHECK(device.counters().launches - start == 1);
     }
 }
 
