@@ -11,6 +11,9 @@
 // B is packed: panel p holds columns [p*NR, p*NR+NR), NR = NV*W, as [k][NR], with zeros beyond column n. A is read in
 // place, or with A_PACKED in tiles of [k][MR]. OpenCL compilers for CPUs do not unroll loops, so macros do it.
 //
+// In the last block of k, the lines of C and of the residual that a tile's epilogue touches are prefetched, because they
+// are short pieces of rows.
+//
 // With a single row (MR 1) each number of B is used once, and B comes from memory. Then B is prefetched AHEAD_LINES cache
 // lines ahead, which keeps more reads under way than processors keep by themselves.
 //
@@ -71,6 +74,18 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
     }
 }
 
+// Prefetches the pieces of C and the residual that rows [row, row_end) of the item's columns end in.
+inline void fetch_ends(global const float* c, global const float* residual, int row, int row_end, int n) {
+    for (; row < row_end; ++row) {
+        for (int v = 0; v < NR; v += LINE_FLOATS) {
+            PREFETCH(c + (long)row * n + v);
+#if HAS_RESIDUAL
+            PREFETCH(residual + (long)row * n + v);
+#endif
+        }
+    }
+}
+
 #define DECLARE_V(r, v) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
 #define DECLARE(r) VECS(DECLARE_V, r)
 #define LOAD_B(r, v) const vec b##v = VLOAD(v, pb);
@@ -109,6 +124,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
         for (int tile = first; tile < last; ++tile) {
             float* lanes = sums + (tile - first) * MR * NR;
             global const float* pb = b + (long)k0 * NR;
+            if (k0 + steps >= k) fetch_ends(c, residual, tile * MR, min(tile * MR + MR, m), n);
             ROWS(DECLARE)
 #if A_PACKED
             global const float* pa = a + (long)tile * MR * k + (long)k0 * MR;
@@ -132,13 +148,14 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_vector(
             }
 #endif
             ROWS(SPILL)
+            if (k0 + steps < k) continue;
+            const int ends = min(MR, m - tile * MR);
+            for (int r = 0; r < ends; ++r) {
+                const long at = (long)(tile * MR + r) * n;
+                for (int v = 0; v < NV; ++v)
+                    put(lanes + r * NR + v * W, alpha, has_bias, c + at + v * W, bias + column + v * W,
+                        residual + at + v * W, n - column - v * W);
+            }
         }
-    }
-    const int rows = min(last * MR, m) - first * MR;
-    for (int r = 0; r < rows; ++r) {
-        const long at = (long)(first * MR + r) * n;
-        for (int v = 0; v < NV; ++v)
-            put(sums + r * NR + v * W, alpha, has_bias, c + at + v * W, bias + column + v * W, residual + at + v * W,
-                n - column - v * W);
     }
 }

@@ -11,8 +11,9 @@ namespace dlprim::matmul {
 
 namespace {
 
-constexpr std::int64_t pack_steps = 64;  // PACK_STEPS of pack.cl
-constexpr std::int64_t most_tiles = 8;   // TILES of vector.cl
+constexpr std::int64_t pack_steps = 64;        // of k, the fewest that an item packs
+constexpr std::int64_t most_pack_steps = 512;  // long runs are prefetched well
+constexpr std::int64_t most_tiles = 8;         // TILES of vector.cl
 
 /// How a problem is divided.
 struct Cut {
@@ -95,7 +96,7 @@ class Vector : public MatMulEngine {
         // The tile height that wastes the fewest rows. Each step also costs its loads of B.
         std::int64_t best = 1;
         double best_cost = 1e300;
-        for (const std::int64_t rows : {12, 8, 6, 4, 3, 2, 1}) {  // few, so that kernels are shared
+        for (const std::int64_t rows : {12, 11, 10, 9, 8, 6, 4, 3, 2, 1}) {
             if (rows > max_rows(device)) continue;
             const double cost =
                 static_cast<double>(ceil_div(std::max<std::int64_t>(g.m, 1), rows)) *
@@ -118,11 +119,9 @@ class Vector : public MatMulEngine {
         auto launch = std::make_unique<KernelLaunch>();
         if (b_bytes) launch->add(pack_b(context, g, cut, g.workspace, 0));
         if (cut.pack_a) {
-            KernelCall call(pack_program(context, g, 'A'), "matmul_pack",
-                            pack_range(cut.tiles, g.k, copies_of_a(g)));
+            KernelCall call = pack_call(context, g, 'A', cut.tiles, copies_of_a(g));
             call.tensor("from", g.a).tensor_at("to", g.workspace, b_bytes);
-            call.scalar("count", static_cast<std::int32_t>(g.m))
-                .scalar("k", static_cast<std::int32_t>(g.k));
+            call.scalar("count", static_cast<std::int32_t>(g.m));
             call.scalar("width", static_cast<std::int32_t>(cut.rows));
             call.scalar("line_step", g.transpose_a ? std::int64_t{1} : g.k);
             call.scalar("k_step", g.transpose_a ? g.m : std::int64_t{1});
@@ -226,27 +225,35 @@ class Vector : public MatMulEngine {
         return problem.inputs[1].layout.kind == Layout::Kind::packed ? 0 : packed_b_bytes(g, cut);
     }
 
-    static NDRange pack_range(std::int64_t panels, std::int64_t k, std::int64_t copies) {
+    /// The call that packs A or B, with what both have in common.
+    static KernelCall pack_call(ContextImpl& context, const Gemm& g, char which,
+                                std::int64_t panels, std::int64_t copies) {
+        // Runs along k as long as leave enough items for all cores.
+        const std::int64_t pieces = ceil_div(g.k, pack_steps);
+        const std::int64_t wanted = 8 * std::max(context.traits().compute_units, 1);
+        const std::int64_t steps =
+            std::clamp(panels * copies * pieces / wanted * pack_steps, pack_steps, most_pack_steps);
         NDRange range;
         range.dims = 3;
         range.global = {static_cast<std::size_t>(panels),
-                        static_cast<std::size_t>(ceil_div(k, pack_steps)),
+                        static_cast<std::size_t>(ceil_div(g.k, steps)),
                         static_cast<std::size_t>(copies)};
         range.local = {1, 1, 1};
-        return range;
-    }
-    static std::shared_ptr<Program> pack_program(ContextImpl& context, const Gemm& g, char which) {
         const std::string defines =
             cat(batch_defines(batch_offsets(g)), "#define SOURCE_BATCH ", which, "_BATCH\n");
-        return context.build({"matmul/pack.cl", defines + kernel_source("matmul/pack.cl"), ""});
+        KernelCall call(
+            context.build({"matmul/pack.cl", defines + kernel_source("matmul/pack.cl"), ""}),
+            "matmul_pack", range);
+        call.scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("panels", static_cast<std::int32_t>(panels))
+            .scalar("steps", static_cast<std::int32_t>(steps));
+        return call;
     }
     static KernelCall pack_b(ContextImpl& context, const Gemm& g, const Cut& cut, int to,
                              std::uint64_t at) {
-        KernelCall call(pack_program(context, g, 'B'), "matmul_pack",
-                        pack_range(cut.panels, g.k, copies_of_b(g)));
+        KernelCall call = pack_call(context, g, 'B', cut.panels, copies_of_b(g));
         call.tensor("from", g.b).tensor_at("to", to, at);
-        call.scalar("count", static_cast<std::int32_t>(g.n))
-            .scalar("k", static_cast<std::int32_t>(g.k));
+        call.scalar("count", static_cast<std::int32_t>(g.n));
         call.scalar("width", static_cast<std::int32_t>(cut.nr()));
         call.scalar("line_step", g.transpose_b ? g.k : std::int64_t{1});
         call.scalar("k_step", g.transpose_b ? std::int64_t{1} : g.n);
