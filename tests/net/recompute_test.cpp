@@ -103,10 +103,10 @@ struct Handmade {
         y = made("y");
     }
     /// A value of a separate node that is not a Pointwise.
-    ValueId made(const std::string& name) {
+    ValueId made(const std::string& name, DType dtype = DType::f32) {
         Value value;
         value.name = name + "/input";
-        value.spec = {Shape{64, 65}, DType::f32};
+        value.spec = {Shape{64, 65}, dtype};
         value.role = Role::input;
         const ValueId input = graph.add_value(std::move(value));
         graph.inputs.push_back(input);
@@ -194,6 +194,18 @@ TEST_CASE("what others read stays, and is read where that is less", "[recompute]
     seen.output(twice, "twice");
     CHECK_FALSE(alone.stays("twice"));
     CHECK(seen.stays("twice"));
+}
+
+TEST_CASE("what a boolean mask chooses is recomputed, too", "[recompute]") {
+    Handmade masked;
+    const ValueId mask = masked.made("mask", DType::boolean);
+    const ValueId chosen =
+        masked.graph.pointwise1("chosen", "y0 = select(x1, x0, -1)", {masked.x, mask});
+    masked.output(masked.graph.pointwise1("a", "y0 = x0 + x1", {chosen, masked.y}), "a");
+    masked.output(masked.graph.pointwise1("b", "y0 = max[1](x0)", {chosen}), "b");
+    CHECK_FALSE(masked.stays("chosen"));
+    const Node& b = *find(masked.graph, "b");
+    CHECK(std::find(b.inputs.begin(), b.inputs.end(), mask) != b.inputs.end());
 }
 
 TEST_CASE("nothing is kept that was not", "[recompute]") {

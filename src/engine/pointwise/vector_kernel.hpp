@@ -60,6 +60,7 @@ class VectorKernel {
     void store_partial_lanes(std::size_t k);
     void store_total(std::size_t k);
     void fold_lanes(std::size_t k);
+    void fold_vector(std::size_t k);
 
     bool is_custom(std::size_t k) const { return output(k).kind == Output::Kind::custom; }
     const JobOutput& output(std::size_t k) const { return job_.outputs[k]; }

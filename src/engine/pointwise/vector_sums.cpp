@@ -185,21 +185,34 @@ void VectorKernel::store_total(std::size_t k) {
 /// reductions, g tells which lanes have a value.
 void VectorKernel::fold_lanes(std::size_t k) {
     const int width = shape_.width;
+    if (!is_custom(k)) {
+        fold_vector(k);
+        return;
+    }
     const std::string both = emit_.combine(k, true) + "(h[l], h[l + half_])";
     out_.line(emit_.scalar_type(), " h[", width, "]; vstore", width, "(acc", k, ", 0, h);");
-    if (is_custom(k))
-        out_.line(emit_.mask_scalar(), " g[", width, "]; vstore", width, "(has", k, ", 0, g);");
+    out_.line(emit_.mask_scalar(), " g[", width, "]; vstore", width, "(has", k, ", 0, g);");
     out_.line("for (int half_ = ", width / 2, "; half_ > 0; half_ /= 2)");
     out_.deeper();
     out_.open("for (int l = 0; l < half_; ++l)");
-    if (is_custom(k)) {
-        out_.line("if (g[l + half_]) h[l] = g[l] ? ", both, " : h[l + half_];");
-        out_.line("g[l] |= g[l + half_];");
-    } else {
-        out_.line("h[l] = ", both, ";");
-    }
+    out_.line("if (g[l + half_]) h[l] = g[l] ? ", both, " : h[l + half_];");
+    out_.line("g[l] |= g[l + half_];");
     out_.close();
     out_.shallower();
+}
+
+/// Moves the upper half of the lanes in use onto the lower half and combines whole vectors, since
+/// compilers keep those in registers. Lanes that are no longer in use have any value.
+void VectorKernel::fold_vector(std::size_t k) {
+    const int width = shape_.width;
+    static const char digits[] = "0123456789abcdef";
+    for (int half = width / 2; half > 0; half /= 2) {
+        std::string upper;
+        for (int l = 0; l < width; ++l) upper += digits[half + l % half];
+        out_.line("acc", k, " = ", emit_.combine(k, false), "(acc", k, ", acc", k, ".s", upper,
+                  ");");
+    }
+    out_.line(emit_.scalar_type(), " h[1] = {acc", k, ".s0};");
 }
 
 }  // namespace dlprim::pointwise

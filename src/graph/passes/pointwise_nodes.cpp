@@ -56,7 +56,8 @@ bool is_float32(const Graph& graph, const std::vector<ValueId>& inputs) {
         const TensorSpec& spec = graph.spec(id);
         if (spec.dtype == DType::f32)
             any = true;
-        else if (spec.dtype == DType::f64 || spec.shape.numel() != 1)
+        else if (spec.dtype == DType::f64 ||
+                 (spec.dtype != DType::boolean && spec.shape.numel() != 1))
             return false;
     }
     return any;

@@ -32,9 +32,9 @@ class PointwiseNodes {
     /// not added.
     explicit PointwiseNodes(Graph& graph);
 
-    /// Whether it is a Pointwise node on float tensors on which no engine is forced by name. Single
-    /// values (seeds, steps) may have other types, because a merged program keeps the arithmetic of
-    /// its parts.
+    /// Whether it is a Pointwise node on float tensors on which no engine is forced by name. Masks
+    /// may be boolean, and single values (seeds, steps) may have other types, because a merged
+    /// program keeps the arithmetic of its parts.
     bool is_free(NodeId id) const;
     const std::set<NodeId>& readers(ValueId value) const { return readers_[at(value)]; }
     /// Whether the value depends on parameters and literals alone, and so is computed once rather

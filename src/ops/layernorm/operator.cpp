@@ -49,15 +49,17 @@ bool LayerNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     const ValueId rows = graph.reshape(node.name + "/rows", node.inputs[0], options.matrix);
     ValueId y = graph.add("NormalizeRows", node.name + "/normalize", {rows},
                           Attrs{{"eps", options.eps}})[0];
-    y = graph.reshape(node.name + "/shape", y, shape);
     if (options.affine) {
-        std::vector<ValueId> inputs{y, node.inputs[1]};
-        if (options.bias) inputs.push_back(node.inputs[2]);
+        // On rows, too, so that it merges with the end of NormalizeRows.
+        std::vector<ValueId> inputs{y};
+        for (std::size_t i = 1; i < node.inputs.size(); ++i)
+            inputs.push_back(
+                graph.reshape(node.name + "/line", node.inputs[i], {options.matrix[1]}));
         y = graph.pointwise1(node.name, options.bias ? "y0 = x0 * x1 + x2" : "y0 = x0 * x1",
                              inputs);
         graph.nodes.back().name = node.name;
     }
-    outputs = {y};
+    outputs = {graph.reshape(node.name + "/shape", y, shape)};
     return true;
 }
 
