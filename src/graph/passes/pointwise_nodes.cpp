@@ -22,6 +22,7 @@ constexpr int nearby = 4;
 
 std::vector<Shape> shapes_of(const Graph& graph, const std::vector<ValueId>& values) {
     std::vector<Shape> shapes;
+    shapes.reserve(values.size());
     for (ValueId id : values) shapes.push_back(graph.shape(id));
     return shapes;
 }
