@@ -62,7 +62,7 @@ class Benchmark(CommandTest):
                     self.assertEqual(list(counts), ["launches", "waits", "allocations", "compiles"])
                     self.assertEqual((counts["allocations"], counts["compiles"]), (0, 0))
                     self.assertLessEqual(counts["waits"], 1)
-                    self.assertGreater(counts["launches"], 2)
+                    self.assertGreaterEqual(counts["launches"], 1)
 
     def test_nominal_work(self):
         for device in DEVICES:

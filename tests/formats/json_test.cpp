@@ -166,7 +166,7 @@ TEST_CASE("precisions that are not offered", "[json]") {
                    ContainsSubstring("there is no precision 'fp8'"));
     CHECK_THAT(message(one_operator(", \"precision\": \"exact\"")),
                ContainsSubstring("operators[1].precision") &&
-                   ContainsSubstring("'exact'; fp32, tf32, fp16 and bf16"));
+                   ContainsSubstring("'exact'; it must be fp32, tf32, fp16 or bf16"));
     CHECK_THAT(message(one_operator(", \"precision\": 32")),
                ContainsSubstring("operators[1].precision must be a string"));
 }

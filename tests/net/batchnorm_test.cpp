@@ -29,7 +29,7 @@ struct Statistics {
 };
 
 /// Data with a mean far from 0, where sums of squares lose digits.
-std::vector<float> data_of(unsigned step) {
+std::vector<float> normed_data_of(unsigned step) {
     std::vector<float> data = random_floats(normed_images * channels * pixels, 7 + step);
     for (std::size_t i = 0; i < data.size(); ++i)
         data[i] = data[i] * 0.5f + static_cast<float>(i / pixels % channels) * 20 - 10;
@@ -56,7 +56,7 @@ Statistics statistics(const std::vector<float>& data) {
 }
 
 void feed_images(Net& net, unsigned step) {
-    set_floats(net, "data", data_of(step));
+    set_floats(net, "data", normed_data_of(step));
     set_floats(net, "target", random_floats(normed_images * 2, 50 + step));
 }
 
@@ -88,8 +88,8 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
         Statistics running{std::vector<double>(channels, 0), std::vector<double>(channels, 1)};
         for (unsigned step = 0; step < 10; ++step) {
             feed_images(net, step);
-            const Statistics now = statistics(data_of(step));
-            const std::vector<double> expected = normalized(net, data_of(step), now, false);
+            const Statistics now = statistics(normed_data_of(step));
+            const std::vector<double> expected = normalized(net, normed_data_of(step), now, false);
             solver.step();
             check_close(net.output("normal").to_floats(), expected, 1e-5);
             for (std::size_t c = 0; c < channels; ++c) {
@@ -108,7 +108,7 @@ TEST_CASE("running statistics follow the batches, and evaluation uses them", "[b
             feed_images(other, 77);
             other.forward();
             check_close(other.output("normal").to_floats(),
-                        normalized(other, data_of(77), running, true), 1e-5);
+                        normalized(other, normed_data_of(77), running, true), 1e-5);
             CHECK((all_bits(other) == before));
         }
     }
@@ -125,7 +125,7 @@ TEST_CASE("a BatchNorm that uses global statistics leaves them in training", "[b
         net.param("bn.1").copy_from({4, 5, 6});
         net.params_changed();
         feed_images(net, 0);
-        const auto expected = normalized(net, data_of(0), given, true);
+        const auto expected = normalized(net, normed_data_of(0), given, true);
         solver.step();
         check_close(net.output("normal").to_floats(), expected, 1e-5);
         CHECK(net.param("bn.0").to_floats() == std::vector<float>{1, 2, 3});
