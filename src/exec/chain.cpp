@@ -18,8 +18,9 @@ namespace {
 constexpr std::size_t head_words = 7;  // of a row, in front of the arguments
 // Work of one launch. The next launch wakes work-items that gave up in this one.
 constexpr double seconds_a_launch = 3e-3;
-// Tickets of one call per core: at least so many, and of long calls one per so many seconds. To
-// draw a ticket takes about 0.1 us.
+// Tickets of one call per core: at least so many, and one per so many seconds of arithmetic. To
+// draw a ticket takes about 0.1 us. What memory bounds stays in long parts, which are read in
+// order.
 constexpr int tickets_a_core = 16;
 constexpr double seconds_a_ticket = 1e-5;
 constexpr std::size_t most_slots = 96;  // devices allow at least 1024 bytes of parameters
@@ -69,8 +70,9 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
         }
         cases_ += "); break; ";
     }
-    const int most = workers_ * std::max(tickets_a_core,
-                                         static_cast<int>(step.bound_seconds / seconds_a_ticket));
+    const double arithmetic = step.flops / (std::max(context_.traits().gflops, 1.0) * 1e9);
+    const int most =
+        workers_ * std::max(tickets_a_core, static_cast<int>(arithmetic / seconds_a_ticket));
     const int wanted = std::max(1, std::min(static_cast<int>(items), most));
     std::vector<std::int32_t> row = {tickets_,
                                      tickets_ + wanted,
