@@ -79,6 +79,7 @@ bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
 /// The tensor without gaps whose dimensions a view permutes.
 Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
     std::vector<std::int64_t> sizes;
+    sizes.reserve(order.size());
     for (const int dim : order) sizes.push_back(view.shape()[dim]);
     const Shape shape(sizes);
     return view.view(shape, shape.strides());
