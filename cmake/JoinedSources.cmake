@@ -1,7 +1,8 @@
-# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, which saves nearly half of the time that the library, the
-# tests and the Python module take, since headers are read and their templates compiled once for all of them. What they do stays the
-# same. Files of a folder must then not define the same name in their unnamed namespaces. A file that forgets an #include may compile
-# all the same, so builds without the option, scripts/tidy.sh among them, find that.
+# DLPRIM_JOINED_SOURCES: up to eight files of a folder are compiled as one, since headers are read and their templates compiled once
+# for all of them. That saves nearly half of the library's time; the tests and the Python module take part, too. Files of a folder must
+# then not define the same name in their unnamed namespaces. Two functions of one name are no error if their parameters differ, and a
+# call may take the other file's. A file that forgets an #include may compile all the same, so builds without the option,
+# scripts/tidy.sh among them, find that.
 
 # Files of these folders have names that their neighbours have, too: a kernel's path, a class Forward.
 set(DLPRIM_FOLDERS_APART ops/cast ops/conv2d/blocked ops/conv2d/matrix ops/conv2d/portable ops/embedding

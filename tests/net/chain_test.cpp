@@ -9,8 +9,7 @@ using namespace dlprim::testing;
 namespace {
 
 // A first layer, a depthwise one, 1x1 with and without a stride, a 3x3 that may use Winograd, a sum
-// in an epilogue, pooling in between (which cannot be part of a chain), a mean, and an inner
-// product.
+// in an epilogue, pooling in between, and an inner product.
 const char* const many_small_layers = R"({
   "inputs": [{"name": "data", "shape": [2, 3, 20, 20]}],
   "outputs": ["scores"],
@@ -62,6 +61,17 @@ void feed(Net& net, unsigned number) {
     set_floats(net, "data", random_floats(static_cast<std::size_t>(shape.numel()), number));
 }
 
+/// The launches of a forward pass that is not the first.
+std::uint64_t launches_of_a_batch(const Context& device, Net& net) {
+    feed(net, 1);
+    net.forward();
+    device.finish();
+    const std::uint64_t start = device.counters().launches;
+    net.forward();
+    device.finish();
+    return device.counters().launches - start;
+}
+
 }  // namespace
 
 TEST_CASE("steps that run as one launch compute what they compute alone", "[chain]") {
@@ -97,13 +107,7 @@ TEST_CASE("a chain takes fewer launches than there are layers", "[chain]") {
         const Traits& traits = device.traits();
         if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
         Net net = make_net(device, many_small_layers, with_mode(Mode::inference));
-        feed(net, 1);
-        net.forward();
-        device.finish();
-        const std::uint64_t start = device.counters().launches;
-        net.forward();
-        device.finish();
-        const std::uint64_t launches = device.counters().launches - start;
+        const std::uint64_t launches = launches_of_a_batch(device, net);
         CHECK(launches >= 1);
         CHECK(launches < net.nodes().size());
     }
@@ -114,13 +118,7 @@ TEST_CASE("kernels whose texts name work-groups are part of chains", "[chain]") 
         const Traits& traits = device.traits();
         if (!traits.wide_vectors || traits.host || traits.compute_units < 2) continue;
         Net net = make_net(device, encoder_layer, with_mode(Mode::inference));
-        feed(net, 1);
-        net.forward();
-        device.finish();
-        const std::uint64_t start = device.counters().launches;
-        net.forward();
-        device.finish();
-        CHECK(device.counters().launches - start == 1);
+        CHECK(launches_of_a_batch(device, net) == 1);
     }
 }
 
