@@ -54,6 +54,16 @@ TEST_CASE("tensors without elements go through") {
                  {{"x", matrix({0}, {})}}) == "int64 []: -9.22337e+18");
 }
 
+TEST_CASE("the maximum of a constant image without elements is computed at import") {
+    if (is_absent()) return;
+    Model model;
+    model.initializers = {floats("image", {1, 1, 0, 2}, {})};
+    model.nodes = {node("GlobalMaxPool", {"image"}, {"y"})};
+    model.outputs = {bytes(1, "y")};
+    model.opset = 18;
+    CHECK(open_session(model).run({}) == "float [1, 1, 1, 1]: -inf");
+}
+
 TEST_CASE("infinities and NaN are what mathematics makes of them") {
     if (is_absent()) return;
     const auto sum = [](const Values& values) {

@@ -5,6 +5,7 @@
 #include "ops/global_pooling/options.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace dlprim::global_pooling {
 
@@ -14,7 +15,9 @@ void GlobalPooling::oracle(OracleCall& call) const {
     HostArray& y = make_array(call.outputs, 0, Shape{x.shape[0], x.shape[1], 1, 1}, x.dtype);
     const auto plane = static_cast<std::size_t>(x.shape[2] * x.shape[3]);
     for (std::size_t c = 0; c < y.data.size(); ++c) {
-        double sum = 0, top = x.data[c * plane];
+        // The maximum of no elements is that of an empty reduction.
+        constexpr double lowest = -std::numeric_limits<double>::infinity();
+        double sum = 0, top = plane == 0 ? lowest : x.data[c * plane];
         for (std::size_t i = 0; i < plane; ++i) {
             sum += x.data[c * plane + i];
             top = std::max(top, x.data[c * plane + i]);
@@ -29,6 +32,7 @@ void GlobalPooling::oracle_backward(OracleBackwardCall& call) const {
     const bool maximum = Options(call.attrs).maximum;
     HostArray& dx = make_array(call.input_gradients, 0, x.shape, x.dtype);
     const auto plane = static_cast<std::size_t>(x.shape[2] * x.shape[3]);
+    if (plane == 0) return;
     for (std::size_t c = 0; c < dy.data.size(); ++c) {
         const double* values = x.data.data() + c * plane;
         if (maximum) {
