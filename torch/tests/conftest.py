@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
+import opinfos
 import pytest
 import torch
 
@@ -19,6 +21,17 @@ def no_fallback(request: pytest.FixtureRequest) -> Iterator[None]:
     torch.ocl.set_fallback_mode("")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declares how much of PyTorch's OpInfos runs."""
+    parser.addoption("--opinfos", choices=["quick", "all", "update"], default="quick", help="what test_opinfos.py runs")
+
+
+def pytest_unconfigure() -> None:
+    """Writes what --opinfos=update found."""
+    opinfos.write()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Declares the marker."""
+    os.environ["DLPRIM_TORCH_OPINFOS"] = config.getoption("--opinfos")
     config.addinivalue_line("markers", "fallback: operators without a kernel may run on the CPU")

@@ -21,6 +21,7 @@ class Arguments {
     /// Tensors that it reads.
     const std::vector<at::Tensor>& inputs() const noexcept { return inputs_; }
     std::size_t returns() const noexcept { return schema_.returns().size(); }
+    const c10::OperatorName& name() const noexcept { return schema_.operator_name(); }
 
     /// Takes the arguments from the stack and puts `results` there.
     void give_back(std::vector<at::Tensor> results);
@@ -31,19 +32,35 @@ class Arguments {
     std::vector<at::Tensor> inputs_, outs_;
 };
 
+/// What an expression needs to know of a call beside its arguments.
+struct Circumstances {
+    at::ScalarType common;         ///< the type in which operands meet
+    std::int64_t numel = 0;        ///< elements of the result: [numel]
+    std::string axes = {};         ///< what stands for [dim]
+    at::Tensor result = {};        ///< of the second expression of a reduction
+    bool after_reduction = false;  ///< whether that is wanted
+};
+
 /// The expression of a call, and what its x0, x1, ... and p0, p1, ... are.
 struct Program {
     std::string code;
     std::vector<at::Tensor> inputs;
     std::vector<double> scalars;
+    bool goes_on = false;  ///< whether the row has a second expression, of its result
 };
 
+/// The type in which a call's operands meet, as PyTorch promotes them. Throws for types that the
+/// row refuses or the device does not have.
+at::ScalarType common_type(const Row& row, const Arguments& arguments);
+
 /// The row's expression for these arguments. Numbers, and tensors of the CPU without dimensions,
-/// become scalars; `axes` stands for [dim]. `common` is the type in which operands meet.
-Program program_of(const Row& row, const Arguments& arguments, at::ScalarType common,
-                   const std::string& axes = {});
+/// become scalars.
+Program program_of(const Row& row, const Arguments& arguments, const Circumstances& of);
 
 /// Whether the device can serve tensors of these types and ranks at all; else the CPU does.
 bool serves(const Arguments& arguments);
+
+/// The device of the call's tensors.
+std::optional<c10::Device> device_of(const Arguments& arguments);
 
 }  // namespace dlprim_torch

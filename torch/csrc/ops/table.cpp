@@ -7,10 +7,20 @@ namespace {
 
 #include "rows.inc"
 
+torch::CppFunction kernel_of(const Row& row) {
+    switch (row.kind) {
+        case Kind::reduction:
+            return reduction_kernel(row);
+        case Kind::loss:
+            return loss_kernel(row);
+        default:
+            return elementwise_kernel(row);
+    }
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     for (const Row& row : rows)
-        for (const char* const overload : row.overloads)
-            m.impl(overload, row.reduces ? reduction_kernel(row) : elementwise_kernel(row));
+        for (const char* const overload : row.overloads) m.impl(overload, kernel_of(row));
 }
 
 }  // namespace
