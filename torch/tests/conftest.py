@@ -11,6 +11,9 @@ import pytest
 import torch
 
 
+MODES = ("quick", "all", "update", "add")
+
+
 @pytest.fixture(autouse=True)
 def no_fallback(request: pytest.FixtureRequest) -> Iterator[None]:
     """Makes a fallback an error; the marker `fallback` allows it."""
@@ -23,12 +26,7 @@ def no_fallback(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declares how much of PyTorch's OpInfos runs."""
-    parser.addoption("--opinfos", choices=["quick", "all", "update"], default="quick", help="what test_opinfos.py runs")
-
-
-def pytest_unconfigure() -> None:
-    """Writes what --opinfos=update found."""
-    opinfos.write()
+    parser.addoption("--opinfos", choices=MODES, default="quick", help="what test_opinfos.py runs")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -39,12 +39,16 @@ class State(NamedTuple):
 
 
 UNKNOWN = State("unknown", "")
-_found: dict[str, State] = {}
 
 
 def mode() -> str:
-    """"quick", "all" or "update": the environment variable, which the option --opinfos sets."""
+    """"quick", "all", "update" or "add": the environment variable, which the option --opinfos sets."""
     return os.environ.get("DLPRIM_TORCH_OPINFOS", "quick")
+
+
+def updates() -> bool:
+    """Whether the list is written: anew, or for what it lacks."""
+    return mode() in ("update", "add")
 
 
 def read() -> dict[str, State]:
@@ -57,19 +61,12 @@ def read() -> dict[str, State]:
 
 
 def found(name: str, kind: str, text: str) -> None:
-    """Takes down the state of an OpInfo."""
-    _found[name] = State(kind, text.strip().splitlines()[0][:160] if text.strip() else "")
-
-
-def write() -> None:
-    """Writes the list with what was found. Lines of what did not run stay."""
+    """Writes the state of an OpInfo into the list. At once, since what comes next may end the process."""
     states = read()
-    for name, state in _found.items():
-        old = states.get(name, UNKNOWN)
-        states[name] = state._replace(quick=old.quick, narrow=old.narrow)
+    old = states.get(name, UNKNOWN)
+    states[name] = State(kind, text.strip().splitlines()[0][:160] if text.strip() else "", old.quick, old.narrow)
     lines = []
-    for name, state in sorted(states.items()):
+    for each, state in sorted(states.items()):
         marks = "++" if state.narrow else "+" if state.quick else ""
-        lines.append(f"{marks}{name}: {state.kind}{': ' if state.text else ''}{state.text}\n")
-    if _found:
-        LIST.write_text("".join(lines))
+        lines.append(f"{marks}{each}: {state.kind}{': ' if state.text else ''}{state.text}\n")
+    LIST.write_text("".join(lines))

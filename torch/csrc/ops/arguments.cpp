@@ -159,6 +159,11 @@ const c10::IValue* Arguments::find(std::string_view name) const {
     return nullptr;
 }
 
+std::string_view Arguments::name() const {
+    const std::string_view whole = schema_.name();
+    return whole.substr(whole.rfind(':') + 1);
+}
+
 void Arguments::give_back(std::vector<at::Tensor> results) {
     torch::jit::drop(stack_, schema_.arguments().size());
     results.resize(returns());
@@ -180,7 +185,7 @@ at::ScalarType common_type(const Row& row, const Arguments& arguments) {
     const at::ScalarType type = at::native::result_type(state);
     const bool integral = at::isIntegralType(type, true);
     TORCH_CHECK_NOT_IMPLEMENTED(row.types != (integral ? Types::real : Types::whole), "\"",
-                                arguments.name().name, "\" not implemented for '", type, "'");
+                                arguments.name(), "\" not implemented for '", type, "'");
     if (row.types == Types::floating && integral)
         return at::typeMetaToScalarType(at::get_default_dtype());
     TORCH_CHECK_NOT_IMPLEMENTED(has_dtype(type), "The device \"ocl\" does not compute with ", type,

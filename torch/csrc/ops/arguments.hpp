@@ -21,7 +21,8 @@ class Arguments {
     /// Tensors that it reads.
     const std::vector<at::Tensor>& inputs() const noexcept { return inputs_; }
     std::size_t returns() const noexcept { return schema_.returns().size(); }
-    const c10::OperatorName& name() const noexcept { return schema_.operator_name(); }
+    /// The operator's name without namespace and overload: "max".
+    std::string_view name() const;
 
     /// Takes the arguments from the stack and puts `results` there.
     void give_back(std::vector<at::Tensor> results);

@@ -5,17 +5,13 @@
 #include "memory/view.hpp"
 #include "ops/arguments.hpp"
 #include "ops/call.hpp"
+#include "ops/dims.hpp"
 
-#include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/DeviceGuard.h>
 
-#include <bitset>
-
 namespace dlprim_torch {
 namespace {
-
-using Dims = std::bitset<64>;
 
 /// The dimensions that the argument "dim" names; without it, or with an empty list, all of them.
 Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
@@ -24,27 +20,7 @@ Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
         if (given->isInt()) dims = {given->toInt()};
         if (given->isIntList()) dims = given->toIntVector();
     }
-    if (dims.empty()) return rank == 0 ? Dims() : Dims(~std::uint64_t{0} >> (64 - rank));
-    return at::dim_list_to_bitset(dims, static_cast<std::size_t>(rank));
-}
-
-std::string axes_of(const Dims& dims, std::int64_t rank) {
-    std::string text = "[";
-    for (std::int64_t d = 0; d < rank; ++d)
-        if (dims[static_cast<std::size_t>(d)])
-            text.append(text.size() > 1 ? "," : "").append(std::to_string(d));
-    return text + "]";
-}
-
-std::vector<std::int64_t> result_sizes(c10::IntArrayRef sizes, const Dims& dims, bool keep_dim) {
-    std::vector<std::int64_t> kept;
-    for (std::size_t d = 0; d < sizes.size(); ++d) {
-        if (!dims[d])
-            kept.push_back(sizes[d]);
-        else if (keep_dim)
-            kept.push_back(1);
-    }
-    return kept;
+    return dims_of(dims, rank);
 }
 
 at::ScalarType result_type(Types types, const Arguments& arguments, at::ScalarType input) {
@@ -132,7 +108,7 @@ class Reduction final : public c10::OperatorKernel {
 
     void fill(const std::vector<at::Tensor>& outs, const Arguments& arguments) const {
         if (outs.front().numel() == 0) return;
-        TORCH_CHECK(row_.empty, arguments.name().name,
+        TORCH_CHECK(row_.empty, arguments.name(),
                     "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
                     "the reduction dim with the 'dim' argument.");
         for (const at::Tensor& out : outs) out.fill_(*row_.empty);
