@@ -136,9 +136,15 @@ def test_exit_with_live_tensors_and_threads() -> None:
     code = """
 import threading, torch
 kept = [torch.ones(100, device="ocl") + i for i in range(10)]
+started = threading.Barrier(3)
 def work():
-    while True: torch.ones(100, device="ocl") + 1
+    own = torch.ones(100, device="ocl", requires_grad=True)
+    (own + 1).sum().backward()
+    started.wait()
+    threading.Event().wait()
 for _ in range(2): threading.Thread(target=work, daemon=True).start()
+started.wait()
+x = kept[0] * 2
 import builtins; builtins.kept = kept
 """
     assert run(code) == ""

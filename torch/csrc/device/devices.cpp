@@ -98,11 +98,7 @@ std::string why() {
 }
 
 const dp::Context& context(int device) {
-    TORCH_CHECK(
-        !in_bad_fork(),
-        "The device \"ocl\" cannot be used in a forked process, since it was used before the "
-        "fork. Use multiprocessing's start method 'spawn', as in "
-        "torch.multiprocessing.set_start_method('spawn').");
+    check_process();
     Devices& found = all();
     check_device(device);
     std::optional<dp::Context>& own = found.contexts[static_cast<std::size_t>(device)];
@@ -145,6 +141,14 @@ void synchronize(int device) {
 
 void empty_cache(int) noexcept {
     // Needs the pool's API, which Context lacks so far.
+}
+
+void check_process() {
+    TORCH_CHECK(
+        !in_bad_fork(),
+        "The device \"ocl\" cannot be used in a forked process, since it was used before the "
+        "fork. Use multiprocessing's start method 'spawn', as in "
+        "torch.multiprocessing.set_start_method('spawn').");
 }
 
 bool in_bad_fork() noexcept {

@@ -39,6 +39,8 @@ void synchronize(int device);
 /// Frees memory that the device has cached.
 void empty_cache(int device) noexcept;
 
+/// Throws in a bad fork.
+void check_process();
 /// Whether this process was forked from one that had opened a device.
 bool in_bad_fork() noexcept;
 /// Whether memory may be freed: not in a bad fork, and not when the process is exiting, since

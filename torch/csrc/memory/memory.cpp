@@ -15,7 +15,7 @@ namespace {
 /// Which memory an address belongs to, for device_of_address().
 struct Index {
     std::mutex mutex;
-    std::map<std::uintptr_t, const Memory*> by_begin;
+    std::map<std::uintptr_t, Memory*> by_begin;
 };
 
 Index& index_of_addresses() {
@@ -40,6 +40,18 @@ std::uintptr_t number(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address);
 }
 
+/// The memory that has an address. Throws for any other address.
+Memory& at_address(const void* address) {
+    Index& index = index_of_addresses();
+    const std::lock_guard lock(index.mutex);
+    auto found = index.by_begin.upper_bound(number(address));
+    TORCH_CHECK(found != index.by_begin.begin(), "The address is not one of \"ocl\".");
+    Memory& memory = *(--found)->second;
+    TORCH_CHECK(number(address) - found->first < std::max<std::size_t>(memory.bytes(), 1),
+                "The address is not one of \"ocl\".");
+    return memory;
+}
+
 }  // namespace
 
 Memory::Memory(int device, std::size_t bytes)
@@ -60,11 +72,22 @@ Memory::~Memory() {
     if (!may_free()) new dp::Tensor(std::move(contents_));  // NOLINT: leaked on purpose
 }
 
-Memory& Memory::of(const c10::Storage& storage) {
+Memory::Place Memory::locate(const c10::Storage& storage) {
     auto* const memory = storage.data_ptr().cast_context<Memory>(&destroy);
-    TORCH_CHECK(memory != nullptr, "A tensor on the device \"ocl\" was expected, but one is on ",
-                storage.device(), ".");
-    return *memory;
+    if (memory != nullptr) return {*memory, 0};
+    TORCH_CHECK(storage.device().type() == c10::DeviceType::PrivateUse1,
+                "A tensor on the device \"ocl\" was expected, but one is on ", storage.device(),
+                ".");
+    const void* const address = storage.data();
+    Memory& found = at_address(address);
+    return {found, number(address) - number(found.address())};
+}
+
+Memory& Memory::of(const c10::Storage& storage) {
+    const Place place = locate(storage);
+    TORCH_CHECK_NOT_IMPLEMENTED(place.byte_offset == 0 && place.memory.bytes() == storage.nbytes(),
+                                "A storage within another one cannot be resized.");
+    return place.memory;
 }
 
 c10::DataPtr Memory::make(int device, std::size_t bytes) {
@@ -79,6 +102,7 @@ bool Memory::fresh() const {
 }
 
 dp::Tensor Memory::typed(dp::DType dtype) {
+    check_process();
     const std::lock_guard lock(mutex_);
     if (!contents_.defined()) {
         const auto elements = static_cast<std::int64_t>(bytes_ / dp::size_of(dtype));
@@ -108,15 +132,8 @@ void Memory::hang(dp::Tensor whole) {
 }
 
 c10::Device device_of_address(void* address) {
-    Index& index = index_of_addresses();
-    const std::lock_guard lock(index.mutex);
-    auto found = index.by_begin.upper_bound(number(address));
-    TORCH_CHECK(found != index.by_begin.begin(), "The address is not one of \"ocl\".");
-    --found;
-    const Memory& memory = *found->second;
-    TORCH_CHECK(number(address) - found->first < std::max<std::size_t>(memory.bytes(), 1),
-                "The address is not one of \"ocl\".");
-    return {c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(memory.device())};
+    return {c10::DeviceType::PrivateUse1,
+            static_cast<c10::DeviceIndex>(at_address(address).device())};
 }
 
 void resize_storage(const c10::Storage& storage, std::size_t bytes) {

@@ -26,8 +26,12 @@ class Memory {
     Memory(const Memory&) = delete;
     Memory& operator=(const Memory&) = delete;
 
-    /// The memory of a storage. Throws where the storage is of another device.
+    /// The memory of a storage. Throws where the storage is of another device, and where it begins
+    /// within memory of another one (as at::from_blob makes them): see locate().
     static Memory& of(const c10::Storage& storage);
+    struct Place;
+    /// The memory in which a storage lies, and where it begins there.
+    static Place locate(const c10::Storage& storage);
     static c10::DataPtr make(int device, std::size_t bytes);
 
     int device() const noexcept { return device_; }
@@ -51,6 +55,11 @@ class Memory {
     void* const address_;
     mutable std::mutex mutex_;
     dp::Tensor contents_;
+};
+
+struct Memory::Place {
+    Memory& memory;
+    std::size_t byte_offset;
 };
 
 /// The device of an address within a storage. Throws for any other address.

@@ -50,8 +50,20 @@ std::vector<std::int64_t> times(c10::IntArrayRef strides, std::int64_t factor) {
     return all;
 }
 
+/// The first element of a tensor, counted in elements of `size` bytes.
+std::int64_t begin_of(const at::Tensor& tensor, const Memory::Place& place, std::size_t size) {
+    const std::size_t bytes =
+        place.byte_offset +
+        static_cast<std::size_t>(tensor.storage_offset()) * tensor.element_size();
+    TORCH_CHECK_NOT_IMPLEMENTED(bytes % size == 0, "A tensor of \"ocl\" begins at byte ", bytes,
+                                " of its memory, between elements of ", size, " bytes.");
+    return static_cast<std::int64_t>(bytes / size);
+}
+
 dp::Tensor view_as(const at::Tensor& tensor, dp::DType dtype) {
-    return memory_of(tensor).view(dtype, tensor.sizes(), tensor.strides(), tensor.storage_offset());
+    const Memory::Place place = Memory::locate(tensor.storage());
+    return place.memory.view(dtype, tensor.sizes(), tensor.strides(),
+                             begin_of(tensor, place, tensor.element_size()));
 }
 
 }  // namespace
@@ -136,11 +148,14 @@ dp::Tensor bits_of(const at::Tensor& tensor) {
     std::vector<std::int64_t> sizes = tensor.sizes().vec(), strides = times(tensor.strides(), 2);
     sizes.push_back(2);
     strides.push_back(1);
-    return memory_of(tensor).view(dp::DType::i64, sizes, strides, 2 * tensor.storage_offset());
+    const Memory::Place place = Memory::locate(tensor.storage());
+    return place.memory.view(dp::DType::i64, sizes, strides, begin_of(tensor, place, 8));
 }
 
 bool is_whole(const at::Tensor& tensor) {
-    return tensor.storage_offset() == 0 && tensor.is_contiguous() &&
+    const Memory::Place place = Memory::locate(tensor.storage());
+    return place.byte_offset == 0 && place.memory.bytes() == tensor.storage().nbytes() &&
+           tensor.storage_offset() == 0 && tensor.is_contiguous() &&
            tensor.storage().nbytes() ==
                static_cast<std::size_t>(tensor.numel()) * tensor.element_size();
 }
