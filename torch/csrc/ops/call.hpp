@@ -58,21 +58,22 @@ void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
 /// How products of tensors of this type are computed.
 dp::Precision precision_of(at::ScalarType type);
 
-/// dp::ops::call() with new tensors of dlprim as results.
+/// dp::ops::call() with new tensors of dlprim as results. (It has another name than
+/// dp::ops::call(), which a plain call would find by its arguments' namespace.)
 template <typename Options>
-std::vector<dp::Tensor> call(const Options& options, const std::vector<dp::Tensor>& inputs,
-                             const std::vector<dp::Tensor>& params = {},
-                             const dp::ops::CallOptions& how = {}) {
+std::vector<dp::Tensor> results_of(const Options& options, const std::vector<dp::Tensor>& inputs,
+                                   const std::vector<dp::Tensor>& params = {},
+                                   const dp::ops::CallOptions& how = {}) {
     const std::vector<dp::Tensor> in = readable(inputs), with = readable(params);
     return translated([&] { return dp::ops::call(options, in, with, how); });
 }
 
 /// dp::ops::backward(): gradients of inputs and params.
 template <typename Options>
-std::vector<dp::Tensor> backward(const Options& options, const std::vector<dp::Tensor>& inputs,
-                                 const std::vector<dp::Tensor>& params,
-                                 const std::vector<dp::Tensor>& output_gradients,
-                                 const dp::ops::CallOptions& how = {}) {
+std::vector<dp::Tensor> gradients_of(const Options& options, const std::vector<dp::Tensor>& inputs,
+                                     const std::vector<dp::Tensor>& params,
+                                     const std::vector<dp::Tensor>& output_gradients,
+                                     const dp::ops::CallOptions& how = {}) {
     const std::vector<dp::Tensor> in = readable(inputs), with = readable(params),
                                   gradients = readable(output_gradients);
     return translated([&] { return dp::ops::backward(options, in, with, gradients, how); });

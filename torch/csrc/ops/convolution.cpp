@@ -94,8 +94,9 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight,
     const dp::Tensor x = view_of(as_image(input, what.sequence));
     std::vector<dp::Tensor> params{view_of(as_image(weight, what.sequence))};
     if (with_bias) params.push_back(view_of(*bias));
-    const dp::Tensor y = what.with_options(
-        [&](const auto& options) { return call(options, {x}, params, how_for(input)).front(); });
+    const dp::Tensor y = what.with_options([&](const auto& options) {
+        return results_of(options, {x}, params, how_for(input)).front();
+    });
     const at::Tensor result = new_tensor(y, input.device());
     return what.sequence ? result.squeeze(-2) : result;
 }
@@ -116,8 +117,9 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
     if (mask[2])  // of which only the shape counts
         params.push_back(
             translated([&] { return dp::Tensor(x.context(), {what.channels_out}, x.dtype()); }));
-    const std::vector<dp::Tensor> gradients = what.with_options(
-        [&](const auto& options) { return backward(options, {x}, params, {dy}, how_for(input)); });
+    const std::vector<dp::Tensor> gradients = what.with_options([&](const auto& options) {
+        return gradients_of(options, {x}, params, {dy}, how_for(input));
+    });
     Three result;
     const auto finish = [&](const dp::Tensor& gradient, bool image) {
         const at::Tensor made = new_tensor(gradient, input.device());

@@ -92,11 +92,21 @@ at::Tensor& baddbmm_out(const at::Tensor& c, const at::Tensor& a, const at::Tens
     return out;
 }
 
+at::Tensor& addmv_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
+                      const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    if (!is_served(a)) return on_cpu<at::_ops::addmv_out>(c, a, b, beta, alpha, out);
+    if (out.numel() > 0)
+        product_and_sum_into(out.unsqueeze(1), c.expand(out.sizes()).unsqueeze(1), a,
+                             b.unsqueeze(1), beta.to<double>(), alpha.to<double>());
+    return out;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("mm.out", mm_out);
     m.impl("bmm.out", bmm_out);
     m.impl("addmm.out", addmm_out);
     m.impl("baddbmm.out", baddbmm_out);
+    m.impl("addmv.out", addmv_out);
 }
 
 }  // namespace

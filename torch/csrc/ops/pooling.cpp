@@ -59,7 +59,7 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, Ints k
     const Window window = window_of(kernel, stride, padding);
     dp::ops::Pooling2D options = options_of(window, "max", ceil_mode);
     options.return_indices = true;
-    const std::vector<dp::Tensor> made = call(options, {view_of(as_batch(self))});
+    const std::vector<dp::Tensor> made = results_of(options, {view_of(as_batch(self))});
     give(out, made[0]);
     // dlprim numbers the elements of a window, PyTorch those of the image.
     const auto w = static_cast<double>(window.kernel[1]);
@@ -88,7 +88,7 @@ at::Tensor& max_pool_backward(const at::Tensor& grad_output, const at::Tensor& s
     if (grad_input.numel() == 0) return grad_input;
     const auto options = options_of(window_of(kernel, stride, padding), "max", ceil_mode);
     give(grad_input,
-         backward(options, {view_of(as_batch(self))}, {}, {view_of(as_batch(grad_output))})[0]);
+         gradients_of(options, {view_of(as_batch(self))}, {}, {view_of(as_batch(grad_output))})[0]);
     return grad_input;
 }
 
@@ -106,8 +106,8 @@ at::Tensor& avg_pool_out(const at::Tensor& self, Ints kernel, Ints stride, Ints 
         return on_cpu<at::_ops::avg_pool2d_out>(self, kernel, stride, padding, ceil_mode,
                                                 count_include_pad, divisor, out);
     if (out.numel() == 0) return out;
-    give(out, call(mean_options(kernel, stride, padding, ceil_mode, count_include_pad),
-                   {view_of(as_batch(self))})[0]);
+    give(out, results_of(mean_options(kernel, stride, padding, ceil_mode, count_include_pad),
+                         {view_of(as_batch(self))})[0]);
     return out;
 }
 
@@ -119,8 +119,9 @@ at::Tensor& avg_pool_backward(const at::Tensor& grad_output, const at::Tensor& s
             grad_output, self, kernel, stride, padding, ceil_mode, count_include_pad, divisor,
             grad_input);
     if (grad_input.numel() == 0) return grad_input;
-    give(grad_input, backward(mean_options(kernel, stride, padding, ceil_mode, count_include_pad),
-                              {view_of(as_batch(self))}, {}, {view_of(as_batch(grad_output))})[0]);
+    give(grad_input,
+         gradients_of(mean_options(kernel, stride, padding, ceil_mode, count_include_pad),
+                      {view_of(as_batch(self))}, {}, {view_of(as_batch(grad_output))})[0]);
     return grad_input;
 }
 
@@ -143,7 +144,7 @@ at::Tensor adaptive_avg_pool(const at::Tensor& self, c10::SymIntArrayRef size) {
     std::vector<std::int64_t> sizes = self.sizes().vec();
     std::copy(output.begin(), output.end(), sizes.end() - 2);
     const at::Tensor out = at::empty(sizes, self.options());
-    give(out, call(options_of(*window, "avg", false), {view_of(as_batch(self))})[0]);
+    give(out, results_of(options_of(*window, "avg", false), {view_of(as_batch(self))})[0]);
     return out;
 }
 
@@ -153,8 +154,8 @@ at::Tensor adaptive_avg_pool_backward(const at::Tensor& grad_output, const at::T
     if (!window || !is_served(self, {}) || self.numel() == 0)
         return on_cpu<at::_ops::_adaptive_avg_pool2d_backward>(grad_output, self);
     const at::Tensor grad_input = at::empty(self.sizes(), self.options());
-    give(grad_input, backward(options_of(*window, "avg", false), {view_of(as_batch(self))}, {},
-                              {view_of(as_batch(grad_output))})[0]);
+    give(grad_input, gradients_of(options_of(*window, "avg", false), {view_of(as_batch(self))}, {},
+                                  {view_of(as_batch(grad_output))})[0]);
     return grad_input;
 }
 
