@@ -218,16 +218,17 @@ def by_hand(sources: Path) -> dict[str, list[str]]:
 
 HEAD = """# Operators of PyTorch on the device "ocl"
 
-`torch/generate.py` makes this page from `torch/rows.yaml` and from the registrations in `torch/csrc/ops`. What is not here
-PyTorch makes of these, or it runs on the CPU and `torch.ocl.fallbacks()` counts it. Structured operators stand here with
-`.out` alone: PyTorch serves the functional and the in-place overload by it.
+`torch/generate.py` makes this page from `torch/rows.yaml` and from the registrations in `torch/csrc/ops`. What is not
+here PyTorch makes of these, or it runs on the CPU and `torch.ocl.fallbacks()` counts it. Where an operator stands here
+with `.out` alone, PyTorch serves the functional and the in-place overload by it. `torch/tests/opinfos.txt` says which of
+PyTorch's own samples of operators pass.
 
 ## Operators as expressions
 
 Each overload is one generated kernel. The operands in an expression are the operator's arguments by name, and
-[pointwise.md](pointwise.md) has the language. `[dim]` are the dimensions over which a call reduces, `[numel]` is the number
-of elements of the result, `[largest]` and `[lowest]` are limits of its type, and `result` is what was computed before.
-A *loss* is reduced as the argument `reduction` says.
+[pointwise.md](pointwise.md) has the language. `[dim]` are the dimensions over which a call reduces, `[numel]` is the
+number of elements of the result, `[largest]` and `[lowest]` are limits of its type, and `result` is what was computed
+before. A *loss* is reduced as the argument `reduction` says.
 
 | types | meaning |
 |---|---|

@@ -6,10 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-import opinfos
 import pytest
 import torch
-
 
 MODES = ("quick", "all", "update", "add")
 

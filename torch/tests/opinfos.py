@@ -24,9 +24,16 @@ LEFT_OUT = {
     "empty_permuted": "its values are not defined",
     "new_empty": "its values are not defined",
     "new_empty_strided": "its values are not defined",
+    "randn": "its values are random",
+    "randint": "its values are random",
+    "nn.functional.alpha_dropout": "its values are random",
+    "to_sparse": "there are no sparse tensors",
     "resize_": "it stays on the CPU's storage",
     "resize_as_": "it stays on the CPU's storage",
 }
+
+# Those whose results are no tensors.
+NO_OUT = {"equal"}
 
 
 class State(NamedTuple):
@@ -42,7 +49,7 @@ UNKNOWN = State("unknown", "")
 
 
 def mode() -> str:
-    """"quick", "all", "update" or "add": the environment variable, which the option --opinfos sets."""
+    """ "quick", "all", "update" or "add": the environment variable, which the option --opinfos sets."""
     return os.environ.get("DLPRIM_TORCH_OPINFOS", "quick")
 
 

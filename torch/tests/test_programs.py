@@ -103,7 +103,7 @@ def test_variance(dtype: torch.dtype) -> None:
     x = torch.randn(3, 4, 5).to(dtype) + 2
     check(x.ocl().var(), x.var())
     check(x.ocl().std((0, -1), correction=0, keepdim=True), x.std((0, -1), correction=0, keepdim=True))
-    for actual, expected in zip(torch.var_mean(x.ocl(), 1), torch.var_mean(x, 1)):
+    for actual, expected in zip(torch.var_mean(x.ocl(), 1), torch.var_mean(x, 1), strict=True):
         check(actual, expected)
     check(x[:1].ocl().std(0), x[:1].std(0))
     check(x[:0].ocl().var(0), x[:0].var(0))

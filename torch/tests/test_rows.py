@@ -157,7 +157,9 @@ def test_losses(name: str, reduction: str) -> None:
         value = loss(a, target.to(device), reduction=reduction)
         value.sum().backward()
         assert a.grad is not None
-        results.append([value.detach().cpu(), a.grad.cpu(), loss(a[:0], target[:0].to(device), reduction=reduction).cpu()])
+        results.append(
+            [value.detach().cpu(), a.grad.cpu(), loss(a[:0], target[:0].to(device), reduction=reduction).cpu()]
+        )
     torch.testing.assert_close(results[1], results[0], equal_nan=True)
 
 
@@ -178,4 +180,4 @@ def test_page_is_current() -> None:
         new = Path(made) / "page.md"
         command = [sys.executable, str(folder / "generate.py"), str(folder / "rows.yaml"), "--page", str(new)]
         subprocess.run(command, check=True, env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
-        assert page.read_text() == new.read_text(), "python torch/generate.py torch/rows.yaml --page docs/torch_operators.md"
+        assert page.read_text() == new.read_text(), f"make it anew: {command[1]} ROWS --page {page}"
