@@ -134,6 +134,7 @@ void turn_matrices(Graph& graph, std::map<ValueId, Layout>& layouts) {
             for (std::size_t k = 0; k < node.inputs.size(); ++k)
                 if (node.inputs[k] == id) turns = turns && transposing_option(node, k) != nullptr;
         for (const auto& output : graph.outputs) turns = turns && output.first != id;
+        for (const auto& gradient : graph.gradients) turns = turns && gradient.second != id;
         if (!turns) {
             ++found;
             continue;

@@ -8,9 +8,9 @@ using namespace dlprim::testing;
 
 namespace {
 
-const std::vector<DType> types{DType::f32, DType::f16, DType::bf16,   DType::f64, DType::i8,
-                               DType::u8,  DType::i16, DType::u16,    DType::i32, DType::u32,
-                               DType::i64, DType::u64, DType::boolean};
+const std::vector<DType> copied_types{DType::f32, DType::f16, DType::bf16,   DType::f64, DType::i8,
+                                      DType::u8,  DType::i16, DType::u16,    DType::i32, DType::u32,
+                                      DType::i64, DType::u64, DType::boolean};
 
 /// A tensor of 240 small integers.
 Tensor numbers(const Context& device, DType dtype, int first = 0) {
@@ -20,22 +20,22 @@ Tensor numbers(const Context& device, DType dtype, int first = 0) {
     return Tensor(device, {240}, values, dtype);
 }
 
-struct View {
+struct Strided {
     const char* name;
     std::vector<std::int64_t> strides;
     std::int64_t offset;
 };
 
 /// Views of shape [3, 4, 2] in 240 elements.
-const std::vector<View> views{{"row-major", {8, 2, 1}, 0},   {"odd offset", {8, 2, 1}, 7},
-                              {"transposed", {1, 3, 12}, 5}, {"steps", {60, 7, 3}, 2},
-                              {"reversed", {2, 8, 40}, 1},   {"gaps", {30, 5, 1}, 3}};
+const std::vector<Strided> strided_views{
+    {"row-major", {8, 2, 1}, 0}, {"odd offset", {8, 2, 1}, 7}, {"transposed", {1, 3, 12}, 5},
+    {"steps", {60, 7, 3}, 2},    {"reversed", {2, 8, 40}, 1},  {"gaps", {30, 5, 1}, 3}};
 
-Tensor view(const Tensor& memory, const View& which) {
+Tensor view(const Tensor& memory, const Strided& which) {
     return memory.view({3, 4, 2}, which.strides, which.offset);
 }
 
-void check_copy(const Tensor& from, const View& how, DType dtype) {
+void check_copy(const Tensor& from, const Strided& how, DType dtype) {
     INFO("from strides " << from.strides()[0] << ", " << from.strides()[1] << ", "
                          << from.strides()[2] << " of " << name_of(from.dtype()) << " to "
                          << how.name << " of " << name_of(dtype));
@@ -50,12 +50,13 @@ void check_copy(const Tensor& from, const View& how, DType dtype) {
 
 TEST_CASE("copies have any strides and types", "[copy]") {
     ON_EVERY_DEVICE(device) {
-        for (std::size_t t = 0; t < types.size(); ++t)
-            for (std::size_t i = 0; i < views.size(); ++i) {
-                const Tensor from = view(numbers(device, types[t]), views[i]);
-                for (std::size_t j = 0; j < views.size(); ++j) {
-                    check_copy(from, views[j], types[t]);
-                    check_copy(from, views[j], types[(t + 1 + (i + j) % 4) % types.size()]);
+        for (std::size_t t = 0; t < copied_types.size(); ++t)
+            for (std::size_t i = 0; i < strided_views.size(); ++i) {
+                const Tensor from = view(numbers(device, copied_types[t]), strided_views[i]);
+                for (std::size_t j = 0; j < strided_views.size(); ++j) {
+                    check_copy(from, strided_views[j], copied_types[t]);
+                    check_copy(from, strided_views[j],
+                               copied_types[(t + 1 + (i + j) % 4) % copied_types.size()]);
                 }
             }
     }
@@ -64,7 +65,7 @@ TEST_CASE("copies have any strides and types", "[copy]") {
 TEST_CASE("copies repeat what was expanded", "[copy]") {
     ON_EVERY_DEVICE(device) {
         const Tensor row(device, {1, 4, 1}, {1, 2, 3, 4});
-        for (const View& how : views) {
+        for (const Strided& how : strided_views) {
             check_copy(row.expand({3, 4, 2}), how, DType::f32);
             check_copy(row.expand({3, 4, 2}), how, DType::i32);
         }
@@ -81,8 +82,8 @@ TEST_CASE("copies repeat what was expanded", "[copy]") {
 TEST_CASE("overlapping copies read before they write", "[copy]") {
     ON_EVERY_DEVICE(device) {
         for (const DType dtype : {DType::f32, DType::i64})
-            for (const View& a : views)
-                for (const View& b : views) {
+            for (const Strided& a : strided_views)
+                for (const Strided& b : strided_views) {
                     INFO("from " << a.name << " to " << b.name);
                     const Tensor memory = numbers(device, dtype), expected = numbers(device, dtype);
                     const std::vector<float> values = view(memory, a).to_floats();
@@ -104,12 +105,12 @@ TEST_CASE("no copy waits or goes through the host", "[copy]") {
         const Tensor whole = numbers(device, DType::i32);
         Tensor strided = y.view({3, 4, 2}, {60, 7, 3});
         const auto all = [&] {
-            ops::copy(view(x, views[2]), view(y, views[3]));
-            ops::copy(view(x, views[2]), view(whole, views[3]));
+            ops::copy(view(x, strided_views[2]), view(y, strided_views[3]));
+            ops::copy(view(x, strided_views[2]), view(whole, strided_views[3]));
             ops::copy(x, whole);
             ops::copy(x, y);
             strided.fill(3);
-            return view(x, views[2]).to_contiguous();
+            return view(x, strided_views[2]).to_contiguous();
         };
         all();
         const Counters before = device.counters();
@@ -127,7 +128,7 @@ TEST_CASE("no copy waits or goes through the host", "[copy]") {
 TEST_CASE("a conversion needs no gathering where both lie alike", "[copy]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x = numbers(device, DType::f32), y = numbers(device, DType::i32);
-        const View turned{"reversed", {1, 3, 12}, 4};
+        const Strided turned{"reversed", {1, 3, 12}, 4};
         ops::copy(view(x, turned), view(y, turned));
         const Counters before = device.counters();
         ops::copy(view(x, turned), view(y, turned));
@@ -140,8 +141,8 @@ TEST_CASE("copies between contexts go through the host", "[copy]") {
     ON_EVERY_DEVICE(device) {
         const Context host("cpu");
         const Tensor x = numbers(device, DType::f32), y = numbers(host, DType::i32, 1);
-        ops::copy(view(x, views[2]), view(y, views[3]));
-        CHECK(view(y, views[3]).to_floats() == view(x, views[2]).to_floats());
+        ops::copy(view(x, strided_views[2]), view(y, strided_views[3]));
+        CHECK(view(y, strided_views[3]).to_floats() == view(x, strided_views[2]).to_floats());
         ops::copy(y, x);
         CHECK(x.to_floats() == y.to_floats());
     }

@@ -11,11 +11,14 @@ using namespace dlprim::testing;
 namespace {
 
 /// A way to lay a tensor of any shape out in memory.
-enum class Kind { odd_offset, reversed, channels_last, steps, expanded, last_expanded };
-const std::vector<std::pair<Kind, const char*>> kinds{
-    {Kind::odd_offset, "odd offset"},       {Kind::reversed, "reversed"},
-    {Kind::channels_last, "channels last"}, {Kind::steps, "steps"},
-    {Kind::expanded, "expanded"},           {Kind::last_expanded, "last dimension expanded"}};
+enum class ViewKind { odd_offset, reversed, channels_last, steps, expanded, last_expanded };
+const std::vector<std::pair<ViewKind, const char*>> view_kinds{
+    {ViewKind::odd_offset, "odd offset"},
+    {ViewKind::reversed, "reversed"},
+    {ViewKind::channels_last, "channels last"},
+    {ViewKind::steps, "steps"},
+    {ViewKind::expanded, "expanded"},
+    {ViewKind::last_expanded, "last dimension expanded"}};
 
 /// Strides for an order of the dimensions, outermost first.
 std::vector<std::int64_t> strides_in_order(const Shape& shape, const std::vector<int>& order,
@@ -29,43 +32,43 @@ std::vector<std::int64_t> strides_in_order(const Shape& shape, const std::vector
 }
 
 /// A view of the shape that lies in memory as `kind` says. Its elements are still undefined.
-Tensor laid_out(const Context& device, Kind kind, const Shape& shape, DType dtype) {
+Tensor laid_out(const Context& device, ViewKind kind, const Shape& shape, DType dtype) {
     const int rank = shape.rank();
     std::vector<int> order;
-    for (int d = 0; d < rank; ++d) order.push_back(kind == Kind::reversed ? rank - 1 - d : d);
-    if (kind == Kind::channels_last && rank > 2) {
+    for (int d = 0; d < rank; ++d) order.push_back(kind == ViewKind::reversed ? rank - 1 - d : d);
+    if (kind == ViewKind::channels_last && rank > 2) {
         order.erase(order.begin() + 1);
         order.push_back(1);
     }
-    if (kind == Kind::expanded || kind == Kind::last_expanded) {
+    if (kind == ViewKind::expanded || kind == ViewKind::last_expanded) {
         if (rank == 0) return Tensor(device, shape, dtype);
-        const int d = kind == Kind::expanded ? 0 : rank - 1;
+        const int d = kind == ViewKind::expanded ? 0 : rank - 1;
         return Tensor(device, shape.with(d, 1), dtype).expand(shape);
     }
-    const std::int64_t step = kind == Kind::steps ? 3 : 1,
-                       offset = kind == Kind::odd_offset ? 5 : 0;
+    const std::int64_t step = kind == ViewKind::steps ? 3 : 1,
+                       offset = kind == ViewKind::odd_offset ? 5 : 0;
     const Tensor memory(device, {shape.numel() * step + offset + 1}, dtype);
     return memory.view(shape, strides_in_order(shape, order, step), offset);
 }
 
-struct Operand {
+struct ViewOperand {
     Shape shape;
     DType dtype = DType::f32;
     int classes = 0;  ///< integers below that, or 0 for any numbers
 };
 
-Operand of(const Shape& shape, DType dtype = DType::f32, int classes = 0) {
+ViewOperand of(const Shape& shape, DType dtype = DType::f32, int classes = 0) {
     return {shape, dtype, classes};
 }
 
-struct Call {
+struct ViewCall {
     std::string type, options;
-    std::vector<Operand> inputs, params = {};
+    std::vector<ViewOperand> inputs, params = {};
     bool training = false, backward = true;
 };
 
 constexpr DType f16 = DType::f16, i32 = DType::i32, i64 = DType::i64;
-const std::vector<Call> calls{
+const std::vector<ViewCall> view_calls{
     {"Activation", R"({"activation": "gelu"})", {of({3, 4, 5, 6})}},
     {"Activation", R"({"activation": "relu"})", {of({3, 8, 5, 6}, f16)}},
     {"Activation", R"({"activation": "relu"})", {of({1})}},
@@ -113,9 +116,10 @@ Tensor plain_copy(const Tensor& view) {
     return copy;
 }
 
-Pair operands(const Context& device, Kind kind, const std::vector<Operand>& wanted, unsigned seed) {
+Pair operands(const Context& device, ViewKind kind, const std::vector<ViewOperand>& wanted,
+              unsigned seed) {
     Pair pair;
-    for (const Operand& operand : wanted) {
+    for (const ViewOperand& operand : wanted) {
         Tensor view = laid_out(device, kind, operand.shape, operand.dtype);
         std::vector<float> values =
             random_floats(static_cast<std::size_t>(operand.shape.numel()), ++seed, 0.1, 2);
@@ -144,18 +148,18 @@ void check_same(const std::vector<Tensor>& found, const std::vector<Tensor>& wan
 }
 
 /// Empty tensors of the results' shapes in views of that kind.
-std::vector<Tensor> places_like(const std::vector<Tensor>& results, Kind kind) {
+std::vector<Tensor> places_like(const std::vector<Tensor>& results, ViewKind kind) {
     std::vector<Tensor> places;
     for (const Tensor& result : results)
         places.push_back(laid_out(result.context(), kind, result.shape(), result.dtype()));
     return places;
 }
 
-void check_call(const Context& device, const Call& call, Kind kind) {
+void check_call(const Context& device, const ViewCall& call, ViewKind kind) {
     const Pair inputs = operands(device, kind, call.inputs, 1);
-    const bool expands = kind == Kind::expanded || kind == Kind::last_expanded;
+    const bool expands = kind == ViewKind::expanded || kind == ViewKind::last_expanded;
     // Running statistics are written, so no element may be repeated.
-    const Pair params = operands(device, expands ? Kind::steps : kind, call.params, 100);
+    const Pair params = operands(device, expands ? ViewKind::steps : kind, call.params, 100);
     ops::CallOptions how;
     how.training = call.training;
     const std::vector<Tensor> wanted =
@@ -171,7 +175,7 @@ void check_call(const Context& device, const Call& call, Kind kind) {
         check_same(written, wanted);
     }
     if (!call.backward) return;
-    std::vector<Operand> gradients;
+    std::vector<ViewOperand> gradients;
     for (const Tensor& result : wanted)
         if (result.dtype() == DType::f32 || result.dtype() == f16)
             gradients.push_back({result.shape(), result.dtype()});
@@ -187,8 +191,8 @@ void check_call(const Context& device, const Call& call, Kind kind) {
 
 TEST_CASE("calls take strided views", "[eager_views]") {
     ON_EVERY_DEVICE(device) {
-        for (const Call& call : calls)
-            for (const auto& [kind, name] : kinds) {
+        for (const ViewCall& call : view_calls)
+            for (const auto& [kind, name] : view_kinds) {
                 INFO(call.type << " " << call.options << " on views: " << name);
                 check_call(device, call, kind);
             }
@@ -197,15 +201,15 @@ TEST_CASE("calls take strided views", "[eager_views]") {
 
 TEST_CASE("calls on strided views neither wait nor allocate", "[eager_views]") {
     ON_EVERY_DEVICE(device) {
-        for (const Call& call : calls) {
+        for (const ViewCall& call : view_calls) {
             INFO(call.type << " " << call.options);
-            const Pair inputs = operands(device, Kind::reversed, call.inputs, 1);
-            const Pair params = operands(device, Kind::reversed, call.params, 100);
+            const Pair inputs = operands(device, ViewKind::reversed, call.inputs, 1);
+            const Pair params = operands(device, ViewKind::reversed, call.params, 100);
             ops::CallOptions how;
             how.training = call.training;
             const auto results =
                 ops::call(call.type, call.options, inputs.views, params.views, how);
-            how.out = places_like(results, Kind::reversed);
+            how.out = places_like(results, ViewKind::reversed);
             const auto run = [&] {
                 ops::call(call.type, call.options, inputs.views, params.views, how);
             };
@@ -222,7 +226,7 @@ TEST_CASE("calls on strided views neither wait nor allocate", "[eager_views]") {
 
 TEST_CASE("strides are read and written in the launch itself", "[eager_views]") {
     ON_EVERY_DEVICE(device) {
-        const auto launches = [&](const Call& call, Kind kind, bool strided_out) {
+        const auto launches = [&](const ViewCall& call, ViewKind kind, bool strided_out) {
             const Pair inputs = operands(device, kind, call.inputs, 1);
             const Pair params = operands(device, kind, call.params, 100);
             ops::CallOptions how;
@@ -234,13 +238,13 @@ TEST_CASE("strides are read and written in the launch itself", "[eager_views]") 
             ops::call(call.type, call.options, inputs.views, params.views, how);
             return device.counters().launches - before;
         };
-        const Call add{"Elementwise", "{}", {of({3, 4, 5, 6}), of({3, 4, 5, 6})}};
-        const Call half{"Activation", R"({"activation": "tanh"})", {of({30, 41}, f16)}};
-        const Call slice{"Slice", R"({"dim": 1, "begin": 1, "end": 5})", {of({3, 6, 5})}};
-        const Call concat{"Concat", R"({"dim": 1})", {of({3, 4, 5}), of({3, 2, 5})}};
-        for (const auto& [kind, name] : kinds) {
+        const ViewCall add{"Elementwise", "{}", {of({3, 4, 5, 6}), of({3, 4, 5, 6})}};
+        const ViewCall half{"Activation", R"({"activation": "tanh"})", {of({30, 41}, f16)}};
+        const ViewCall slice{"Slice", R"({"dim": 1, "begin": 1, "end": 5})", {of({3, 6, 5})}};
+        const ViewCall concat{"Concat", R"({"dim": 1})", {of({3, 4, 5}), of({3, 2, 5})}};
+        for (const auto& [kind, name] : view_kinds) {
             INFO(name);
-            const bool expands = kind == Kind::expanded || kind == Kind::last_expanded;
+            const bool expands = kind == ViewKind::expanded || kind == ViewKind::last_expanded;
             for (const bool strided_out : {false, true}) {
                 if (strided_out && expands) continue;
                 CHECK(launches(add, kind, strided_out) == 1);

@@ -11,7 +11,7 @@ using namespace dlprim::testing;
 namespace {
 
 /// A view of one of the model's memories: plain numbers.
-struct Model {
+struct ViewModel {
     std::size_t memory;
     std::vector<std::int64_t> shape, strides;
     std::int64_t offset;
@@ -32,9 +32,9 @@ struct Model {
     }
 };
 
-struct View {
+struct Viewed {
     Tensor tensor;
-    Model model;
+    ViewModel model;
 };
 
 class Chains {
@@ -50,8 +50,8 @@ class Chains {
 
     void run(int steps) {
         for (int step = 0; step < steps; ++step) {
-            const View to = random_view(false);
-            const View from = matching(to);
+            const Viewed to = random_view(false);
+            const Viewed from = matching(to);
             switch (pick(0, 3)) {
                 case 0:
                     fill(to);
@@ -77,11 +77,11 @@ class Chains {
         return low + static_cast<std::int64_t>(random_() % static_cast<unsigned>(high - low + 1));
     }
 
-    View whole(std::size_t memory) { return {memories_[memory], {memory, {elements}, {1}, 0}}; }
+    Viewed whole(std::size_t memory) { return {memories_[memory], {memory, {elements}, {1}, 0}}; }
 
     /// A chain of views. Only what is read may have expanded dimensions.
-    View random_view(bool expands) {
-        View view = whole(static_cast<std::size_t>(pick(0, 2)));
+    Viewed random_view(bool expands) {
+        Viewed view = whole(static_cast<std::size_t>(pick(0, 2)));
         const std::int64_t a = pick(1, 5), b = pick(1, 6), c = pick(1, 300 / (a * b));
         const std::int64_t offset = pick(0, 300 - a * b * c);
         view.tensor = view.tensor.slice(0, offset, offset + a * b * c).reshape({a, b, c});
@@ -90,8 +90,8 @@ class Chains {
         return view;
     }
 
-    void change(View& view, bool expands) {
-        Model& model = view.model;
+    void change(Viewed& view, bool expands) {
+        ViewModel& model = view.model;
         const auto d = static_cast<std::size_t>(pick(0, 2)),
                    e = static_cast<std::size_t>(pick(0, 2));
         switch (pick(0, 3)) {
@@ -126,9 +126,9 @@ class Chains {
     }
 
     /// A view that broadcasts to the shape of `to`.
-    View matching(const View& to) {
+    Viewed matching(const Viewed& to) {
         for (int attempt = 0; attempt < 200; ++attempt) {
-            View view = random_view(true);
+            Viewed view = random_view(true);
             bool fits = true;
             for (std::size_t d = 0; d < 3; ++d) {
                 const std::int64_t size = view.model.shape[d], wanted = to.model.shape[d];
@@ -150,28 +150,28 @@ class Chains {
         return to;
     }
 
-    std::vector<float> read(const Model& from) const {
+    std::vector<float> read(const ViewModel& from) const {
         std::vector<float> values;
         for (std::int64_t n = 0; n < from.count(); ++n)
             values.push_back(model_[from.memory][from.place(n)]);
         return values;
     }
-    void write(const Model& to, const std::vector<float>& values) {
+    void write(const ViewModel& to, const std::vector<float>& values) {
         for (std::int64_t n = 0; n < to.count(); ++n)
             model_[to.memory][to.place(n)] = values[static_cast<std::size_t>(n)];
     }
 
-    void fill(View to) {
+    void fill(Viewed to) {
         const auto value = static_cast<float>(pick(0, 50));
         to.tensor.fill(value);
         write(to.model, std::vector<float>(static_cast<std::size_t>(to.model.count()), value));
     }
-    void copy(const View& from, const View& to) {
+    void copy(const Viewed& from, const Viewed& to) {
         ops::copy(from.tensor, to.tensor);
         write(to.model, read(from.model));
     }
     /// to = from + to, modulo a number that keeps values small.
-    void add(const View& from, const View& to) {
+    void add(const Viewed& from, const Viewed& to) {
         ops::CallOptions how;
         how.out = {to.tensor};
         ops::call("Pointwise",
