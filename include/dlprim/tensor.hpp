@@ -22,6 +22,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/dtype.hpp>
+#include <dlprim/event.hpp>
 #include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/shape.hpp>
@@ -95,6 +96,25 @@ class Tensor {
     void copy_from(const std::vector<float>& values);  ///< converts to dtype()
     std::vector<float> to_floats() const;              ///< converts from dtype()
     std::vector<double> to_doubles() const;            ///< converts from dtype()
+
+    // Copies that do not wait. The host memory belongs to the copy until the event is done: till
+    // then it must not be freed, nor, for copy_from_host_async(), be changed. PinnedMemory makes
+    // them fast; with other memory a driver may wait after all. They are ordered with the context's
+    // other work: what is enqueued later sees the new elements. A view with gaps is copied as by
+    // the calls above, which wait, and the event is done. A null pointer and a wrong size throw as
+    // there.
+    Event copy_from_host_async(const void* data, std::uint64_t bytes);
+    Event copy_to_host_async(void* data, std::uint64_t bytes) const;
+
+    /// Copies the elements to `target`, which has the same shape and type and may be of another
+    /// context, on another device or the host. Within a context the copy is only enqueued; both may
+    /// be views of one memory, if they do not overlap. Between contexts it goes through pinned
+    /// memory of the host, and the call waits. Throws Error(invalid_argument) for another shape or
+    /// type.
+    void copy_to(Tensor& target) const;
+    /// A row-major copy on another context, or this tensor if it is on that one. Waits as
+    /// copy_to().
+    Tensor to(const Context& context) const;
 
     /// On the host context, the address of the first element, for reading and writing elements in
     /// place by strides(). The address is valid while any tensor on the memory lives. After this

@@ -178,7 +178,8 @@ void CallBatch::enqueue(Queue& queue, std::span<const BufferRef> operands) {
         require(buffer != nullptr && ref.buffer == buffer, "kernel '", kernel_->name(),
                 "': operand ", patch.operand, " of a batch is not bound, or not in one buffer ",
                 "with the others");
-        const std::uint64_t offset = (ref.byte_offset + patch.extra_bytes) / patch.element_bytes;
+        const std::uint64_t offset =
+            (ref.handle_offset() + patch.extra_bytes) / patch.element_bytes;
         if (offset == patch.bound_offset) continue;
         patch.bound_offset = offset;
         words_[patch.word] = static_cast<std::int32_t>(offset & 0xffffffff);

@@ -102,7 +102,7 @@ void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
             binding.bound_id = ref.buffer->id();
         }
         const std::uint64_t offset =
-            (ref.byte_offset + binding.extra_bytes) / binding.element_bytes;
+            (ref.handle_offset() + binding.extra_bytes) / binding.element_bytes;
         if (first || binding.bound_offset != offset) {
             kernel_->set(binding.offset_index, &offset, sizeof(offset));
             binding.bound_offset = offset;

@@ -7,6 +7,7 @@
 #include "base/text.hpp"
 #include "exec/eager_entry.hpp"
 #include "exec/eager_overlap.hpp"
+#include "exec/eager_weights.hpp"
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/deferred.hpp"
@@ -32,8 +33,9 @@ struct ContextCache : ContextImpl::Attachment {
     /// Entries by problem. If a plan keeps data derived from its parameters (packed weights), the
     /// entry belongs to those parameters, so that layers of the same shape do not replace each
     /// other's data. Its key is then the problem with the parameters, and the entry of the problem
-    /// alone is null.
+    /// alone is null. Parameters that change all the time share an entry that keeps no such data.
     LruMap<std::shared_ptr<EagerEntry>> entries{most_kept};
+    WeightUses weights{most_kept};
     LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< conversions of results to plain
     BlockStore store;
     std::string key;  ///< the key of the current call
@@ -91,9 +93,12 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
 void add_params(std::string& key, const EagerCall& call, std::span<const EagerOperand> operands) {
     for (const EagerOperand& operand : operands.subspan(call.inputs.size(), call.params.size())) {
         append(key, operand.buffer->id());
-        append(key, operand.byte_offset);
+        append(key, operand.buffer->offset() + operand.byte_offset);
     }
 }
+
+/// What a key has at its end for the entry whose parameters change from call to call.
+constexpr std::string_view changing = "changing";
 
 /// The caller holds `cache.mutex`.
 std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& context,
@@ -102,18 +107,27 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
     std::string& key = cache.key;
     make_key(key, call, operands);
     const std::size_t problem = key.size();
-    if (const auto* found = cache.entries.find(key)) {
-        if (*found) return *found;
-        add_params(key, call, operands);
-        if (const auto* owned = cache.entries.find(key)) return *owned;
-        key.resize(problem);
+    const auto* const found = cache.entries.find(key);
+    if (found != nullptr && *found) return *found;
+    std::shared_ptr<EagerEntry> made;
+    if (found == nullptr) {
+        made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
+        const bool packs = !made->executor->plan().setup.empty();
+        cache.entries.insert(key, packs ? nullptr : made);
+        if (!packs) return made;
     }
-    std::shared_ptr<EagerEntry> made =
-        make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
-    if (made->executor->plan().setup.empty()) return cache.entries.insert(key, made);
-    cache.entries.insert(key, nullptr);
     add_params(key, call, operands);
-    return cache.entries.insert(key, made);
+    const bool keeps = cache.weights.worth_keeping(
+        key, call, operands.subspan(call.inputs.size(), call.params.size()));
+    if (!keeps) {
+        cache.entries.erase(key);
+        key.resize(problem);
+        key += changing;
+    }
+    if (const auto* known = cache.entries.find(key)) return *known;
+    if (!made) made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
+    if (!keeps) made->executor->forget_constants();
+    return cache.entries.insert(key, std::move(made));
 }
 
 void forget_entry(const Context& context, const EagerCall& call,
@@ -126,10 +140,26 @@ void forget_entry(const Context& context, const EagerCall& call,
         cache.entries.erase(cache.key);
     };
     make_key(cache.key, call, operands);
+    const std::size_t problem = cache.key.size();
     forget();
     add_params(cache.key, call, operands);
     forget();
+    cache.key.resize(problem);
+    cache.key += changing;
+    forget();
 }
+
+/// Releases the memory that an executor was given for a call, also if the call fails.
+class BoundMemory {
+  public:
+    explicit BoundMemory(Executor& executor) : executor_(executor) {}
+    BoundMemory(const BoundMemory&) = delete;
+    BoundMemory& operator=(const BoundMemory&) = delete;
+    ~BoundMemory() { executor_.release_bindings(); }
+
+  private:
+    Executor& executor_;
+};
 
 /// The plan that converts a value from its layout to plain.
 std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& store) {
@@ -161,12 +191,13 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
         const std::shared_ptr<Executor> executor =
             found != nullptr ? *found
                              : cache.conversions.insert(key, make_conversion(from, cache.store));
+        const BoundMemory bound(*executor);
         try {
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
+            executor->take_scratch();
             executor->run(Part::forward);
             Access::impl(from.context()).queue().flush();
-            executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
             cache.conversions.erase(key);  // planned again without the failed engine
@@ -279,6 +310,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         return run_once(context, call, operands);
     }
     Executor& executor = *entry->executor;
+    const BoundMemory bound(executor);
     for (std::size_t i = 0; i < entry->bindings.size(); ++i) {
         const auto [is_result, index] = entry->bindings[i];
         const EagerOperand& operand = is_result ? places[index] : operands[index];
@@ -289,11 +321,11 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         executor.set_integer("@step", call.how.step);
     }
     executor.check_params();
+    executor.take_scratch();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);
     finish_detours(context, detours);
     Access::impl(context).queue().flush();
-    executor.release_bindings();
     return results;
 }
 

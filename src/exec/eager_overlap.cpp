@@ -22,7 +22,10 @@ struct Extent {
 
     explicit Extent(const EagerOperand& operand)
         : handle(operand.buffer->handle()),
-          begin(operand.byte_offset + reinterpret_cast<std::uintptr_t>(operand.buffer->host())),
+          begin(operand.byte_offset +
+                (operand.buffer->host() == nullptr
+                     ? operand.buffer->offset()
+                     : reinterpret_cast<std::uintptr_t>(operand.buffer->host()))),
           end(begin + operand.bytes) {}
     bool operator==(const Extent&) const = default;
     bool overlaps(const Extent& other) const {

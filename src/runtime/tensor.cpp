@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/copy_between.hpp"
 #include "runtime/deferred.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ void check_pointer(const void* data, const Shape& shape) {
 
 Tensor::Tensor(const Context& context, const Shape& shape, DType dtype)
     : context_(context),
-      buffer_(Access::impl(context).allocate(byte_size(shape, dtype))),
+      buffer_(Access::impl(context).allocate_cached(byte_size(shape, dtype))),
       shape_(shape),
       strides_(shape.strides()),
       dtype_(dtype) {}
@@ -279,6 +280,54 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
         std::memcpy(to, memory.data() + static_cast<std::size_t>(at) * element, element);
         to += element;
     });
+}
+
+Event Tensor::copy_from_host_async(const void* data, std::uint64_t size) {
+    require(defined(), "an undefined tensor holds no elements");
+    if (!contiguous() || size != bytes() || size == 0) {
+        copy_from_host(data, size);
+        return {};
+    }
+    check_pointer(data, shape_);
+    ContextImpl& impl = Access::impl(*context_);
+    impl.queue().write({overwritten().get(), byte_offset_}, data, size, false);
+    return Access::event(impl.record({}));
+}
+
+Event Tensor::copy_to_host_async(void* data, std::uint64_t size) const {
+    require(defined(), "an undefined tensor holds no elements");
+    if (!contiguous() || size != bytes() || size == 0) {
+        copy_to_host(data, size);
+        return {};
+    }
+    check_pointer(data, shape_);
+    ContextImpl& impl = Access::impl(*context_);
+    impl.queue().read({buffer().get(), byte_offset_}, data, size, false);
+    return Access::event(impl.record({.looks = true}));
+}
+
+void Tensor::copy_to(Tensor& target) const {
+    require(defined() && target.defined(), "an undefined tensor holds no elements");
+    if (shape_ != target.shape_ || dtype_ != target.dtype_)
+        fail(ErrorKind::invalid_argument, "a tensor of ", name_of(dtype_), ' ', shape_.str(),
+             " cannot be copied to one of ", name_of(target.dtype_), ' ', target.shape_.str());
+    if (shape_.empty()) return;
+    if (!contiguous() || !target.contiguous()) {
+        std::vector<std::byte> elements(bytes());
+        copy_to_host(elements.data(), elements.size());
+        return target.copy_from_host(elements.data(), elements.size());
+    }
+    const std::shared_ptr<Buffer>& from = buffer();
+    copy_between(Access::impl(*context_), {from.get(), byte_offset_},
+                 Access::impl(*target.context_), {target.overwritten().get(), target.byte_offset_},
+                 bytes());
+}
+
+Tensor Tensor::to(const Context& context) const {
+    if (this->context() == context) return *this;
+    Tensor copy(context, shape_, dtype_);
+    copy_to(copy);
+    return copy;
 }
 
 void* Tensor::host_data() const {

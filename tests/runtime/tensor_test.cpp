@@ -3,6 +3,7 @@
 #include "runtime/context_impl.hpp"
 #include "support/catch.hpp"
 
+#include <dlprim/opencl.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <numeric>
@@ -140,15 +141,14 @@ TEST_CASE("foreign memory is wrapped without a copy") {
             CHECK_THROWS_AS(Tensor::wrap_opencl(context, memory.data(), 0, {6}), Error);
         } else {
             const Tensor owner(context, {6}, ramp(6));
+            const opencl::Memory place = opencl::memory(owner);
             const Tensor x =
-                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 8, {2, 2});
+                Tensor::wrap_opencl(context, place.memory, place.byte_offset + 8, {2, 2});
             CHECK(x.to_floats() == std::vector<float>{2, 3, 4, 5});
-            CHECK_THROWS_AS(
-                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 1u << 20, {6}),
-                Error);
-            const Context other(info.id);
-            CHECK_THROWS_AS(Tensor::wrap_opencl(other, Access::buffer(owner)->handle(), 0, {6}),
+            CHECK_THROWS_AS(Tensor::wrap_opencl(context, place.memory, std::uint64_t{1} << 40, {6}),
                             Error);
+            const Context other(info.id);
+            CHECK_THROWS_AS(Tensor::wrap_opencl(other, place.memory, 0, {6}), Error);
         }
     }
 }
@@ -164,8 +164,8 @@ TEST_CASE("memory is counted, pooled and limited") {
         CHECK(context.counters().allocated_bytes == 0);
         const std::uint64_t before = context.counters().allocations;
         for (int i = 0; i < 5; ++i)
-            CHECK(impl.allocate_cached(3000 - static_cast<std::uint64_t>(i))->bytes() == 3072);
-        CHECK(context.counters().allocations == before + 1);
+            CHECK(impl.allocate_cached(3000 - static_cast<std::uint64_t>(i))->bytes() >= 2996);
+        CHECK(context.counters().allocations == before);
         impl.trim();
         CHECK(context.counters().allocated_bytes == 0);
         CHECK(impl.allocate(0)->bytes() > 0);
