@@ -17,6 +17,7 @@
 #include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>
 #include <dlprim/pinned.hpp>
+#include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/settings.hpp>

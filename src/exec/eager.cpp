@@ -38,7 +38,8 @@ struct ContextCache : ContextImpl::Attachment {
     WeightUses weights{most_kept};
     LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< conversions of results to plain
     BlockStore store;
-    std::string key;  ///< the key of the current call
+    std::unique_ptr<ContextImpl::Attachment> extra;  ///< of eager_extra()
+    std::string key;                                 ///< the key of the current call
 };
 
 ContextCache& cache_of(const Context& context) {
@@ -356,6 +357,22 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     auto& slot = (*known)[key];
     if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
     return slot;
+}
+
+std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call) {
+    const Context& context = context_of(call);
+    const std::vector<EagerOperand> operands = operands_of(call);
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    return find_entry(cache, context, call, operands);
+}
+
+ContextImpl::Attachment& eager_extra(const Context& context,
+                                     std::unique_ptr<ContextImpl::Attachment> (*make)()) {
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    if (!cache.extra) cache.extra = make();
+    return *cache.extra;
 }
 
 std::vector<Tensor> eager_call(std::string_view type, const EagerOptions& options,

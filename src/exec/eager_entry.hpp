@@ -4,6 +4,7 @@
 
 #include "exec/eager.hpp"
 #include "exec/executor.hpp"
+#include "runtime/context_impl.hpp"
 
 #include <utility>
 
@@ -55,6 +56,14 @@ void check_operand(const EagerCall& call, const char* what, std::size_t index, c
                    const TensorSpec& wanted);
 /// Checks all output gradients and their number.
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted);
+
+/// The plan of the call with all operands plain, from the cache of eager calls or made now.
+std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call);
+
+/// What another kind of eager call keeps for a context, made in the first call. It is destroyed
+/// with the cache of eager calls.
+ContextImpl::Attachment& eager_extra(const Context& context,
+                                     std::unique_ptr<ContextImpl::Attachment> (*make)());
 
 /// Plans the call for operands in the layouts of `operands`. Scratch memory comes from `store`.
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,
