@@ -4,6 +4,7 @@
 set(DLPRIM_OPERATORS
     pointwise
     matmul
+    matmul_add
     inner_product
     embedding
     gather
@@ -15,6 +16,7 @@ set(DLPRIM_OPERATORS
     recurrent
     conv2d
     transposed_conv2d
+    conv_nd
     concat
     slice
     transpose
@@ -25,7 +27,10 @@ set(DLPRIM_OPERATORS
     parameter
     constant
     pooling2d
+    pooling_nd
     interpolation
+    resize
+    grid_sample
     activation
     elementwise
     reduction
