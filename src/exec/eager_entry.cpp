@@ -3,6 +3,7 @@
 #include "exec/eager_entry.hpp"
 
 #include "base/text.hpp"
+#include "engine/pointwise/job.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/make_plan.hpp"
@@ -37,6 +38,22 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
     return wanted;
+}
+
+/// The options of the call. A program's scalars that come with each call are not among them: its
+/// node only says what they are (engine/pointwise/job.hpp).
+Attrs attrs_of(const Operator& op, const EagerCall& call) {
+    Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    if (call.how.scalars.empty()) return attrs;
+    require(attrs.has("scalars"), call.type, " has no scalars, but CallOptions::scalars has ",
+            call.how.scalars.size());
+    require(attrs.numbers("scalars").empty(), call.type,
+            " got scalars as an option and in CallOptions::scalars; give them in one place");
+    std::string kinds;
+    for (const Scalar& scalar : call.how.scalars)
+        kinds += std::holds_alternative<std::int64_t>(scalar) ? 'i' : 'd';
+    attrs.set(pointwise::arguments_attr, std::move(kinds));
+    return attrs;
 }
 
 /// Whether the plan gives the same results where the external `result` is the same memory as the
@@ -107,7 +124,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
             " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
-    const Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    const Attrs attrs = attrs_of(op, call);
     const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
     Graph graph;

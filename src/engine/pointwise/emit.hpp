@@ -97,7 +97,9 @@ class Emitter {
     std::string position(const std::string& offset, const std::string& lane) const;
     std::string leaf(const Instruction& in, const std::function<std::string(int)>& offset,
                      const std::function<std::string(int)>& lane, bool partial);
-    std::string number(const std::string& name, double value);
+    std::string number(const std::string& name, const Scalar& value, int argument = -1);
+    /// The scalar of the run that p<number> gets, or -1.
+    int argument(int number) const;
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
     /// The mask of a comparison. `scalar`: for a single lane.
     std::string compare(const std::string& text, bool scalar) const;

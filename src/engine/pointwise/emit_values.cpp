@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // OpenCL C text of a job's instructions: values that depend on an element's position, and
 // declarations.
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
 
@@ -16,10 +17,14 @@ std::string Emitter::whole_number(int i, const std::function<std::string(int)>& 
         const std::string name = cat("p", in.number, "_whole");
         bool known = false;
         for (const KernelNumber& n : numbers_) known = known || n.name == name;
-        if (!known)
-            numbers_.push_back(
-                {name, false,
-                 static_cast<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]), 0});
+        if (!known) {
+            KernelNumber number;
+            number.name = name;
+            number.whole =
+                value_of<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]);
+            number.argument = argument(in.number);
+            numbers_.push_back(std::move(number));
+        }
         return "(ulong)" + name;
     }
     if (in.op == Op::input)
@@ -76,10 +81,10 @@ std::string Emitter::leaf(const Instruction& in, const std::function<std::string
             return load(from, offset(from.klass), lane(from.klass), partial);
         }
         case Op::scalar:
-            return splat(number(cat("p", in.number), job_.scalars[at]));
+            return splat(number(cat("p", in.number), job_.scalars[at], argument(in.number)));
         case Op::size: {
             const int d = in.number < 0 ? in.number + job_.shape.rank() : in.number;
-            return splat(number(cat("size", d), static_cast<double>(job_.shape[d])));
+            return splat(number(cat("size", d), job_.shape[d]));
         }
         case Op::index: {
             const int klass = job_.class_of_index(in.number);
