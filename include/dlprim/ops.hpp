@@ -62,6 +62,10 @@ struct CallOptions {
     /// The random numbers of dropout depend on the seed, the step and the operator's `stream`
     /// alone. A program counts `step` up to get other numbers.
     std::uint64_t seed = 1, step = 0;
+    /// Which results are made: of call() the outputs, of backward() the gradients of inputs and
+    /// parameters, in their order, one element each. Others are empty tensors, and what only they
+    /// need is not computed. Empty: all.
+    std::vector<bool> wanted;
     /// The values of p0, p1, ... of a Pointwise program, for call() and backward(), in place of its
     /// option `scalars`. They are arguments of the launch: a call in which only they differ runs
     /// the same kernel, where other values of the option are another problem, which is planned

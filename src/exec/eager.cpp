@@ -81,6 +81,8 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
         append_text(key, what);
         append_text(key, engine);
     }
+    append(key, call.how.wanted.size());
+    for (const bool wanted : call.how.wanted) key += static_cast<char>(wanted);
     // The values of scalars are no part of the problem.
     append(key, call.how.scalars.size());
     for (const Scalar& scalar : call.how.scalars) key += static_cast<char>(scalar.index());

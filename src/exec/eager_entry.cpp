@@ -56,6 +56,15 @@ Attrs attrs_of(const Operator& op, const EagerCall& call) {
     return attrs;
 }
 
+/// Whether CallOptions::wanted asks for a result, of `count`.
+bool is_wanted(const EagerCall& call, std::size_t result, std::size_t count) {
+    const std::vector<bool>& wanted = call.how.wanted;
+    require(wanted.empty() || wanted.size() == count, call.type, " has ", count,
+            call.backward ? " inputs and parameters" : " outputs", ", CallOptions::wanted has ",
+            wanted.size(), " elements");
+    return wanted.empty() || wanted[result];
+}
+
 /// Whether the plan gives the same results where the external `result` is the same memory as the
 /// external `operand`: one launch alone reads the operand, no launch before it touches the result,
 /// and it writes each element after it has read the one at its place.
@@ -139,14 +148,22 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const std::size_t given = values.size();
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    for (std::size_t i = 0; i < made.size(); ++i)
+    std::vector<std::size_t> outputs;  // by output of the graph
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!call.backward && !is_wanted(call, i, made.size())) continue;
         graph.outputs.emplace_back(made[i], cat("output ", i));
+        outputs.push_back(i);
+    }
 
     auto entry = std::make_unique<EagerEntry>();
     DeriveOptions derive_options;
-    if (call.backward)
+    if (call.backward) {
         derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
+        for (std::size_t i = 0; i < given; ++i)
+            if (!is_wanted(call, i, given)) derive_options.gradients->unwanted.push_back(values[i]);
+    }
     derive(graph, derive_options);
+    if (outputs.size() < made.size()) graph.remove_dead();
     if (call.backward) {
         graph.outputs.clear();
         graph.assignments.clear();
@@ -175,7 +192,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         const auto operand = static_cast<std::size_t>(
             std::find(values.begin(), values.end(), external.value) - values.begin());
         EagerEntry::Binding binding{false, operand};
-        if (external.kind == External::Kind::output) binding = {true, next_output++};
+        if (external.kind == External::Kind::output) binding = {true, outputs[next_output++]};
         if (external.kind == External::Kind::gradient) binding.result = true;
         if (binding.result)
             entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};

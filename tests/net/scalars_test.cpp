@@ -65,8 +65,8 @@ TEST_CASE("scalars: another value is a launch alone", "[scalars]") {
         CHECK(after.cache_hits == before.cache_hits);
         CHECK(after.allocations == before.allocations);
         CHECK(after.launches - before.launches <= 10);  // the sums may take two
-        CHECK(plan == &eager_plan("Pointwise", program, std::vector<Tensor>{x}, {}, {},
-                                  with({3.0, -1.0})));
+        CHECK(plan ==
+              &eager_plan("Pointwise", program, std::vector<Tensor>{x}, {}, {}, with({3.0, -1.0})));
     }
 }
 
@@ -124,8 +124,7 @@ TEST_CASE("scalars: gradients", "[scalars]") {
         const Tensor dy = tensor_of<float>(device, DType::f32, {1, 10, 100});
         const Tensor one = tensor_of<float>(device, DType::f32, {1});
         const auto gradient = [&](double a, double b) {
-            return values_of<float>(
-                ops::backward(program, {x}, {}, {dy, one}, with({a, b})).at(0));
+            return values_of<float>(ops::backward(program, {x}, {}, {dy, one}, with({a, b})).at(0));
         };
         CHECK(gradient(2, 0.5) == std::vector<float>{1, -20, 302});
         const Counters before = device.counters();
@@ -149,11 +148,10 @@ TEST_CASE("scalars: the keys of random numbers", "[scalars]") {
         const std::vector<float> first = draw(3, 4);
         CHECK(first == draw(3, 4));
         const Tensor shape_giver(device, Shape{41}, DType::f32);
-        CHECK(first ==
-              values_of<float>(
-                  ops::call(ops::Pointwise{.code = "y0 = uniform(3, 4, 7)", .shape = {41}},
-                            {shape_giver})
-                      .at(0)));
+        CHECK(first == values_of<float>(
+                           ops::call(ops::Pointwise{.code = "y0 = uniform(3, 4, 7)", .shape = {41}},
+                                     {shape_giver})
+                               .at(0)));
         CHECK(first != draw(3, 5));
         const std::int64_t large = std::int64_t{1} << 53;
         CHECK(draw(large, 0) != draw(large + 1, 0));
@@ -164,9 +162,8 @@ TEST_CASE("scalars: the keys of random numbers", "[scalars]") {
 TEST_CASE("scalars: errors", "[scalars]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x = tensor_of<float>(device, DType::f32, {1, 2});
-        check_error(invalid, {"Softmax", "scalars"}, [&] {
-            ops::call(ops::Softmax{.axis = 0}, {x}, {}, with({1.0}));
-        });
+        check_error(invalid, {"Softmax", "scalars"},
+                    [&] { ops::call(ops::Softmax{.axis = 0}, {x}, {}, with({1.0})); });
         check_error(invalid, {"p1", "1 values"}, [&] {
             ops::call(ops::Pointwise{.code = "y0 = x0 * p1"}, {x}, {}, with({1.0}));
         });
