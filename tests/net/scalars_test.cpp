@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scalars of Pointwise programs that come with each call (CallOptions::scalars): other values plan
 // and compile nothing, they arrive exactly, and programs have their gradients.
+#include "engine/pointwise/philox.hpp"
 #include "exec/eager.hpp"
 #include "net/support.hpp"
 #include "runtime/access.hpp"
@@ -117,6 +118,39 @@ TEST_CASE("scalars: integers of 64 bits, doubles and floats arrive exactly", "[s
     }
 }
 
+TEST_CASE("scalars: quotients of wide integers", "[scalars]") {
+    ON_EVERY_DEVICE(device) {
+        const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+        const std::int64_t least = std::numeric_limits<std::int64_t>::min();
+        const Tensor x =
+            tensor_of<std::int64_t>(device, DType::i64, {most, least, most - 1, -7, 7});
+        const ops::Pointwise program{
+            .code =
+                "y0 = floordiv(x0, p0); y1 = truncdiv(x0, p0); y2 = fmod(x0, p0); "
+                "y3 = remainder(x0, p0)"};
+        const auto by = [&](std::int64_t divisor) {
+            std::vector<std::vector<std::int64_t>> found;
+            for (const Tensor& y : ops::call(program, {x}, {}, with({divisor})))
+                found.push_back(values_of<std::int64_t>(y));
+            return found;
+        };
+        using Lists = std::vector<std::vector<std::int64_t>>;
+        CHECK(by(2) == Lists{{most / 2, least / 2, most / 2, -4, 3},
+                             {most / 2, least / 2, most / 2, -3, 3},
+                             {1, 0, 0, -1, 1},
+                             {1, 0, 0, 1, 1}});
+        CHECK(by(-2) == Lists{{-(most / 2) - 1, -(least / 2), -(most / 2), 3, -4},
+                              {-(most / 2), -(least / 2), -(most / 2), 3, -3},
+                              {1, 0, 0, -1, 1},
+                              {-1, 0, 0, -1, -1}});
+        // Nothing stops the processor.
+        const std::vector<std::int64_t> zeros(5, 0);
+        CHECK(by(0) == Lists{zeros, zeros, zeros, zeros});
+        const std::vector<std::int64_t> negated{-most, least, 1 - most, 7, -7};
+        CHECK(by(-1) == Lists{negated, negated, zeros, zeros});
+    }
+}
+
 TEST_CASE("scalars: gradients", "[scalars]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x = tensor_of<float>(device, DType::f32, {1, -2, 3});
@@ -156,6 +190,49 @@ TEST_CASE("scalars: the keys of random numbers", "[scalars]") {
         const std::int64_t large = std::int64_t{1} << 53;
         CHECK(draw(large, 0) != draw(large + 1, 0));
         CHECK(draw(-1, 0) != draw(-2, 0));
+    }
+}
+
+TEST_CASE("scalars: random numbers are the same bits everywhere", "[scalars]") {
+    constexpr std::int64_t count = 20011;
+    ON_EVERY_DEVICE(device) {
+        ops::Pointwise program{.code = "y0 = normal(p0, p1, p2); y1 = uniform(p0, p1, p2)",
+                               .dtypes = {DType::f32},
+                               .shape = {count}};
+        ops::CallOptions how;
+        how.out = {Tensor(device, Shape{count}, DType::f32)};
+        const pointwise::RandomKey key{0x123456789abcdef0u, 0xfedcba9876543210u, 5u};
+        how.scalars = {static_cast<std::int64_t>(key.seed), static_cast<std::int64_t>(key.step),
+                       static_cast<std::int64_t>(key.id)};
+        const auto made = ops::call(program, {}, {}, how);
+        const std::vector<float> normal = values_of<float>(made[0]);
+        const std::vector<float> uniform = values_of<float>(made[1]);
+        double mean = 0, square = 0, fourth = 0;
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < normal.size(); ++i) {
+            wrong += normal[i] != pointwise::normal(key, i);
+            wrong += uniform[i] != pointwise::uniform(key, i);
+            const double x = normal[i];
+            mean += x / count;
+            square += x * x / count;
+            fourth += x * x * x * x / count;
+        }
+        CHECK(wrong == 0);
+        CHECK(std::fabs(mean) < 4 / std::sqrt(double(count)));
+        CHECK(std::fabs(square - 1) < 6 / std::sqrt(double(count)));
+        CHECK(std::fabs(fourth - 3) < 40 / std::sqrt(double(count)));
+
+        // Integers of 64 bits from two words.
+        program.code = "y0 = bitor(shl(random(p0, p1, 0), 32), random(p0, p1, 1)); y1 = index(0)";
+        program.dtypes = {DType::i64};
+        how.out = {Tensor(device, Shape{count}, DType::i64)};
+        const auto whole = ops::call(program, {}, {}, how);
+        const auto words = values_of<std::int64_t>(whole[0]);
+        for (std::size_t i = 0; i < words.size(); i += 1000) {
+            const std::uint64_t high = pointwise::random_words({key.seed, key.step, 0}, i)[0];
+            const std::uint64_t low = pointwise::random_words({key.seed, key.step, 1}, i)[0];
+            CHECK(words[i] == static_cast<std::int64_t>(high << 32 | low));
+        }
     }
 }
 

@@ -107,7 +107,7 @@ std::vector<bool> Emitter::levels(const std::function<bool(int)>& varies) const 
                 if (input.number == in.number) level = varies(input.klass);
         } else if (in.op == Op::index) {
             level = varies(job_.class_of_index(in.number));
-        } else if (in.op == Op::uniform) {
+        } else if (is_random(in.op)) {
             level = level || varies(job_.linear_class);
         }
         levels.push_back(level);

@@ -164,6 +164,17 @@ class Worker {
             static_cast<std::int64_t>(values_[static_cast<std::size_t>(instruction)][0]));
     }
 
+    template <typename Number>
+    void draw(const Instruction& in, T* y, Number&& number) {
+        const RandomKey key{whole_number(in.a), whole_number(in.b), whole_number(in.c)};
+        const auto klass = static_cast<std::size_t>(job_.linear_class);
+        for (const Run& run : runs_)
+            for (std::int64_t j = 0; j < run.length; ++j) {
+                const std::int64_t element = run.offsets[klass] + j * inner(job_.linear_class);
+                y[run.at + j] = static_cast<T>(number(key, static_cast<std::uint64_t>(element)));
+            }
+    }
+
     void evaluate(std::int64_t n) {
         for (std::size_t i = 0; i < job_.tape.code.size(); ++i) {
             const Instruction& in = job_.tape.code[i];
@@ -202,18 +213,19 @@ class Worker {
                                 run.offsets[static_cast<std::size_t>(klass)] + j * inner(klass));
                     break;
                 }
-                case Op::uniform: {
-                    const std::uint64_t seed = whole_number(in.a), step = whole_number(in.b),
-                                        id = whole_number(in.c);
-                    const auto klass = static_cast<std::size_t>(job_.linear_class);
-                    for (const Run& run : runs_)
-                        for (std::int64_t j = 0; j < run.length; ++j)
-                            y[run.at + j] = static_cast<T>(
-                                uniform(seed, step, id,
-                                        static_cast<std::uint64_t>(run.offsets[klass] +
-                                                                   j * inner(job_.linear_class))));
+                case Op::uniform:
+                    draw(in, y,
+                         [](const RandomKey& key, auto element) { return uniform(key, element); });
                     break;
-                }
+                case Op::normal:
+                    draw(in, y,
+                         [](const RandomKey& key, auto element) { return normal(key, element); });
+                    break;
+                case Op::random:
+                    draw(in, y, [](const RandomKey& key, auto element) {
+                        return random_words(key, element)[0];
+                    });
+                    break;
                 default:
                     compute(in.op, arg(in.a), arg(in.b), arg(in.c), y, n);
             }

@@ -106,7 +106,7 @@ void settle_custom(const Output& output, JobOutput& out) {
 }
 
 Compute compute_type(const Problem& problem, const Program& program, bool fp64) {
-    bool doubles = false, integers = !problem.inputs.empty(), unsigned_64 = false;
+    bool doubles = false, integers = true, unsigned_64 = false;
     for (const Operand& in : problem.inputs) {
         doubles = doubles || in.dtype == DType::f64;
         integers = integers && !is_float(in.dtype);
@@ -115,6 +115,7 @@ Compute compute_type(const Problem& problem, const Program& program, bool fp64) 
     for (const Operand& out : problem.outputs) {
         doubles = doubles || out.dtype == DType::f64;
         integers = integers && !is_float(out.dtype);
+        unsigned_64 = unsigned_64 || (problem.inputs.empty() && out.dtype == DType::u64);
     }
     if (doubles && fp64) return Compute::f64;
     if (!integers || !is_integral(program)) return Compute::f32;
@@ -343,7 +344,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
                 unit[static_cast<std::size_t>(d)] = 1;
                 job.index_class[static_cast<std::size_t>(d)] =
                     add_class(job, position_strides(dims, unit));
-            } else if (in.op == Op::uniform) {
+            } else if (is_random(in.op)) {
                 job.linear_class = add_class(job, position_strides(dims, whole.strides()));
             }
         }

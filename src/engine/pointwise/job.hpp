@@ -90,8 +90,8 @@ struct Job {
 /// classes with equal strides.
 void canonicalise(Job& job);
 
-/// The attribute of a node that says that its scalars are arguments of each run and what they are: a
-/// letter for each, 'i' for integers of 64 bits and 'd' for doubles. Eager calls set it
+/// The attribute of a node that says that its scalars are arguments of each run and what they are:
+/// a letter for each, 'i' for integers of 64 bits and 'd' for doubles. Eager calls set it
 /// (exec/eager_entry.cpp).
 inline constexpr std::string_view arguments_attr = "@arguments";
 /// Its text, or nothing where the scalars are options.

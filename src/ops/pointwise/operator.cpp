@@ -97,13 +97,13 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
             if (in.op == Op::index || in.op == Op::size)
                 require(in.number >= -whole.rank() && in.number < whole.rank(),
                         "the program asks for dimension ", in.number, " of a shape ", whole.str());
-            if (in.op != Op::uniform) continue;
+            if (!is_random(in.op)) continue;
             for (int arg : {in.a, in.b, in.c}) {
                 const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
                 if (source.op == Op::input)
                     require(inputs[static_cast<std::size_t>(source.number)].shape.numel() == 1,
-                            "seed, step and id of uniform() are single values, but x",
-                            source.number, " has shape ",
+                            "seed, step and id of ", function_of(in.op).name,
+                            "() are single values, but x", source.number, " has shape ",
                             inputs[static_cast<std::size_t>(source.number)].shape.str());
             }
         }
