@@ -109,6 +109,14 @@ DLPRIM_CALLS_OF(Sort)
 DLPRIM_CALLS_OF(Attention)
 DLPRIM_CALLS_OF(LSTM)
 DLPRIM_CALLS_OF(GRU)
+DLPRIM_CALLS_OF(MaxPooling2D)
+DLPRIM_CALLS_OF(SoftmaxBackward)
+DLPRIM_CALLS_OF(ActivationBackward)
+DLPRIM_CALLS_OF(BatchNormBackward)
+DLPRIM_CALLS_OF(LayerNormBackward)
+DLPRIM_CALLS_OF(GroupNormBackward)
+DLPRIM_CALLS_OF(MaxPooling2DBackward)
+DLPRIM_CALLS_OF(NLLLossBackward)
 #undef DLPRIM_CALLS_OF
 
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
