@@ -14,7 +14,7 @@
 // KIND        elements: 0 float, 1 half, 2 bfloat16, 3 double, 4 integers, 5 bool               0
 // T           an element in memory                                                              float
 // SUM         the type in which elements are combined                                           float
-// REDUCTION   0 none (the last update replaces), 1 add, 2 mul, 3 max, 4 min                     1
+// REDUCTION   0 none (the last update replaces), 1 add, 2 mul, 3 max, 4 min, 5 mean             1
 // KEY         type of a slot's number: uint or ulong                                            uint
 //
 // Local memory: none.
@@ -38,14 +38,18 @@
 #define STORE(p, i, v) (p)[i] = v
 #endif
 
+#define SUMS (REDUCTION == 1 || REDUCTION == 5)
+// Element `element` of the i-th update in the order of slots.
+#define UPDATE(i) LOAD(updates + updates_offset, (long)order[order_offset + (i)] * slice + element)
+
 // A NaN is the largest and the smallest.
 #if REDUCTION == 0
 #define COMBINE(a, b) b
-#elif KIND == 5 && REDUCTION % 2 == 1
+#elif KIND == 5 && (SUMS || REDUCTION == 3)
 #define COMBINE(a, b) (a | b)
 #elif KIND == 5
 #define COMBINE(a, b) (a & b)
-#elif REDUCTION == 1
+#elif SUMS
 #define COMBINE(a, b) (a + b)
 #elif REDUCTION == 2
 #define COMBINE(a, b) (a * b)
@@ -53,6 +57,23 @@
 #define COMBINE(a, b) (a > b || a != a ? a : b)
 #else
 #define COMBINE(a, b) (a < b || a != a ? a : b)
+#endif
+
+#if REDUCTION == 5
+// A slot without updates keeps what it has. Integers are rounded down.
+SUM mean_of(SUM sum, int count) {
+    if (count < 2) return sum;
+#if KIND < 4
+    return sum / count;
+#elif KIND == 4
+    const T whole = (T)sum;
+    if (sizeof(T) == 8) return (SUM)(whole / (T)count - (whole % (T)count != 0 && whole < 0));
+    const long wide = whole;
+    return (SUM)(wide / count - (wide % count != 0 && wide < 0));
+#else
+    return sum;
+#endif
+}
 #endif
 
 // Work-item: one slot, of which no update is known yet.
@@ -65,7 +86,7 @@ kernel void clear_bounds(global int* firsts, ulong firsts_offset, global int* en
 
 // Work-item: one update. One whose index is outside of its dimension goes behind all slots.
 kernel void find_slots(global KEY* keys, ulong keys_offset, global const INDEX* indices, ulong indices_offset,
-                       long count, long slots, long period, long s0, long s1, long s2, long s3, long s4, long s5,
+                       long count, long slots, long period, long group, long s0, long s1, long s2, long s3, long s4, long s5,
                        long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5, long f6, long f7,
                        long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0, long m1,
                        long m2, long m3, long m4, long m5, long m6, long m7,
@@ -94,6 +115,7 @@ kernel void find_bounds(global const KEY* keys, ulong keys_offset, global int* f
 kernel void apply_updates(global const int* order, ulong order_offset, global const int* firsts, ulong firsts_offset,
                           global const int* ends, ulong ends_offset, global const T* data, ulong data_offset,
                           global const T* updates, ulong updates_offset, global T* y, ulong y_offset, int has_data,
+                          int includes_self,
                           long count, long slice) {
     const COUNT at = (COUNT)get_global_id(0);
     if (at >= (COUNT)count) return;
@@ -101,12 +123,14 @@ kernel void apply_updates(global const int* order, ulong order_offset, global co
     const int first = firsts[firsts_offset + slot], end = ends[ends_offset + slot];
     SUM sum = 0;
     if (has_data) sum = LOAD(data + data_offset, at);
-#if REDUCTION == 1 && KIND < 4
+#if SUMS && KIND < 4
     SUM lost = 0;
 #endif
-    for (int i = first; i < end; ++i) {
-        const SUM update = LOAD(updates + updates_offset, (long)order[order_offset + i] * slice + element);
-#if REDUCTION == 1 && KIND < 4
+    int i = first;
+    if (!includes_self && first < end) sum = UPDATE(i++);
+    for (; i < end; ++i) {
+        const SUM update = UPDATE(i);
+#if SUMS && KIND < 4
         const SUM term = update - lost, next = sum + term;
         // Beyond the largest number nothing is lost that could be added again.
         lost = next - next == 0 ? (next - sum) - term : 0;
@@ -115,5 +139,8 @@ kernel void apply_updates(global const int* order, ulong order_offset, global co
         sum = COMBINE(sum, update);
 #endif
     }
+#if REDUCTION == 5
+    sum = mean_of(sum, end - first + includes_self);
+#endif
     STORE(y + y_offset, at, sum);
 }

@@ -92,7 +92,8 @@ class Reference : public Engine {
         Kind kind = kind_of(problem.outputs[0].dtype);
         const Reduction how = operands.reduction;
         // Sums and products of integers wrap around, which only those of unsigned ones may.
-        if (kind.number == 4 && (how == Reduction::add || how == Reduction::mul))
+        if (kind.number == 4 &&
+            (how == Reduction::add || how == Reduction::mul || how == Reduction::mean))
             kind.sum = size_of(problem.outputs[0].dtype) == 8 ? "ulong" : "uint";
         const auto most =
             static_cast<std::uint64_t>(std::max(indexing.slots * indexing.slice, indexing.parts));
@@ -141,6 +142,7 @@ class Reference : public Engine {
         apply.tensor("updates", operands.updates, bytes).tensor("y", operands.result, bytes);
         apply.scalar("has_data", std::int32_t{operands.has_data}).scalar("count", count);
         apply.scalar("slice", indexing.slice);
+        apply.scalar("includes_self", std::int32_t{operands.includes_self});
         launch.add(std::move(apply));
     }
 };
