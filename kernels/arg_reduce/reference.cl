@@ -7,6 +7,7 @@
 //
 // Define    meaning                                               example
 // LARGEST   1: the largest element counts, 0: the smallest        1
+// LANES     elements that a work-item compares side by side: more on CPUs, for their vectors    16
 // KIND, T, VALUE: see common/element.clh
 //
 // Local memory: none.
@@ -23,6 +24,14 @@ INLINE int is_beyond(VALUE a, VALUE b) {
 #endif
 }
 
+// Takes another element if it is more extreme or, where they are equal, in front.
+INLINE void prefer(VALUE* best, long* at, VALUE value, long place) {
+    if (is_beyond(value, *best) || (place < *at && !is_beyond(*best, value))) {
+        *best = value;
+        *at = place;
+    }
+}
+
 // Work-item: part p of line (o, i), where its number is (o * parts + p) * inner + i: elements p * begin, one every `step`, of
 // the `span` elements from there on. `values` and `positions` are the results, or where there are several parts the
 // workspace.
@@ -34,15 +43,35 @@ kernel void find_extremes(global const T* x, ulong x_offset, global T* values, u
     const long i = item % inner, p = item / inner % parts, o = item / inner / parts;
     const long first = min(p * begin, length - 1), end = min(p * begin + span, length);
     global const T* line = x + x_offset + o * length * inner + i;
-    VALUE best = LOAD(line, first * inner);
-    long at = first;
-    for (long j = first + step; j < end; j += step) {
-        const VALUE value = LOAD(line, j * inner);
+    const long apart = step * inner, elements = (end - first + step - 1) / step, rounds = elements / LANES;
+    line += first * inner;
+    VALUE best = LOAD(line, 0);
+    long at = 0, next = 1;
+    if (LANES > 1 && rounds > 1) {
+        VALUE bests[LANES];
+        int at_round[LANES];
+        for (int l = 0; l < LANES; ++l) {
+            bests[l] = LOAD(line, l * apart);
+            at_round[l] = 0;
+        }
+        for (int r = 1; r < rounds; ++r)
+            for (int l = 0; l < LANES; ++l) {
+                const VALUE value = LOAD(line, ((long)r * LANES + l) * apart);
+                const int is_next = is_beyond(value, bests[l]);
+                bests[l] = is_next ? value : bests[l];
+                at_round[l] = is_next ? r : at_round[l];
+            }
+        for (int l = 0; l < LANES; ++l) prefer(&best, &at, bests[l], (long)at_round[l] * LANES + l);
+        next = rounds * LANES;
+    }
+    for (; next < elements; ++next) {
+        const VALUE value = LOAD(line, next * apart);
         if (is_beyond(value, best)) {
             best = value;
-            at = j;
+            at = next;
         }
     }
+    at = first + at * step;
     if (has_values) STORE(values + values_offset, item, best);
     positions[positions_offset + item] = at;
 }
@@ -58,11 +87,7 @@ kernel void choose_extremes(global const T* found, ulong found_offset, global co
     long at = places[places_offset + first];
     for (long p = 1; p < parts; ++p) {
         const VALUE value = LOAD(found + found_offset, first + p * inner);
-        const long place = places[places_offset + first + p * inner];
-        if (is_beyond(value, best) || (place < at && !is_beyond(best, value))) {
-            best = value;
-            at = place;
-        }
+        prefer(&best, &at, value, places[places_offset + first + p * inner]);
     }
     if (has_values) STORE(values + values_offset, line, best);
     positions[positions_offset + line] = at;

@@ -11,7 +11,7 @@
 // A state is what is known of some elements that lie side by side. It has two parts:
 //
 //     METHOD            first part          second part
-//     0 sum             the sum             of floats: what its roundings lost (two-sum, Knuth)
+//     0 sum             the sum             of floats: what its roundings lost (two-sum, Knuth), unless it is in double
 //     1 prod            the product         -
 //     2 max, 3 min      the extreme         its position, -1 if there are no elements
 //     4 logsumexp       the maximum m       the sum of exp(x - m)
@@ -20,20 +20,26 @@
 // METHOD     see above                                                                       0
 // RESULT     the results' type in memory; it differs from T for integers and bool alone      float
 // TRUTH      1: results are bool                                                             0
+// DOUBLE     1: sums of 32 or 16 bits are in double, which on CPUs is quicker                1
 // KIND, T, VALUE: see common/element.clh
 //
 // Local memory: none.
+#if DOUBLE
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
 #include "common/element.clh"
 #include "common/inline.clh"
 
 #if METHOD < 2 && KIND >= 4
 #define FIRST ulong  // of which the low bits are the result, whatever the sign
+#elif DOUBLE
+#define FIRST double
 #else
 #define FIRST VALUE
 #endif
 #if METHOD == 2 || METHOD == 3
 #define SECOND long
-#elif KIND >= 4
+#elif KIND >= 4 || DOUBLE
 #define SECOND int
 #else
 #define SECOND VALUE
@@ -80,7 +86,7 @@ INLINE State state_of(VALUE value, long j) {
 // Of the elements of a and those of b, which lie behind them.
 INLINE State joined(State a, State b) {
     State s;
-#if METHOD == 0 && KIND < 4
+#if METHOD == 0 && KIND < 4 && !DOUBLE
     // The second part stays below a rounding of the first, so that its own roundings do not add up.
     const VALUE sum = a.first + b.first, part = sum - a.first;
     const VALUE lost = (a.first - (sum - part)) + (b.first - part) + (a.second + b.second);
@@ -143,7 +149,7 @@ INLINE void put(global RESULT* y, long at, State s) {
 #if METHOD == 4
     STORE(y, at, s.first + log(s.second));
 #elif METHOD == 0 && KIND < 4
-    STORE(y, at, s.first + s.second);
+    STORE(y, at, (VALUE)(s.first + s.second));
 #elif TRUTH
     y[at] = s.first != 0;
 #elif KIND < 4

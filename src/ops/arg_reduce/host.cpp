@@ -95,6 +95,9 @@ class Host : public Engine {
 
 Verdict check(const Problem& problem) {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+    const bool values = problem.attrs.boolean("values");
+    if (values && problem.outputs[0].dtype != problem.inputs[0].dtype)
+        return Verdict::no("it does not store values in another type than the input's");
     return Verdict::yes();
 }
 

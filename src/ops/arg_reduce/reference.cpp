@@ -55,7 +55,8 @@ class Reference : public Engine {
         const DType dtype = problem.inputs[0].dtype;
         const auto program =
             context.build({source, kernel_source(source),
-                           cat(element_defines(dtype), " -DLARGEST=", options.largest ? 1 : 0)});
+                           cat(element_defines(dtype), " -DLARGEST=", options.largest ? 1 : 0,
+                               " -DLANES=", context.traits().wide_vectors ? 16 : 1)});
         const std::int64_t parts = parts_of(context.traits(), options);
         const std::int64_t lines = options.lines.count(), count = lines * parts;
         const int positions = options.values ? 2 : 1, workspace = positions + 1;

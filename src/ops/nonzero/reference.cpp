@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // nonzero.reference: NonzeroRows on OpenCL devices. Every row is found by a binary search, so that
-// rows are written in order and the work grows with their number.
+// rows are written in order and the work grows with their number. A CPU first looks at the elements
+// behind that of the row before.
+#include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/nonzero/engines.hpp"
 #include "ops/nonzero/rows.hpp"
@@ -28,9 +30,11 @@ class Reference : public Engine {
                                   const Tuning&) const override {
         const Rows rows(problem.attrs, problem.inputs[0].shape);
         const auto rank = rows.sizes.size();
-        const std::int64_t count = std::max<std::int64_t>(rows.size, 1);
-        KernelCall call(context.build({source, kernel_source(source), cat("-DRANK=", rank)}),
-                        "find_rows", line_range(context.traits(), count));
+        const std::int64_t step = context.traits().wide_vectors ? 64 : 1;
+        const std::int64_t count = ceil_div(std::max<std::int64_t>(rows.size, 1), step);
+        const std::string options = cat("-DRANK=", rank, " -DSTEP=", step);
+        KernelCall call(context.build({source, kernel_source(source), options}), "find_rows",
+                        line_range(context.traits(), count));
         call.tensor("counts", 0, 8).tensor("rows", 1, 8).tensor("found", 2, 8);
         call.scalar("elements", rows.elements).scalar("size", rows.size).scalar("fill", rows.fill);
         for (std::size_t d = 0; d < 8; ++d)

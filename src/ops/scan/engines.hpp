@@ -10,7 +10,7 @@ namespace dlprim::scan {
 void add_host_engine(EngineRegistry& engines);       ///< host.cpp
 void add_reference_engine(EngineRegistry& engines);  ///< reference.cpp
 
-/// Supports every problem without an epilogue.
+/// Supports every problem without an epilogue whose results have the operator's type.
 Verdict check(const Problem& problem);
 Options options_of(const Problem& problem);
 

@@ -170,6 +170,8 @@ class Host : public Engine {
 
 Verdict check(const Problem& problem) {
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+    if (problem.outputs[0].dtype != options_of(problem).result)
+        return Verdict::no("it does not store results in another type than the operator's");
     return Verdict::yes();
 }
 

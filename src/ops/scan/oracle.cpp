@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scan's oracles. Each result is made anew from all elements of its line up to it; the gradient is
-// the sum of dy_k times the derivative of each such result.
+// Scan's oracles. Results are made from the front of each line; the gradient is the sum over all k
+// of dy_k times the derivative of result k.
 #include "ops/scan/oracle.hpp"
 
 #include "graph/oracle_loops.hpp"
@@ -16,12 +16,6 @@ namespace {
 /// One line in the order in which it is walked.
 using Line = std::vector<double>;
 
-double sum_of(const Line& x, std::size_t count) {
-    double sum = 0;
-    for (std::size_t j = 0; j < count; ++j) sum += x[j];
-    return sum;
-}
-
 /// Of all factors but number `without`.
 double product_of(const Line& x, std::size_t count, std::size_t without) {
     double product = 1;
@@ -30,13 +24,30 @@ double product_of(const Line& x, std::size_t count, std::size_t without) {
     return product;
 }
 
-double logarithm_of(const Line& x, std::size_t count) {
-    double most = -std::numeric_limits<double>::infinity(), sum = 0;
-    for (std::size_t j = 0; j < count; ++j) most = std::fmax(most, x[j]);
-    if (std::isinf(most)) return most;
-    for (std::size_t j = 0; j < count; ++j) sum += std::exp(x[j] - most);
-    return most + std::log(sum);
-}
+/// What the elements from the front on come to.
+struct Front {
+    long double sum = 0, product = 1;
+    double most = -std::numeric_limits<double>::infinity();
+    long double exponentials = 0;  ///< the sum of exp(x - most)
+    std::size_t extreme = 0;
+
+    void add(const Line& x, std::size_t j, bool largest) {
+        sum += x[j];
+        product *= x[j];
+        const double before = most;
+        most = std::fmax(most, x[j]);
+        if (before != most) exponentials *= std::exp(before - most);
+        exponentials += x[j] == most ? 1 : std::exp(x[j] - most);
+        const bool is_beyond = largest ? x[j] >= x[extreme] : x[j] <= x[extreme];
+        if (std::isnan(x[j]) || (is_beyond && !std::isnan(x[extreme]))) extreme = j;
+    }
+    double result(Method method, const Line& x) const {
+        if (method == Method::sum) return static_cast<double>(sum);
+        if (method == Method::prod) return static_cast<double>(product);
+        if (method == Method::logsumexp) return most + static_cast<double>(std::log(exponentials));
+        return x[extreme];
+    }
+};
 
 std::size_t extreme_of(const Line& x, std::size_t count, bool largest) {
     std::size_t best = 0;
@@ -64,19 +75,18 @@ void oracle(OracleCall& call) {
     if (options.has_positions()) make_array(call.outputs, 1, x.shape, DType::i64);
     for (std::int64_t line = 0; line < options.lines.count(); ++line) {
         const Line elements = line_of(x, options, line);
+        Front front;
         for (std::size_t k = 0; k < elements.size(); ++k) {
             const auto at =
                 static_cast<std::size_t>(options.at(line, static_cast<std::int64_t>(k)));
-            const std::size_t count = options.exclusive ? k : k + 1;
             double& y = call.outputs[0].data[at];
-            if (options.method == Method::sum) y = sum_of(elements, count);
-            if (options.method == Method::prod) y = product_of(elements, count, count);
-            if (options.method == Method::logsumexp) y = logarithm_of(elements, count);
+            if (options.exclusive) y = front.result(options.method, elements);
+            front.add(elements, k, options.method == Method::max);
+            if (!options.exclusive) y = front.result(options.method, elements);
             if (!options.has_positions()) continue;
-            const std::size_t best = extreme_of(elements, count, options.method == Method::max);
-            y = elements[best];
-            call.outputs[1].data[at] =
-                static_cast<double>(options.reverse ? elements.size() - 1 - best : best);
+            const std::size_t best =
+                options.reverse ? elements.size() - 1 - front.extreme : front.extreme;
+            call.outputs[1].data[at] = static_cast<double>(best);
         }
     }
 }

@@ -53,6 +53,12 @@ std::vector<Level> levels_of(const Traits& device, const Options& options) {
     return levels;
 }
 
+/// Whether sums of floats are in double. GPUs may have few units for it.
+bool in_double(const Traits& device, const Options& options, DType dtype) {
+    return options.method == Method::sum && device.wide_vectors && device.fp64 && is_float(dtype) &&
+           dtype != DType::f64;
+}
+
 /// The calls of one problem.
 struct Calls {
     KernelLaunch& launch;
@@ -72,15 +78,15 @@ struct Calls {
         return made;
     }
     void bind(KernelCall& made, const std::string& prefix, std::size_t level) const {
-        const bool wide = options.method <= Method::prod && !is_float(dtype);
-        const bool integer = options.has_positions();
+        const bool is_double = in_double(context.traits(), options, dtype);
+        const bool is_wide = is_double || (options.method <= Method::prod && !is_float(dtype));
         const std::size_t value = dtype == DType::f16 || dtype == DType::bf16 ? 4 : size_of(dtype);
+        std::size_t second = is_float(dtype) && !is_double ? value : 4;
+        if (options.has_positions()) second = 8;
         const std::uint64_t at = levels[level].offset;
-        made.tensor_at(prefix + "firsts", workspace, at, wide ? 8 : value);
+        made.tensor_at(prefix + "firsts", workspace, at, is_wide ? 8 : value);
         made.tensor_at(prefix + "seconds", workspace, at + part_bytes(options, levels[level]),
-                       integer           ? 8
-                       : is_float(dtype) ? value
-                                         : 4);
+                       second);
     }
 
     void add() {
@@ -148,7 +154,8 @@ class Reference : public Engine {
             {source, kernel_source(source),
              cat(element_defines(dtype), " -DMETHOD=", static_cast<int>(options.method),
                  " -DRESULT=", kernel_type(options.result),
-                 " -DTRUTH=", options.result == DType::boolean ? 1 : 0)});
+                 " -DTRUTH=", options.result == DType::boolean ? 1 : 0,
+                 " -DDOUBLE=", in_double(context.traits(), options, dtype) ? 1 : 0)});
         const int positions = options.has_positions() ? 2 : 1;
         Calls{*launch,   context,      options,
               dtype,     program,      levels_of(context.traits(), options),
