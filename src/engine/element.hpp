@@ -7,10 +7,12 @@
 
 #include <dlprim/dtype.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <type_traits>
 
 namespace dlprim {
 
@@ -56,6 +58,15 @@ struct TruthElement {
         PlainElement<std::uint8_t>::store(data, i, value != 0 ? 1 : 0);
     }
 };
+
+/// Whether it is a NaN, which integers are not.
+template <typename Value>
+bool is_nan(Value value) {
+    if constexpr (std::is_floating_point_v<Value>)
+        return std::isnan(value);
+    else
+        return false;
+}
 
 /// The result of visit(E()), where E is the struct above for elements of this type.
 template <typename Visit>

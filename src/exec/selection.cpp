@@ -66,7 +66,7 @@ struct Rows {
 /// Where the elements that are not 0 lie in a tensor of these sizes.
 Rows rows_of_nonzero(const Tensor& x, const Shape& sizes) {
     const std::int64_t n = x.shape().numel();
-    const Rows none{{x.context(), Shape{0, sizes.rank()}, DType::i64}, 0};
+    Rows none{{x.context(), Shape{0, sizes.rank()}, DType::i64}, 0};
     if (n == 0) return none;
     Tensor truths = flat(x);
     if (x.dtype() != DType::boolean) truths = computed("y0 = x0 != 0", {truths}, DType::boolean);

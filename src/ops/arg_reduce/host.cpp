@@ -15,8 +15,8 @@ namespace {
 /// Whether `a` is more extreme than `b`: a NaN more than every number, none more than a NaN.
 template <typename Value>
 bool is_beyond(Value a, Value b, bool largest) {
-    if (b != b) return false;
-    return a != a || (largest ? a > b : a < b);
+    if (is_nan(b)) return false;
+    return is_nan(a) || (largest ? a > b : a < b);
 }
 
 constexpr std::int64_t piece = 65536;  ///< elements of a line that one thread compares

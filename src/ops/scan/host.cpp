@@ -90,8 +90,9 @@ void scan_line(const Options& options, DType dtype, std::int64_t line, const std
     buffer.resize(static_cast<std::size_t>(length));
     visit_element(dtype, [&](auto element) {
         for (std::int64_t k = 0; k < length; ++k)
+            // By an int, so that the sign of a char is kept.
             buffer[static_cast<std::size_t>(k)] =
-                static_cast<Number>(element.load(x, options.at(line, k)));
+                static_cast<Number>(+element.load(x, options.at(line, k)));
     });
     scan_numbers(options, buffer);
     visit_element(options.result, [&](auto element) {
@@ -119,7 +120,7 @@ void extreme_line(const Options& options, DType dtype, std::int64_t line, const 
             const std::int64_t at = options.at(line, k);
             const typename E::Value value = E::load(x, at);
             const bool is_beyond = largest ? value >= best : value <= best;
-            if (value != value || (is_beyond && best == best)) {
+            if (is_nan(value) || (is_beyond && !is_nan(best))) {
                 best = value;
                 best_at = options.reverse ? options.lines.length - 1 - k : k;
             }
