@@ -70,7 +70,7 @@ struct Integer {
     static Sum load(const std::byte* data, std::int64_t i) { return read_as<T>(data, i); }
     static void store(std::byte* data, std::int64_t i, Sum value) { write_as(data, i, value); }
     static Sum combine(Reduction reduction, Sum a, Sum b) {
-        const auto wide_a = static_cast<std::uint64_t>(a), wide_b = static_cast<std::uint64_t>(b);
+        const auto wide_a = static_cast<std::uint64_t>(+a), wide_b = static_cast<std::uint64_t>(+b);
         switch (reduction) {
             case Reduction::add:
             case Reduction::mean:
@@ -89,7 +89,7 @@ struct Integer {
     /// Rounded down.
     static Sum divided(Sum sum, std::int64_t count) {
         using Wide = std::conditional_t<sizeof(T) == 8, T, std::int64_t>;
-        const auto by = static_cast<Wide>(count), wide = static_cast<Wide>(sum);
+        const auto by = static_cast<Wide>(count), wide = static_cast<Wide>(+sum);
         const bool is_below = std::is_signed_v<T> && sum < 0 && wide % by != 0;
         return static_cast<Sum>(wide / by - (is_below ? 1 : 0));
     }
