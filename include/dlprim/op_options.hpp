@@ -325,6 +325,13 @@ struct Transpose {
     std::int64_t dim0 = -2, dim1 = -1;  ///< used without dims: the two that are exchanged
 };
 
+/// Reverses the order of the elements along dimensions. (Pad in mode "circular" with pads {n, -n}
+/// moves them by n places, as torch.roll does.)
+struct Flip {
+    static constexpr std::string_view type = "Flip";
+    IntList dims = {};  ///< negative counts from the end
+};
+
 struct Pad {
     static constexpr std::string_view type = "Pad";
     IntList pads = {};  ///< required: {before, after} of the last dimension, then of the one before
@@ -353,24 +360,32 @@ struct Embedding {
 /// dimension `dim`, as in torch.index_select. "elements": the indices have the tensor's rank and
 /// name elements of dimension `dim`, as in torch.gather. "tuples": the first batch_dims dimensions
 /// are common to tensor and indices; the last dimension of the indices holds positions in the
-/// tensor's next dimensions, as in ONNX's GatherND. An index below 0 counts from the end.
+/// tensor's next dimensions, as in ONNX's GatherND. "dims": the last dimension of the indices holds
+/// positions in the dimensions `dims`; in the result the dimensions of the indices replace these
+/// where they lie side by side, and else come first, as in PyTorch's x[:, i, j]. An index below 0
+/// counts from the end.
 struct Gather {
     static constexpr std::string_view type = "Gather";
-    std::string mode = "rows";    ///< "rows", "elements" or "tuples"
+    std::string mode = "rows";    ///< "rows", "elements", "tuples" or "dims"
     std::int64_t dim = 0;         ///< of rows and elements; negative counts from the end
     std::int64_t batch_dims = 0;  ///< of tuples
+    IntList dims = {};            ///< of dims: in rising order, counted from 0
 };
 
 /// A copy of a tensor in which updates change the parts that indices name, in the order of the
 /// indices: if several replace a part, the last one counts. The tensor may be left out; then
-/// `shape` is required, and the updates change zeros.
+/// `shape` is required, and the updates change zeros. In a call it may also be the result
+/// (CallOptions::out), which saves a copy.
 struct Scatter {
     static constexpr std::string_view type = "Scatter";
-    std::string mode = "rows";       ///< as in Gather
-    std::int64_t dim = 0;            ///< as in Gather
-    std::int64_t batch_dims = 0;     ///< as in Gather
-    std::string reduction = "none";  ///< "none" (replaces), "add", "mul", "max" or "min"
-    IntList shape = {};              ///< of the result, where the tensor is left out
+    std::string mode = "rows";    ///< as in Gather
+    std::int64_t dim = 0;         ///< as in Gather
+    std::int64_t batch_dims = 0;  ///< as in Gather
+    IntList dims = {};            ///< as in Gather
+    /// "none" (replaces), "add", "mul", "max", "min", or "mean", of integers rounded down.
+    std::string reduction = "none";
+    bool include_self = true;  ///< whether the tensor's own element is combined with the updates
+    IntList shape = {};        ///< of the result, where the tensor is left out
 };
 
 /// The k largest or smallest values along a dimension, in order, and their positions (int64). Of
@@ -389,6 +404,40 @@ struct Sort {
     static constexpr std::string_view type = "Sort";
     std::int64_t dim = -1;
     bool descending = false;
+};
+
+/// The largest or smallest value of each line along a dimension, or of all elements, and its
+/// position (int64). Of equal values the first counts, and a NaN is more extreme than every number.
+struct ArgReduce {
+    static constexpr std::string_view type = "ArgReduce";
+    std::string method = "max";  ///< "max" or "min"
+    IntList dim = {};            ///< one dimension; empty: all elements are one line
+    bool keep_dim = false;       ///< whether that dimension stays, with size 1
+    bool values = true;          ///< whether the first output has the values; false: positions only
+};
+
+/// Of each element the sum (or another method) of the elements of its line up to itself. "max" and
+/// "min" have a second output: their positions (int64), of equal values the last. A NaN is more
+/// extreme than every number.
+struct Scan {
+    static constexpr std::string_view type = "Scan";
+    std::string method = "sum";  ///< "sum", "prod", "max", "min" or "logsumexp"
+    std::int64_t dim = -1;
+    bool reverse = false;    ///< whether lines are walked from their end
+    bool exclusive = false;  ///< of "sum" and "prod": whether the element itself is left out
+    /// Of "sum" and "prod" of integers and bool: the integer type of the results. Without it the
+    /// input's.
+    std::optional<DType> dtype = {};
+};
+
+/// The positions of the elements that are not 0, in row-major order, as rows of an int64 tensor of
+/// `size` rows, and their number (int64 [1]). dlprim/selection.hpp has calls whose result has as
+/// many rows as there are such elements.
+struct Nonzero {
+    static constexpr std::string_view type = "Nonzero";
+    std::int64_t size = -1;  ///< rows of the result; -1: as many as elements
+    bool flat = false;       ///< one number for each element, its position among all
+    std::int64_t fill = -1;  ///< what rows behind the last element hold
 };
 
 // Sequences.

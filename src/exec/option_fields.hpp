@@ -158,14 +158,24 @@ template <>
 inline constexpr auto option_names<ops::Embedding> = name_list("num_embeddings", "embedding_dim",
                                                                "padding_idx");
 template <>
-inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims");
+inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims", "dims");
 template <>
-inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims",
-                                                             "reduction", "shape");
+inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims", "dims",
+                                                             "reduction", "include_self", "shape");
 template <>
 inline constexpr auto option_names<ops::TopK> = name_list("k", "dim", "largest", "sorted");
 template <>
 inline constexpr auto option_names<ops::Sort> = name_list("dim", "descending");
+template <>
+inline constexpr auto option_names<ops::ArgReduce> = name_list("method", "dim", "keep_dim",
+                                                               "values");
+template <>
+inline constexpr auto option_names<ops::Nonzero> = name_list("size", "flat", "fill");
+template <>
+inline constexpr auto option_names<ops::Flip> = name_list("dims");
+template <>
+inline constexpr auto option_names<ops::Scan> = name_list("method", "dim", "reverse", "exclusive",
+                                                          "dtype");
 template <>
 inline constexpr auto option_names<ops::Attention> = name_list("scale", "is_causal", "enable_gqa",
                                                                "dropout_p", "stream");
@@ -209,6 +219,6 @@ using AllOptions =
                ops::Sort, ops::Attention, ops::LSTM, ops::GRU, ops::MaxPooling2D,
                ops::SoftmaxBackward, ops::ActivationBackward, ops::BatchNormBackward,
                ops::LayerNormBackward, ops::GroupNormBackward, ops::MaxPooling2DBackward,
-               ops::NLLLossBackward>;
+               ops::NLLLossBackward, ops::ArgReduce, ops::Scan, ops::Nonzero, ops::Flip>;
 
 }  // namespace dlprim

@@ -9,6 +9,9 @@ set(DLPRIM_OPERATORS
     gather
     scatter
     topk
+    arg_reduce
+    scan
+    nonzero
     attention
     split
     fork
@@ -19,6 +22,7 @@ set(DLPRIM_OPERATORS
     slice
     transpose
     pad
+    flip
     reshape
     flatten
     squeeze

@@ -270,11 +270,21 @@ def tuples(o, data, indices):
     return tuple(grid + [from_front(t, data.shape[batch + k]) for k, t in enumerate(indices.unbind(-1))])
 
 
+def along(o, data, indices):
+    """What indexes the data: a tensor for each of dims, all of the other dimensions."""
+    parts = [slice(None)] * data.dim()
+    for k, dim in enumerate(o["dims"]):
+        parts[dim] = from_front(indices[..., k], data.shape[dim])
+    return tuple(parts)
+
+
 def gather(o, x, p):
     data, indices, dim = x[0], x[1], o.get("dim", 0)
     mode = o.get("mode", "rows")
     if mode == "tuples":
         return data[tuples(o, data, indices)] * 1
+    if mode == "dims":
+        return data[along(o, data, indices)] * 1
     at = from_front(indices, data.shape[dim])
     if mode == "elements":
         return torch.gather(data, dim, at)
@@ -289,6 +299,9 @@ def scatter(o, x, p):
     mode, how = o.get("mode", "rows"), o.get("reduction", "none")
     if mode == "tuples":
         return data.index_put(tuples(o, data, indices), updates, accumulate=how == "add")
+    if mode == "dims":
+        at, parts = torch.arange(data.numel()).reshape(data.shape)[along(o, data, indices)], data.flatten()
+        return parts.index_put((at.flatten(),), updates.flatten(), accumulate=how == "add").reshape(data.shape)
     at = from_front(indices, data.shape[dim])
     if mode == "rows":
         rows = updates.reshape(list(data.shape[:dim]) + [-1] + list(data.shape[dim + 1:]))
@@ -297,7 +310,8 @@ def scatter(o, x, p):
         return data.scatter(dim, at, updates)
     if how == "add":
         return data.scatter_add(dim, at, updates)
-    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin"}[how])
+    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin", "mean": "mean"}[how],
+                               include_self=bool(o.get("include_self", True)))
 
 
 def sort(o, x, p):
@@ -307,6 +321,38 @@ def sort(o, x, p):
     values, positions = x[0].sort(dim=dim, descending=descending, stable=True)
     k = o.get("k", x[0].shape[dim])
     return [values.narrow(dim, 0, k), positions.narrow(dim, 0, k) + 0 * values.narrow(dim, 0, k)]
+
+
+def arg_reduce(o, x, p):
+    """Positions along the dimension, or among all elements. Ties are not golden: torch.max does not say which it takes."""
+    dim, keep = o.get("dim"), bool(o.get("keep_dim", False))
+    positions = (torch.argmax if o.get("method", "max") == "max" else torch.argmin)(x[0], dim, keep)
+    at = positions if keep and dim is not None and x[0].dim() else positions.unsqueeze(dim or 0)
+    if dim is None or not x[0].dim():
+        values = x[0].flatten()[positions.flatten()].reshape(positions.shape)
+    else:
+        values = x[0].gather(dim, at).reshape(positions.shape)
+    return [values, positions + 0 * values]
+
+
+def scan(o, x, p):
+    dim, method, back = o.get("dim", -1), o.get("method", "sum"), bool(o.get("reverse", False))
+    line = x[0].flip(dim) if back else x[0]
+    if o.get("exclusive"):
+        first = torch.full_like(line.narrow(dim, 0, 1), 0.0 if method == "sum" else 1.0)
+        line = torch.cat([first, line.narrow(dim, 0, line.shape[dim] - 1)], dim)
+    if method in ("max", "min"):
+        values, positions = (torch.cummax if method == "max" else torch.cummin)(line, dim)
+        return [values, positions + 0 * values]
+    y = {"sum": torch.cumsum, "prod": torch.cumprod, "logsumexp": torch.logcumsumexp}[method](line, dim)
+    return y.flip(dim) if back else y
+
+
+def nonzero(o, x, p):
+    found = torch.nonzero(x[0]).double()
+    positions = torch.full((x[0].numel(), x[0].dim()), float(o.get("fill", -1)), dtype=torch.float64)
+    positions[: len(found)] = found
+    return [positions, torch.tensor([float(len(found))])]
 
 
 TYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64}
@@ -374,6 +420,10 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Scatter": (scatter, NO_PARAMS),
     "TopK": (sort, NO_PARAMS),
     "Sort": (sort, NO_PARAMS),
+    "ArgReduce": (arg_reduce, NO_PARAMS),
+    "Scan": (scan, NO_PARAMS),
+    "Nonzero": (nonzero, NO_PARAMS),
+    "Flip": (lambda o, x, p: x[0].flip(o.get("dims", [])), NO_PARAMS),
     "MatMul": (matmul, NO_PARAMS),
     "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
         x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),

@@ -204,15 +204,29 @@ void check_shapes(Arrivals& arrivals) {
         R"({"shape": [2, 3], "dtype": "double", "is_trainable": false, "value": 0.5})");
     arrivals.check(ops::Embedding{.num_embeddings = 9, .embedding_dim = 4, .padding_idx = -1},
                    R"({"num_embeddings": 9, "embedding_dim": 4, "padding_idx": -1})");
-    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1},
-                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1})");
-    arrivals.check(
-        ops::Scatter{
-            .mode = "elements", .dim = 2, .batch_dims = 1, .reduction = "max", .shape = {4, 3}},
-        R"({"mode": "elements", "dim": 2, "batch_dims": 1, "reduction": "max", "shape": [4, 3]})");
+    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1, .dims = {0, 2}},
+                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1, "dims": [0, 2]})");
+    arrivals.check(ops::Scatter{.mode = "elements",
+                                .dim = 2,
+                                .batch_dims = 1,
+                                .dims = {0, 2},
+                                .reduction = "max",
+                                .include_self = false,
+                                .shape = {4, 3}},
+                   R"({"mode": "elements", "dim": 2, "batch_dims": 1, "dims": [0, 2],
+            "reduction": "max", "include_self": false, "shape": [4, 3]})");
     arrivals.check(ops::TopK{.k = 3, .dim = 0, .largest = false, .sorted = false},
                    R"({"k": 3, "dim": 0, "largest": false, "sorted": false})");
     arrivals.check(ops::Sort{.dim = 0, .descending = true}, R"({"dim": 0, "descending": true})");
+    arrivals.check(ops::ArgReduce{.method = "min", .dim = 1, .keep_dim = true, .values = false},
+                   R"({"method": "min", "dim": 1, "keep_dim": true, "values": false})");
+    arrivals.check(ops::Nonzero{.size = 5, .flat = true, .fill = 0},
+                   R"({"size": 5, "flat": true, "fill": 0})");
+    arrivals.check(ops::Flip{.dims = {0, -1}}, R"({"dims": [0, -1]})");
+    arrivals.check(
+        ops::Scan{
+            .method = "prod", .dim = 0, .reverse = true, .exclusive = true, .dtype = DType::i64},
+        R"({"method": "prod", "dim": 0, "reverse": true, "exclusive": true, "dtype": "int64"})");
 }
 
 void check_sequences(Arrivals& arrivals) {

@@ -39,6 +39,7 @@ const char* const types[] = {"Convolution2D",
                              "Pooling2D",
                              "Concat",
                              "Slice",
+                             "Flip",
                              "Transpose",
                              "Pad"};
 
@@ -64,6 +65,7 @@ const char* const engines[] = {"conv2d.winograd",
                                "pooling2d.backward",
                                "concat.copy",
                                "slice.copy",
+                               "flip.copy",
                                "transpose.copy",
                                "pad.copy"};
 
