@@ -85,6 +85,32 @@ struct TransposedConvolution2D {
     std::string activation = "identity";  ///< applied to the result
 };
 
+/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
+struct ConvolutionND {
+    static constexpr std::string_view type = "ConvolutionND";
+    std::int64_t channels_out = 0;  ///< required
+    std::int64_t channels_in = -1;  ///< -1: the input's
+    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
+    bool bias = true;               ///< whether a bias is added to each channel
+    IntList kernel = {};            ///< required: size of the window
+    IntList stride = 1;             ///< step of the window
+    IntList pad = 0;                ///< zeros in front and behind, or first all in front
+    IntList dilate = 1;             ///< distance between the kernel's elements
+};
+
+struct TransposedConvolutionND {
+    static constexpr std::string_view type = "TransposedConvolutionND";
+    std::int64_t channels_out = 0;  ///< required
+    std::int64_t channels_in = -1;  ///< -1: the input's
+    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
+    bool bias = true;               ///< whether a bias is added to each channel
+    IntList kernel = {};            ///< required: size of the window
+    IntList stride = 1;             ///< factor by which images grow
+    IntList pad = 0;                ///< cut off around the output
+    IntList dilate = 1;             ///< distance between the kernel's elements
+    IntList output_pad = 0;         ///< added to the ends of the output
+};
+
 /// y = x W^T + b.
 struct InnerProduct {
     static constexpr std::string_view type = "InnerProduct";
@@ -101,6 +127,15 @@ struct MatMul {
     bool transpose_b = false;
     double alpha = 1;   ///< factor of the product
     bool bias = false;  ///< whether a third input is added
+};
+
+/// alpha * op(a) op(b) + beta * c, where c is broadcast.
+struct MatMulAdd {
+    static constexpr std::string_view type = "MatMulAdd";
+    bool transpose_a = false;
+    bool transpose_b = false;
+    double alpha = 1;  ///< factor of the product
+    double beta = 1;   ///< factor of the third input, which is not read if this is 0
 };
 
 // Normalisations.
@@ -160,9 +195,50 @@ struct MaxPooling2D {
     bool ceil_mode = false;  ///< whether output sizes round up
 };
 
+/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
+struct PoolingND {
+    static constexpr std::string_view type = "PoolingND";
+    std::string mode = "max";           ///< "max" or "avg"
+    IntList kernel = {};                ///< required: the window
+    IntList stride = 1;                 ///< step of the window
+    IntList pad = 0;                    ///< padding: in front and behind, or first all in front
+    IntList dilate = 1;                 ///< for "max": distance between the window's elements
+    bool count_include_pad = false;     ///< whether "avg" counts the padding as elements
+    bool ceil_mode = false;             ///< whether output sizes round up
+    std::int64_t divisor_override = 0;  ///< what "avg" divides by; 0: the number of elements
+    bool return_indices = false;        ///< for "max": a second output, int64, has the positions of
+                                        ///< the maxima in their image, flattened
+};
+
+/// Divides images of one to three dimensions, [N, C, ...], into parts as nn.AdaptiveAvgPool2d does.
+struct AdaptivePooling {
+    static constexpr std::string_view type = "AdaptivePooling";
+    std::string mode = "max";     ///< "max" or "avg"
+    IntList output = {};          ///< required: sizes of the result; -1 keeps the input's
+    bool return_indices = false;  ///< as for PoolingND
+};
+
 struct GlobalPooling {
     static constexpr std::string_view type = "GlobalPooling";
     std::string mode = "max";  ///< "max" or "avg"
+};
+
+/// Images of one to three dimensions, [N, C, ...], in another size. Lists have one entry for each.
+struct Resize {
+    static constexpr std::string_view type = "Resize";
+    std::string method = "nearest";   ///< "nearest", "nearest-exact", "linear" or "cubic"
+    IntList output = {};              ///< sizes of the result; empty: from the scales
+    std::vector<double> scales = {};  ///< output size over input size; empty: from the sizes
+    bool align_corners = false;       ///< whether corner elements fall on corner elements
+    bool antialias = false;           ///< whether a filter as wide as the step shrinks images
+};
+
+/// Takes images [N, C, H, W] and places [N, h, w, 2], x before y, from -1 to 1 -> [N, C, h, w].
+struct GridSample {
+    static constexpr std::string_view type = "GridSample";
+    std::string mode = "bilinear";       ///< "bilinear", "nearest" or "bicubic"
+    std::string padding_mode = "zeros";  ///< "zeros", "border" or "reflection"
+    bool align_corners = false;          ///< whether -1 and 1 are the centers of corner pixels
 };
 
 /// Sizes come from the scales or from out_h and out_w.

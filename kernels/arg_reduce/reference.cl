@@ -8,10 +8,10 @@
 // Define    meaning                                               example
 // LARGEST   1: the largest element counts, 0: the smallest        1
 // LANES     elements that a work-item compares side by side: more on CPUs, for their vectors    16
-// KIND, T, VALUE: see common/element.clh
+// KIND, T, VALUE: see common/compared_element.clh
 //
 // Local memory: none.
-#include "common/element.clh"
+#include "common/compared_element.clh"
 #include "common/inline.clh"
 
 // Whether a is more extreme than b: a NaN more than every number, none more than a NaN.

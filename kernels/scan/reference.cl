@@ -21,13 +21,13 @@
 // RESULT     the results' type in memory; it differs from T for integers and bool alone      float
 // TRUTH      1: results are bool                                                             0
 // DOUBLE     1: sums of 32 or 16 bits are in double, which on CPUs is quicker                1
-// KIND, T, VALUE: see common/element.clh
+// KIND, T, VALUE: see common/compared_element.clh
 //
 // Local memory: none.
 #if DOUBLE
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
-#include "common/element.clh"
+#include "common/compared_element.clh"
 #include "common/inline.clh"
 
 #if METHOD < 2 && KIND >= 4

@@ -16,10 +16,10 @@
 // REDUCTION   0 none (the last update replaces), 1 add, 2 mul, 3 max, 4 min, 5 mean             1
 // STEP        elements of a slot that a work-item makes: more on CPUs                           1
 // KEY         type of a slot's number: uint or ulong                                            uint
-// KIND, T: see common/element.clh
+// KIND, T: see common/compared_element.clh
 //
 // Local memory: none.
-#include "common/element.clh"
+#include "common/compared_element.clh"
 #include "engine/indexing.clh"
 
 #define SUMS (REDUCTION == 1 || REDUCTION == 5)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Elements of every type but the narrow ones, for engines that compare and add them: how kernels
-// (kernels/common/element.clh) and host code read, compute with and write them.
+// (kernels/common/compared_element.clh) and host code read, compute with and write them.
 #pragma once
 
 #include "base/text.hpp"
@@ -16,7 +16,7 @@
 
 namespace dlprim {
 
-/// Compiler options of a kernel that includes common/element.clh: KIND, T and VALUE.
+/// Compiler options of a kernel that includes common/compared_element.clh: KIND, T and VALUE.
 std::string element_defines(DType dtype);
 
 /// Throws Error(invalid_argument) for elements of narrow types, which have no order and no sums.

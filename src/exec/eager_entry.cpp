@@ -27,6 +27,16 @@ ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor,
     return id;
 }
 
+/// The spec, in the parameter's own float type if no input says which it is (Embedding's indices).
+TensorSpec of_the_callers_type(const EagerCall& call, const Tensor& param, TensorSpec spec) {
+    const bool any_float =
+        std::any_of(call.inputs.begin(), call.inputs.end(),
+                    [](const Tensor& tensor) { return is_float(tensor.dtype()); });
+    if (!any_float && !call.inputs.empty() && is_float(spec.dtype) && is_float(param.dtype()))
+        spec.dtype = param.dtype();
+    return spec;
+}
+
 /// The parameters that the operator declares. Checks those of the call against them.
 std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
                                       const EagerCall& call) {
@@ -36,7 +46,8 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(),
             " parameters, got ", call.params.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
-        check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
+        check_operand(call, "parameter", i, call.params[i],
+                      of_the_callers_type(call, call.params[i], wanted[i].spec));
     return wanted;
 }
 

@@ -80,11 +80,22 @@ inline constexpr auto option_names<ops::TransposedConvolution2D> =
     name_list("channels_out", "channels_in", "groups", "bias", "kernel", "stride", "pad", "dilate",
               "output_pad", "activation");
 template <>
+inline constexpr auto option_names<ops::ConvolutionND> = name_list("channels_out", "channels_in",
+                                                                   "groups", "bias", "kernel",
+                                                                   "stride", "pad", "dilate");
+template <>
+inline constexpr auto option_names<ops::TransposedConvolutionND> =
+    name_list("channels_out", "channels_in", "groups", "bias", "kernel", "stride", "pad", "dilate",
+              "output_pad");
+template <>
 inline constexpr auto option_names<ops::InnerProduct> = name_list("outputs", "inputs", "bias",
                                                                   "activation");
 template <>
 inline constexpr auto option_names<ops::MatMul> = name_list("transpose_a", "transpose_b", "alpha",
                                                             "bias");
+template <>
+inline constexpr auto option_names<ops::MatMulAdd> = name_list("transpose_a", "transpose_b",
+                                                               "alpha", "beta");
 template <>
 inline constexpr auto option_names<ops::BatchNorm> = name_list("features", "eps", "momentum",
                                                                "affine", "use_global_stats",
@@ -101,7 +112,21 @@ inline constexpr auto option_names<ops::Pooling2D> = name_list("mode", "kernel",
                                                                "count_include_pad", "ceil_mode",
                                                                "return_indices");
 template <>
+inline constexpr auto option_names<ops::PoolingND> = name_list("mode", "kernel", "stride", "pad",
+                                                               "dilate", "count_include_pad",
+                                                               "ceil_mode", "divisor_override",
+                                                               "return_indices");
+template <>
+inline constexpr auto option_names<ops::AdaptivePooling> = name_list("mode", "output",
+                                                                     "return_indices");
+template <>
 inline constexpr auto option_names<ops::GlobalPooling> = name_list("mode");
+template <>
+inline constexpr auto option_names<ops::Resize> = name_list("method", "output", "scales",
+                                                            "align_corners", "antialias");
+template <>
+inline constexpr auto option_names<ops::GridSample> = name_list("mode", "padding_mode",
+                                                                "align_corners");
 template <>
 inline constexpr auto option_names<ops::Interpolation> = name_list("method", "scale_y", "scale_x",
                                                                    "out_h", "out_w",
@@ -210,15 +235,17 @@ inline constexpr auto option_names<ops::NLLLossBackward> = name_list("reduce", "
 
 using AllOptions =
     std::tuple<ops::Convolution2D, ops::TransposedConvolution2D, ops::InnerProduct, ops::MatMul,
-               ops::BatchNorm, ops::LayerNorm, ops::GroupNorm, ops::Pooling2D, ops::GlobalPooling,
-               ops::Interpolation, ops::Activation, ops::PReLU, ops::Elementwise, ops::Threshold,
-               ops::Hardtanh, ops::Abs, ops::Cast, ops::Dropout, ops::Pointwise, ops::Reduction,
-               ops::Softmax, ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat,
-               ops::Slice, ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose,
-               ops::Pad, ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK,
-               ops::Sort, ops::Attention, ops::LSTM, ops::GRU, ops::MaxPooling2D,
-               ops::SoftmaxBackward, ops::ActivationBackward, ops::BatchNormBackward,
-               ops::LayerNormBackward, ops::GroupNormBackward, ops::MaxPooling2DBackward,
-               ops::NLLLossBackward, ops::ArgReduce, ops::Scan, ops::Nonzero, ops::Flip>;
+               ops::MatMulAdd, ops::ConvolutionND, ops::TransposedConvolutionND, ops::BatchNorm,
+               ops::LayerNorm, ops::GroupNorm, ops::Pooling2D, ops::PoolingND, ops::AdaptivePooling,
+               ops::GlobalPooling, ops::Resize, ops::GridSample, ops::Interpolation,
+               ops::Activation, ops::PReLU, ops::Elementwise, ops::Threshold, ops::Hardtanh,
+               ops::Abs, ops::Cast, ops::Dropout, ops::Pointwise, ops::Reduction, ops::Softmax,
+               ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat, ops::Slice,
+               ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose, ops::Pad,
+               ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK, ops::Sort,
+               ops::Attention, ops::LSTM, ops::GRU, ops::MaxPooling2D, ops::SoftmaxBackward,
+               ops::ActivationBackward, ops::BatchNormBackward, ops::LayerNormBackward,
+               ops::GroupNormBackward, ops::MaxPooling2DBackward, ops::NLLLossBackward,
+               ops::ArgReduce, ops::Scan, ops::Nonzero, ops::Flip>;
 
 }  // namespace dlprim

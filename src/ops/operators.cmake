@@ -4,6 +4,7 @@
 set(DLPRIM_OPERATORS
     pointwise
     matmul
+    matmul_add
     inner_product
     embedding
     gather
@@ -18,6 +19,7 @@ set(DLPRIM_OPERATORS
     recurrent
     conv2d
     transposed_conv2d
+    conv_nd
     concat
     slice
     transpose
@@ -29,7 +31,10 @@ set(DLPRIM_OPERATORS
     parameter
     constant
     pooling2d
+    pooling_nd
     interpolation
+    resize
+    grid_sample
     activation
     elementwise
     reduction

@@ -100,6 +100,7 @@ double tolerance(DType dtype, Precision precision, const Plan& plan) {
     // twice that for operators that consist of two such operations (a sum and its activation).
     if (dtype == DType::f16) return 2 * 0x1p-11;
     if (dtype == DType::bf16) return 2 * 0x1p-8;
+    if (dtype == DType::f64) return 1e-12;
     if (is_integer(dtype) || dtype == DType::boolean) return 0;
     double most = 1e-5;
     for (const Step& step : plan.steps) {

@@ -50,6 +50,12 @@ void join_views(Graph& graph);
 /// Calls Operator::lower on every node.
 void lower(Graph& graph);
 
+/// Where an operator computes in float between casts from and to 16 bits: lets it read and write 16
+/// bits itself, if that takes less time by `seconds`, which estimates a node and is infinite if no
+/// engine supports it. If both factors of products have 16 bits, the node gets that precision, in
+/// which their products are exact.
+void absorb_casts(Graph& graph, const std::function<double(const Graph&, const Node&)>& seconds);
+
 /// Merges chains of Pointwise nodes into one node, which saves memory traffic.
 void merge_pointwise(Graph& graph);
 

@@ -16,6 +16,8 @@ class Pooling2D : public Operator {
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     void oracle(OracleCall& call) const override;
