@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "engine/pointwise/job.hpp"
+#include "exec/eager_views.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/make_plan.hpp"
@@ -105,6 +106,34 @@ bool works_in_place(const Plan& plan, int result, int operand) {
     return true;
 }
 
+std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<ValueId>& values) {
+    std::vector<TensorSpec> specs;
+    for (const ValueId id : values) specs.push_back(graph.spec(id));
+    return specs;
+}
+
+bool writes(const EagerEntry& entry, std::size_t operand) {
+    return std::find(entry.written.begin(), entry.written.end(), operand) != entry.written.end();
+}
+
+std::string output_name(std::size_t index) {
+    return cat("output ", index);
+}
+
+/// The layouts of `out` tensors. Those that do not fit `specs` are refused before the plan runs.
+void set_result_layouts(PlanOptions& options, const EagerCall& call,
+                        const std::vector<ValueId>& operands,
+                        const std::vector<TensorSpec>& specs) {
+    for (std::size_t i = 0; i < std::min(specs.size(), call.how.out.size()); ++i) {
+        const Tensor& out = call.how.out[i];
+        if (!out.defined() || out.shape() != specs[i].shape) continue;
+        if (call.backward)
+            options.gradient_layouts[operands[i]] = layout_of(out);
+        else
+            options.output_layouts[output_name(i)] = layout_of(out);
+    }
+}
+
 void find_in_place(EagerEntry& entry) {
     const Plan& plan = entry.executor->plan();
     for (std::size_t i = 0; i < entry.bindings.size(); ++i)
@@ -157,16 +186,21 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         values.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter,
                                      params[i].trainable));
     const std::size_t given = values.size();
+    const std::vector<TensorSpec> specs = specs_of(graph, values);
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
+    const std::vector<TensorSpec> result_specs = specs_of(graph, made);
     std::vector<std::size_t> outputs;  // by output of the graph
     for (std::size_t i = 0; i < made.size(); ++i) {
         if (!call.backward && !is_wanted(call, i, made.size())) continue;
-        graph.outputs.emplace_back(made[i], cat("output ", i));
+        graph.outputs.emplace_back(made[i], output_name(i));
         outputs.push_back(i);
     }
 
     auto entry = std::make_unique<EagerEntry>();
+    if (call.how.training && !call.backward)
+        for (const std::size_t i : op.written_params(attrs))
+            entry->written.push_back(call.inputs.size() + i);
     DeriveOptions derive_options;
     if (call.backward) {
         derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
@@ -192,7 +226,10 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.engines = call.how.engines;
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)
-        if (operands[i].layout != nullptr) options.input_layouts[values[i]] = *operands[i].layout;
+        if (Layout layout = layout_of(operands[i]); !layout.is_plain() && !writes(*entry, i))
+            options.input_layouts[values[i]] = std::move(layout);
+    turn_matrices(graph, options.input_layouts);
+    set_result_layouts(options, call, values, call.backward ? specs : result_specs);
     entry->executor =
         std::make_unique<Executor>(context, make_plan(context, graph, options), store, true);
 
@@ -205,8 +242,11 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         EagerEntry::Binding binding{false, operand};
         if (external.kind == External::Kind::output) binding = {true, outputs[next_output++]};
         if (external.kind == External::Kind::gradient) binding.result = true;
-        if (binding.result)
-            entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};
+        if (binding.result)  // a gradient's operand may be a matrix that was turned
+            entry->results[binding.index] = {external.kind == External::Kind::gradient
+                                                 ? specs[operand]
+                                                 : plan.graph.spec(external.value),
+                                             external.layout};
         entry->bindings.push_back(binding);
     }
     for (const Block& block : plan.blocks)

@@ -137,10 +137,11 @@ std::string Emitter::store(int output, const std::string& pointer, DType dtype,
                            const std::string& lane, const std::string& lanes, bool partial) {
     if (width_ == 1 && !partial) return store_one(dtype, pointer, offset, text);
     if (lane == "1" && width_ > 1) {
-        std::string all = cat(
-            helper(is_aligned(job_.outputs[static_cast<std::size_t>(output)].klass) ? "sta" : "stv",
-                   dtype),
-            "(", pointer, ", ", offset, ", ", text, ");");
+        const JobOutput& out = job_.outputs[static_cast<std::size_t>(output)];
+        const char* const vector = aligned_ && out.loose   ? "stu"
+                                   : is_aligned(out.klass) ? "sta"
+                                                           : "stv";
+        std::string all = cat(helper(vector, dtype), "(", pointer, ", ", offset, ", ", text, ");");
         if (!partial) return all;
         return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(",
                    pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");

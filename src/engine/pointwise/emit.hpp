@@ -119,11 +119,14 @@ class Emitter {
     // call.
     void helper_text(SourceWriter& out, const std::string& name) const;
     void load_one(SourceWriter& out, const std::string& name, DType dtype) const;
-    void load_vector(SourceWriter& out, const std::string& name, DType dtype, bool aligned) const;
+    /// Whether a vector is at a multiple of its size: known, asked at run time, or never assumed.
+    enum class Aligned { known, asked, never };
+    Aligned alignment(char kind) const;
+    void load_vector(SourceWriter& out, const std::string& name, DType dtype, Aligned how) const;
     void load_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
-                      bool aligned) const;
-    void store_halves(SourceWriter& out, int width) const;
+                      Aligned how) const;
+    void store_halves(SourceWriter& out, int width, Aligned how) const;
     void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     std::string stored(DType dtype, int width) const;
     void vector_erf(SourceWriter& out) const;

@@ -44,7 +44,9 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
                           bool partial) {
     const std::string at = cat("(x", input.number, ", ", offset);
     const bool guard = job_.channel_class >= 0;
-    const char* const vector = is_aligned(input.klass) ? "lda" : "ldv";
+    const char* const vector = aligned_ && input.loose   ? "ldu"
+                               : is_aligned(input.klass) ? "lda"
+                                                         : "ldv";
     if (width_ == 1 && !guard && !partial) return cat(helper("ld", input.dtype), at, ")");
     if (lane == "0" && !(width_ == 1 && guard))
         return cat("(", vector_, ")(", helper("ld", input.dtype), at, "))");
@@ -52,7 +54,8 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
     if (lane == "1" && width_ > 1)
         return cat("(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
                    ") : ", helper("lds", input.dtype), at, ", 1, nv)");
-    return cat(helper("lds", input.dtype), at, ", ", lane, ", nv)");
+    return cat(helper("lds", input.dtype), at, ", ", lane, ", ",
+               partial || guard ? std::string("nv") : cat(width_), ")");
 }
 
 /// Positions along a dimension, in the compute type.

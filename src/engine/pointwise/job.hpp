@@ -35,6 +35,7 @@ struct JobInput {
     DType dtype = DType::f32;
     int klass = 0;
     std::uint64_t extra_bytes = 0;  ///< after the operand's start (parts of the workspace)
+    bool loose = false;             ///< whether its memory may be aligned to elements only
 };
 
 struct JobOutput {
@@ -43,6 +44,7 @@ struct JobOutput {
     int value = 0;  ///< the instruction of the tape
     int klass = 0;
     DType dtype = DType::f32;
+    bool loose = false;     ///< as in JobInput
     bool has_init = false;  ///< whether init is combined with the result, once, at the end
     double init = 0;
     std::shared_ptr<const Tape> combine;  ///< custom: inputs 0 and 1
@@ -77,6 +79,7 @@ struct Job {
     bool reduces() const;
     std::int64_t kept() const;       ///< product of kept sizes, including padding lanes
     std::int64_t reduction() const;  ///< product of reduced sizes
+    std::int64_t reach() const;      ///< the largest offset of all classes
     std::int64_t stride(int klass, int dim) const {
         return classes[static_cast<std::size_t>(klass)][static_cast<std::size_t>(dim)];
     }
