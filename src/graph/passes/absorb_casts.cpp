@@ -15,10 +15,6 @@ namespace dlprim {
 
 namespace {
 
-bool has_16_bits(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
-
 class CastAbsorption {
   public:
     CastAbsorption(Graph& graph, const std::function<double(const Graph&, const Node&)>& seconds)

@@ -13,6 +13,11 @@
 
 namespace dlprim {
 
+/// Whether it is half or bfloat16.
+inline bool has_16_bits(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16;
+}
+
 /// Marks nodes with the engines that the user forces on them, given as (node name or operator type,
 /// engine name). A name takes precedence over a type. Call it before passes that replace or merge
 /// nodes, which pass the mark on to the new nodes, and again after them for nodes that they added.

@@ -41,7 +41,7 @@ Span span_of(const Axis& axis, bool adaptive, std::int64_t at) {
 template <typename Visit>
 void each_window(const Windows& w, Visit&& visit) {
     const auto& [d, h, v] = w.axes;
-    std::int64_t output = 0;
+    std::int64_t next = 0;
     for (std::int64_t z = 0; z < d.out; ++z)
         for (std::int64_t y = 0; y < h.out; ++y)
             for (std::int64_t x = 0; x < v.out; ++x) {
@@ -52,11 +52,11 @@ void each_window(const Windows& w, Visit&& visit) {
                     for (const std::int64_t j : b.inside)
                         for (const std::int64_t k : c.inside)
                             elements.push_back(static_cast<std::size_t>((i * h.in + j) * v.in + k));
-                double divisor = static_cast<double>(elements.size());
+                double share = static_cast<double>(elements.size());
                 if (w.count_include_pad)
-                    divisor = static_cast<double>(a.padded * b.padded * c.padded);
-                if (w.divisor > 0) divisor = static_cast<double>(w.divisor);
-                visit(static_cast<std::size_t>(output++), elements, divisor);
+                    share = static_cast<double>(a.padded * b.padded * c.padded);
+                if (w.divisor > 0) share = static_cast<double>(w.divisor);
+                visit(static_cast<std::size_t>(next++), elements, share);
             }
 }
 
@@ -83,12 +83,12 @@ void oracle(OracleCall& call, bool adaptive) {
                out = static_cast<std::size_t>(w.out_elements());
     for (std::size_t p = 0; p < static_cast<std::size_t>(w.planes); ++p) {
         const double* plane = x.data.data() + p * in;
-        each_window(w, [&](std::size_t at, const auto& elements, double divisor) {
+        each_window(w, [&](std::size_t at, const auto& elements, double share) {
             const std::size_t to = p * out + at;
             if (w.average) {
                 double sum = 0;
                 for (const std::size_t i : elements) sum += plane[i];
-                y.data[to] = sum / divisor;
+                y.data[to] = sum / share;
             } else {
                 const std::size_t best = arg_max(elements, plane);
                 y.data[to] = plane[best];
@@ -109,10 +109,10 @@ void oracle_backward(OracleBackwardCall& call, bool adaptive) {
     const auto in = static_cast<std::size_t>(w.in_elements()),
                out = static_cast<std::size_t>(w.out_elements());
     for (std::size_t p = 0; p < static_cast<std::size_t>(w.planes); ++p)
-        each_window(w, [&](std::size_t at, const auto& elements, double divisor) {
+        each_window(w, [&](std::size_t at, const auto& elements, double share) {
             const double g = dy.data[p * out + at];
             if (w.average)
-                for (const std::size_t i : elements) dx.data[p * in + i] += g / divisor;
+                for (const std::size_t i : elements) dx.data[p * in + i] += g / share;
             else
                 dx.data[p * in + arg_max(elements, x.data.data() + p * in)] += g;
         });

@@ -19,7 +19,8 @@ const OptionSpec align_corners{"align_corners", OptionKind::boolean, false,
                                "linear, cubic: corner elements fall on corner elements"};
 const OptionSpec antialias{"antialias", OptionKind::boolean, false,
                            "linear, cubic: a filter as wide as the step where images shrink"};
-const OptionSpec sizes{"sizes", OptionKind::integers, Ints{}, "the shape of Resize's input", true};
+const OptionSpec image_shape{"sizes", OptionKind::integers, Ints{}, "the shape of Resize's input",
+                             true};
 
 class Forward : public Operator {
   public:
@@ -55,7 +56,7 @@ class Backward : public Operator {
     bool internal() const override { return true; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
-        static const Schema schema{method, output, scales, align_corners, antialias, sizes};
+        static const Schema schema{method, output, scales, align_corners, antialias, image_shape};
         return schema;
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
