@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Gradients from what forward calls returned are those that ops::backward() computes from the
 // operands, and run no part of the forward pass.
-#include "net/support.hpp"
+#include "net/eager_support.hpp"
 
 #include <algorithm>
 
@@ -10,23 +10,9 @@ using namespace dlprim::testing;
 
 namespace {
 
-Tensor random_tensor(const Context& device, const Shape& shape, unsigned seed) {
-    return Tensor(device, shape, random_floats(static_cast<std::size_t>(shape.numel()), seed));
-}
-
 void check_same(const Tensor& found, const Tensor& wanted, double tolerance = 2e-6) {
     REQUIRE(found.shape() == wanted.shape());
     check_close(found.to_floats(), doubles(wanted.to_floats()), tolerance);
-}
-
-template <typename Work>
-std::uint64_t launches_of(const Context& device, Work&& work) {
-    work();
-    device.finish();
-    const std::uint64_t before = device.counters().launches;
-    work();
-    device.finish();
-    return device.counters().launches - before;
 }
 
 ops::CallOptions in_training() {
@@ -62,7 +48,7 @@ TEST_CASE("saved: statistics of norms", "[saved]") {
         check_same(from_saved[0], from_x[0]);
         check_same(from_saved[1], from_x[3]);
         check_same(from_saved[2], from_x[4]);
-        CHECK(launches_of(device, saved) < launches_of(device, whole));
+        CHECK(launches_again(device, saved) < launches_again(device, whole));
         ops::CallOptions parameters = how;
         parameters.wanted = {false, true, true};
         const auto part =
@@ -104,7 +90,7 @@ TEST_CASE("saved: results of softmax and of activations", "[saved]") {
                 return ops::backward(ops::Softmax{.log = log}, {x}, {}, {dy}).at(0);
             };
             check_same(saved(), whole());
-            CHECK(launches_of(device, saved) < launches_of(device, whole));
+            CHECK(launches_again(device, saved) < launches_again(device, whole));
         }
         for (const char* const name : {"relu", "sigmoid", "tanh"}) {
             const Tensor y = ops::call(ops::Activation{.activation = name}, {x}).at(0);
@@ -113,7 +99,7 @@ TEST_CASE("saved: results of softmax and of activations", "[saved]") {
             };
             check_same(saved(),
                        ops::backward(ops::Activation{.activation = name}, {x}, {}, {dy}).at(0));
-            CHECK(launches_of(device, saved) == 1);
+            CHECK(launches_again(device, saved) == 1);
         }
         check_error(invalid, {"gelu", "result"}, [&] {
             ops::call(ops::ActivationBackward{.activation = "gelu"}, {dy, x});
@@ -150,7 +136,7 @@ TEST_CASE("saved: positions of maxima", "[saved]") {
             positions.copy_from_host(narrow.data(), positions.bytes());
             check_same(ops::call(back, {dy, positions}).at(0), dx, 0);
             check_same(ops::backward(options, {x}, {}, {dy}).at(0), dx, 0);
-            CHECK(launches_of(device, [&] { ops::call(back, {dy, made[1]}); }) == 2);
+            CHECK(launches_again(device, [&] { ops::call(back, {dy, made[1]}); }) == 2);
         }
     }
 }

@@ -1,27 +1,13 @@
 // SPDX-License-Identifier: MIT
 // CallOptions::wanted: results that nobody wants are empty, and nothing is launched for them alone.
 #include "exec/eager.hpp"
-#include "net/support.hpp"
+#include "net/eager_support.hpp"
 #include "plan/plan.hpp"
 
 using namespace dlprim;
 using namespace dlprim::testing;
 
 namespace {
-
-Tensor random_tensor(const Context& device, const Shape& shape, unsigned seed) {
-    return Tensor(device, shape, random_floats(static_cast<std::size_t>(shape.numel()), seed));
-}
-
-/// The launches that `work` enqueues.
-template <typename Work>
-std::uint64_t launches_of(const Context& device, Work&& work) {
-    device.finish();
-    const std::uint64_t before = device.counters().launches;
-    work();
-    device.finish();
-    return device.counters().launches - before;
-}
 
 ops::CallOptions wanting(std::vector<bool> wanted) {
     ops::CallOptions how;

@@ -70,10 +70,6 @@ struct Tally {
     Turns turns;
 };
 
-bool has_16_bits(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
-
 void round_to(DType dtype, std::vector<double>& values) {
     std::vector<std::uint16_t> bits(values.size());
     convert(values.data(), DType::f64, bits.data(), dtype, values.size());

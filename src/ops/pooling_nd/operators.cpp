@@ -28,17 +28,18 @@ const OptionSpec output{
 const OptionSpec return_indices{
     "return_indices", OptionKind::boolean, false,
     "max: a second output, the flattened position of each maximum in its image"};
-const OptionSpec sizes{"sizes", OptionKind::integers, Ints{}, "the shape of the forward's input",
-                       true};
+const OptionSpec image_shape{"sizes", OptionKind::integers, Ints{},
+                             "the shape of the forward's input", true};
 
 Schema schema_of(bool adaptive, bool backward) {
     if (adaptive)
-        return backward ? Schema{mode, output, return_indices, sizes}
+        return backward ? Schema{mode, output, return_indices, image_shape}
                         : Schema{mode, output, return_indices};
-    return backward ? Schema{mode,      kernel,  stride,         pad,  dilate, count_include_pad,
-                             ceil_mode, divisor, return_indices, sizes}
-                    : Schema{mode,      kernel,  stride,        pad, dilate, count_include_pad,
-                             ceil_mode, divisor, return_indices};
+    return backward
+               ? Schema{mode,      kernel,  stride,         pad,        dilate, count_include_pad,
+                        ceil_mode, divisor, return_indices, image_shape}
+               : Schema{mode,      kernel,  stride,        pad, dilate, count_include_pad,
+                        ceil_mode, divisor, return_indices};
 }
 
 class Forward : public Operator {
