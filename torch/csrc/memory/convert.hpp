@@ -9,6 +9,13 @@
 
 namespace dlprim_torch {
 
+/// Whether eager calls of the library read and write strided views as they lie.
+template <typename T>
+concept has_views = requires(const T& tensor) {
+    tensor.bit_cast(dp::DType::u8);
+};
+inline constexpr bool reads_views = has_views<dp::Tensor>;
+
 /// Copies `from` to `to`, which have the same shape and context, converting elements.
 void copy(const dp::Tensor& from, const dp::Tensor& to);
 /// Sets all elements.

@@ -14,6 +14,7 @@
 #include "memory/convert.hpp"
 #include "memory/view.hpp"
 
+#include <initializer_list>
 #include <utility>
 
 namespace dlprim_torch {
@@ -54,6 +55,17 @@ void call_into(const std::vector<at::Tensor>& outs, const Options& options,
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
                     const std::vector<at::Tensor>& inputs, const std::vector<double>& scalars = {},
                     bool keep_dim = true);
+
+/// The same with options of its own, which lack scalars.
+void call_pointwise_into(const std::vector<at::Tensor>& outs, dp::ops::Pointwise options,
+                         const std::vector<dp::Tensor>& inputs, const std::vector<double>& scalars);
+
+/// Makes only those gradients that are wanted, of inputs and params in their order, where the
+/// library can leave others out.
+template <typename How>
+void set_wanted(How& how, std::initializer_list<bool> wanted) {
+    if constexpr (requires { how.wanted; }) how.wanted = wanted;
+}
 
 /// How products of tensors of this type are computed.
 dp::Precision precision_of(at::ScalarType type);

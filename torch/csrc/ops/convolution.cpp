@@ -117,9 +117,13 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
     if (mask[2])  // of which only the shape counts
         params.push_back(
             translated([&] { return dp::Tensor(x.context(), {what.channels_out}, x.dtype()); }));
-    const std::vector<dp::Tensor> gradients = what.with_options([&](const auto& options) {
-        return gradients_of(options, {x}, params, {dy}, how_for(input));
-    });
+    dp::ops::CallOptions how = how_for(input);
+    if (mask[2])
+        set_wanted(how, {mask[0], mask[1], true});
+    else
+        set_wanted(how, {mask[0], mask[1]});
+    const std::vector<dp::Tensor> gradients = what.with_options(
+        [&](const auto& options) { return gradients_of(options, {x}, params, {dy}, how); });
     Three result;
     const auto finish = [&](const dp::Tensor& gradient, bool image) {
         const at::Tensor made = new_tensor(gradient, input.device());

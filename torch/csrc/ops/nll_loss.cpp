@@ -100,12 +100,11 @@ void backward_into(const at::Tensor& grad, const at::Tensor& self, const at::Ten
         inputs.push_back(total);
     }
     dp::ops::Pointwise options{.code = "y0 = x0 == index(1) && x0 != p0 ? " + value + " : 0",
-                               .scalars = {static_cast<double>(ignored)},
                                .dtypes = {dtype_of(result.scalar_type())},
                                .shape = dp::ops::IntList(result.sizes())};
     std::vector<dp::Tensor> views;
     for (const at::Tensor& input : inputs) views.push_back(view_of(input));
-    call_into({result}, options, views);
+    call_pointwise_into({result}, options, views, {static_cast<double>(ignored)});
 }
 
 std::tuple<at::Tensor&, at::Tensor&> forward_out(const at::Tensor& self, const at::Tensor& target,

@@ -69,13 +69,13 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool_out(const at::Tensor& self, Ints k
                                       static_cast<double>(window.stride[1]),
                                       static_cast<double>(window.pad[1]),
                                       static_cast<double>(self.size(-1))};
-    call_into({indices},
-              dp::ops::Pointwise{
-                  .code = "row = floor((x0 + 0.5) / p0); column = x0 - row * p0; "
-                          "y0 = (index(2) * p1 - p2 + row) * p5 + index(3) * p3 - p4 + column",
-                  .scalars = scalars,
-                  .dtypes = {dp::DType::i64}},
-              {made[1]});
+    call_pointwise_into(
+        {indices},
+        dp::ops::Pointwise{.code =
+                               "row = floor((x0 + 0.5) / p0); column = x0 - row * p0; "
+                               "y0 = (index(2) * p1 - p2 + row) * p5 + index(3) * p3 - p4 + column",
+                           .dtypes = {dp::DType::i64}},
+        {made[1]}, scalars);
     return {out, indices};
 }
 
