@@ -7,22 +7,13 @@
 
 namespace dlprim_torch {
 
-std::vector<dp::Tensor> readable(std::vector<dp::Tensor> inputs) {
-    if constexpr (!reads_views)
-        for (dp::Tensor& input : inputs)
-            if (input.defined()) input = plain(input);
-    return inputs;
-}
-
 Outputs::Outputs(const std::vector<at::Tensor>& tensors)
     : tensors_(tensors), places_(tensors.size()), done_(tensors.size(), false) {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
         const at::Tensor& tensor = tensors[i];
         // A storage without memory gets the result as the engine wrote it.
         if (is_whole(tensor) && memory_of(tensor).fresh()) continue;
-        dp::Tensor place = view_of(tensor);
-        if (!reads_views && !place.contiguous()) continue;
-        places_[i] = std::move(place);
+        places_[i] = view_of(tensor);
         done_[i] = true;
     }
 }
@@ -34,35 +25,32 @@ void Outputs::take(const std::vector<dp::Tensor>& results) const {
 
 namespace {
 
-/// As arguments of the launch, where the library takes them so: other values are then no other
-/// problem. Among integers whole numbers are integers, so that results are exact.
-template <typename How>
-void set_scalars(dp::ops::Pointwise& options, How& how, const std::vector<dp::Tensor>& inputs,
-                 const std::vector<double>& scalars) {
-    if constexpr (requires { how.scalars; }) {
-        const bool integers =
-            std::none_of(inputs.begin(), inputs.end(),
-                         [](const dp::Tensor& input) { return dp::is_float(input.dtype()); });
-        constexpr double exact = 9007199254740992;
-        for (const double value : scalars) {
-            if (integers && value == std::trunc(value) && std::abs(value) <= exact)
-                how.scalars.emplace_back(static_cast<std::int64_t>(value));
-            else
-                how.scalars.emplace_back(value);
-        }
-    } else {
-        options.scalars = scalars;
+/// Among integers whole numbers are integers, so that results are exact.
+std::vector<dp::Scalar> exact_scalars(const std::vector<dp::Tensor>& inputs,
+                                      const std::vector<double>& scalars) {
+    const bool integers = std::none_of(inputs.begin(), inputs.end(), [](const dp::Tensor& input) {
+        return dp::is_float(input.dtype());
+    });
+    constexpr double exact = 9007199254740992;
+    std::vector<dp::Scalar> made;
+    made.reserve(scalars.size());
+    for (const double value : scalars) {
+        if (integers && value == std::trunc(value) && std::abs(value) <= exact)
+            made.emplace_back(static_cast<std::int64_t>(value));
+        else
+            made.emplace_back(value);
     }
+    return made;
 }
 
 }  // namespace
 
-void call_pointwise_into(const std::vector<at::Tensor>& outs, dp::ops::Pointwise options,
+void call_pointwise_into(const std::vector<at::Tensor>& outs, const dp::ops::Pointwise& options,
                          const std::vector<dp::Tensor>& inputs,
                          const std::vector<double>& scalars) {
     dp::ops::CallOptions how;
-    set_scalars(options, how, inputs, scalars);
-    call_into(outs, options, inputs, {}, how);
+    how.scalars = exact_scalars(inputs, scalars);
+    call_into(outs, options, inputs, {}, std::move(how));
 }
 
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
