@@ -17,6 +17,7 @@
 #include <dlprim/ops.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
+#include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>

@@ -116,12 +116,58 @@ def transposed(o, x, p):
     return activate(o.get("activation", "identity"), y, {})
 
 
+def convolution_nd(o, x, p):
+    function = [F.conv1d, F.conv2d, F.conv3d][x[0].dim() - 3]
+    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
+                    o.get("dilate", 1), o.get("groups", 1))
+
+
+def transposed_nd(o, x, p):
+    function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][x[0].dim() - 3]
+    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
+                    o.get("output_pad", 0), o.get("groups", 1), o.get("dilate", 1))
+
+
+def nd_shapes(is_transposed):
+    def shapes(o, x):
+        kernel = o["kernel"] if isinstance(o["kernel"], list) else [o["kernel"]] * (len(x[0]) - 2)
+        first, second = (x[0][1], o["channels_out"]) if is_transposed else (o["channels_out"], x[0][1])
+        return [[first, second // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
+
+    return shapes
+
+
 def pooling(o, x, p):
     kernel, stride, pad = pair(o["kernel"]), pair(o.get("stride", 1)), pair(o.get("pad", 0))
     ceil = bool(o.get("ceil_mode", False))
     if o.get("mode", "max") == "max":
         return F.max_pool2d(x[0], kernel, stride, pad, ceil_mode=ceil)
     return F.avg_pool2d(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)))
+
+
+def pooling_nd(o, x, p):
+    dims = x[0].dim() - 2
+    kernel, stride, pad, dilate = (o.get(name, default) for name, default in
+                                   (("kernel", 1), ("stride", 1), ("pad", 0), ("dilate", 1)))
+    ceil = bool(o.get("ceil_mode", False))
+    if o.get("mode", "max") == "max":
+        function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][dims - 1]
+        y, at = function(x[0], kernel, stride, pad, dilate, ceil_mode=ceil, return_indices=True)
+        return [y, at + 0 * y] if o.get("return_indices") else y
+    function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][dims - 1]
+    divisor = {"divisor_override": o.get("divisor_override")} if dims > 1 else {}
+    return function(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)), **divisor)
+
+
+def adaptive_pooling(o, x, p):
+    dims = x[0].dim() - 2
+    size = o["output"] if isinstance(o["output"], list) else [o["output"]] * dims
+    size = [x[0].shape[2 + i] if n == -1 else n for i, n in enumerate(size)]
+    if o.get("mode", "max") == "max":
+        function = [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d][dims - 1]
+        y, at = function(x[0], size, return_indices=True)
+        return [y, at + 0 * y] if o.get("return_indices") else y
+    return [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][dims - 1](x[0], size)
 
 
 def batch_norm(o, x, p, training):
@@ -151,6 +197,20 @@ def interpolation(o, x, p):
     return F.interpolate(x[0], **how)
 
 
+def resize(o, x, p):
+    dims = x[0].dim() - 2
+    method = o.get("method", "nearest")
+    names = {"linear": ["linear", "bilinear", "trilinear"][dims - 1], "cubic": "bicubic"}
+    how = {"mode": names.get(method, method)}
+    if method in names:
+        how |= {"align_corners": bool(o.get("align_corners")), "antialias": bool(o.get("antialias"))}
+    if "scales" in o:
+        how["scale_factor"] = o["scales"]
+    else:
+        how["size"] = o["output"]
+    return F.interpolate(x[0], **how)
+
+
 def elementwise(o, x, p):
     a, b = x[0] * o.get("coef1", 1), x[1] * o.get("coef2", 1)
     kind = o.get("operation", "sum")
@@ -164,6 +224,11 @@ def matmul(o, x, p):
 
     y = torch.matmul(turn(x[0], o.get("transpose_a")), turn(x[1], o.get("transpose_b"))) * o.get("alpha", 1.0)
     return y + x[2] if len(x) > 2 else y
+
+
+def matmul_add(o, x, p):
+    c = x[2] * o.get("beta", 1.0)
+    return matmul(o, x[:2], p) + c
 
 
 def reduction(o, x, p):
@@ -270,11 +335,21 @@ def tuples(o, data, indices):
     return tuple(grid + [from_front(t, data.shape[batch + k]) for k, t in enumerate(indices.unbind(-1))])
 
 
+def along(o, data, indices):
+    """What indexes the data: a tensor for each of dims, all of the other dimensions."""
+    parts = [slice(None)] * data.dim()
+    for k, dim in enumerate(o["dims"]):
+        parts[dim] = from_front(indices[..., k], data.shape[dim])
+    return tuple(parts)
+
+
 def gather(o, x, p):
     data, indices, dim = x[0], x[1], o.get("dim", 0)
     mode = o.get("mode", "rows")
     if mode == "tuples":
         return data[tuples(o, data, indices)] * 1
+    if mode == "dims":
+        return data[along(o, data, indices)] * 1
     at = from_front(indices, data.shape[dim])
     if mode == "elements":
         return torch.gather(data, dim, at)
@@ -289,6 +364,9 @@ def scatter(o, x, p):
     mode, how = o.get("mode", "rows"), o.get("reduction", "none")
     if mode == "tuples":
         return data.index_put(tuples(o, data, indices), updates, accumulate=how == "add")
+    if mode == "dims":
+        at, parts = torch.arange(data.numel()).reshape(data.shape)[along(o, data, indices)], data.flatten()
+        return parts.index_put((at.flatten(),), updates.flatten(), accumulate=how == "add").reshape(data.shape)
     at = from_front(indices, data.shape[dim])
     if mode == "rows":
         rows = updates.reshape(list(data.shape[:dim]) + [-1] + list(data.shape[dim + 1:]))
@@ -297,7 +375,8 @@ def scatter(o, x, p):
         return data.scatter(dim, at, updates)
     if how == "add":
         return data.scatter_add(dim, at, updates)
-    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin"}[how])
+    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin", "mean": "mean"}[how],
+                               include_self=bool(o.get("include_self", True)))
 
 
 def sort(o, x, p):
@@ -307,6 +386,38 @@ def sort(o, x, p):
     values, positions = x[0].sort(dim=dim, descending=descending, stable=True)
     k = o.get("k", x[0].shape[dim])
     return [values.narrow(dim, 0, k), positions.narrow(dim, 0, k) + 0 * values.narrow(dim, 0, k)]
+
+
+def arg_reduce(o, x, p):
+    """Positions along the dimension, or among all elements. Ties are not golden: torch.max does not say which it takes."""
+    dim, keep = o.get("dim"), bool(o.get("keep_dim", False))
+    positions = (torch.argmax if o.get("method", "max") == "max" else torch.argmin)(x[0], dim, keep)
+    at = positions if keep and dim is not None and x[0].dim() else positions.unsqueeze(dim or 0)
+    if dim is None or not x[0].dim():
+        values = x[0].flatten()[positions.flatten()].reshape(positions.shape)
+    else:
+        values = x[0].gather(dim, at).reshape(positions.shape)
+    return [values, positions + 0 * values]
+
+
+def scan(o, x, p):
+    dim, method, back = o.get("dim", -1), o.get("method", "sum"), bool(o.get("reverse", False))
+    line = x[0].flip(dim) if back else x[0]
+    if o.get("exclusive"):
+        first = torch.full_like(line.narrow(dim, 0, 1), 0.0 if method == "sum" else 1.0)
+        line = torch.cat([first, line.narrow(dim, 0, line.shape[dim] - 1)], dim)
+    if method in ("max", "min"):
+        values, positions = (torch.cummax if method == "max" else torch.cummin)(line, dim)
+        return [values, positions + 0 * values]
+    y = {"sum": torch.cumsum, "prod": torch.cumprod, "logsumexp": torch.logcumsumexp}[method](line, dim)
+    return y.flip(dim) if back else y
+
+
+def nonzero(o, x, p):
+    found = torch.nonzero(x[0]).double()
+    positions = torch.full((x[0].numel(), x[0].dim()), float(o.get("fill", -1)), dtype=torch.float64)
+    positions[: len(found)] = found
+    return [positions, torch.tensor([float(len(found))])]
 
 
 TYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64}
@@ -336,6 +447,9 @@ def NO_PARAMS(o, x):
 OPS = {  # type: (function of options, inputs, parameters; shapes of the parameters)
     "Convolution2D": (convolution, conv_shapes),
     "TransposedConvolution2D": (transposed, transposed_shapes),
+    "ConvolutionND": (convolution_nd, nd_shapes(False)),
+    "TransposedConvolutionND": (transposed_nd, nd_shapes(True)),
+    "MatMulAdd": (matmul_add, NO_PARAMS),
     "InnerProduct": (lambda o, x, p: activate(o.get("activation", "identity"),
                                               F.linear(x[0].flatten(1), p[0], p[1] if len(p) > 1 else None), {}),
                      lambda o, x: [[o["outputs"], int(np.prod(x[0][1:]))]] + bias_of(o, [o["outputs"]])),
@@ -344,6 +458,8 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
     "Pooling2D": (pooling, NO_PARAMS),
+    "PoolingND": (pooling_nd, NO_PARAMS),
+    "AdaptivePooling": (adaptive_pooling, NO_PARAMS),
     "GlobalPooling": (lambda o, x, p: F.adaptive_max_pool2d(x[0], 1) if o.get("mode", "max") == "max"
                       else F.adaptive_avg_pool2d(x[0], 1), NO_PARAMS),
     "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
@@ -365,6 +481,9 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Threshold": (lambda o, x, p: (x[0] > o.get("threshold", 0)).double(), NO_PARAMS),
     "Hardtanh": (lambda o, x, p: F.hardtanh(x[0], o.get("min_val", -1.0), o.get("max_val", 1.0)), NO_PARAMS),
     "Abs": (lambda o, x, p: x[0].abs(), NO_PARAMS),
+    "GridSample": (lambda o, x, p: F.grid_sample(x[0], x[1], o.get("mode", "bilinear"), o.get("padding_mode", "zeros"),
+                                                 o.get("align_corners", False)), NO_PARAMS),
+    "Resize": (resize, NO_PARAMS),
     "Interpolation": (interpolation, NO_PARAMS),
     "Dropout": (lambda o, x, p: x[0] * 1, NO_PARAMS),
     "PReLU": (lambda o, x, p: F.prelu(x[0], p[0]), lambda o, x: [[o.get("num_parameters", 1)]]),
@@ -374,6 +493,10 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Scatter": (scatter, NO_PARAMS),
     "TopK": (sort, NO_PARAMS),
     "Sort": (sort, NO_PARAMS),
+    "ArgReduce": (arg_reduce, NO_PARAMS),
+    "Scan": (scan, NO_PARAMS),
+    "Nonzero": (nonzero, NO_PARAMS),
+    "Flip": (lambda o, x, p: x[0].flip(o.get("dims", [])), NO_PARAMS),
     "MatMul": (matmul, NO_PARAMS),
     "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
         x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),

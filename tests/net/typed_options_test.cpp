@@ -112,6 +112,33 @@ void check_layers(Arrivals& arrivals) {
         ops::MatMul{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .bias = true},
         R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "bias": true})");
     arrivals.check(
+        ops::MatMulAdd{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .beta = 2},
+        R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "beta": 2})");
+    arrivals.check(
+        ops::ConvolutionND{.channels_out = 8,
+                           .channels_in = 6,
+                           .groups = 2,
+                           .bias = false,
+                           .kernel = {3, 5, 2},
+                           .stride = 2,
+                           .pad = {1, 2, 3},
+                           .dilate = {2, 3, 1}},
+        R"({"channels_out": 8, "channels_in": 6, "groups": 2, "bias": false, "kernel": [3, 5, 2],
+            "stride": 2, "pad": [1, 2, 3], "dilate": [2, 3, 1]})");
+    arrivals.check(
+        ops::TransposedConvolutionND{.channels_out = 8,
+                                     .channels_in = 6,
+                                     .groups = 2,
+                                     .bias = false,
+                                     .kernel = {3, 5, 2},
+                                     .stride = {2, 3, 1},
+                                     .pad = {1, 2, 0},
+                                     .dilate = {3, 4, 1},
+                                     .output_pad = {1, 0, 0}},
+        R"({"channels_out": 8, "channels_in": 6, "groups": 2, "bias": false, "kernel": [3, 5, 2],
+            "stride": [2, 3, 1], "pad": [1, 2, 0], "dilate": [3, 4, 1],
+            "output_pad": [1, 0, 0]})");
+    arrivals.check(
         ops::BatchNorm{
             .features = 4, .eps = 1e-3, .momentum = 0.5, .affine = false, .use_global_stats = true},
         R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
@@ -135,7 +162,34 @@ void check_layers(Arrivals& arrivals) {
                                   .return_indices = true},
                    R"({"mode": "avg", "kernel": [3, 2], "stride": [2, 1], "pad": [1, 0],
             "count_include_pad": true, "ceil_mode": true, "return_indices": true})");
+}
+
+void check_images(Arrivals& arrivals) {
+    arrivals.check(ops::PoolingND{.mode = "avg",
+                                  .kernel = {3, 2, 4},
+                                  .stride = {2, 1, 3},
+                                  .pad = {1, 0, 2},
+                                  .dilate = {2, 3, 1},
+                                  .count_include_pad = true,
+                                  .ceil_mode = true,
+                                  .divisor_override = 5,
+                                  .return_indices = true},
+                   R"({"mode": "avg", "kernel": [3, 2, 4], "stride": [2, 1, 3],
+            "pad": [1, 0, 2], "dilate": [2, 3, 1], "count_include_pad": true, "ceil_mode": true,
+            "divisor_override": 5, "return_indices": true})");
+    arrivals.check(ops::AdaptivePooling{.mode = "avg", .output = {3, 2}, .return_indices = true},
+                   R"({"mode": "avg", "output": [3, 2], "return_indices": true})");
     arrivals.check(ops::GlobalPooling{.mode = "avg"}, R"({"mode": "avg"})");
+    arrivals.check(ops::Resize{.method = "cubic",
+                               .output = {3, 2},
+                               .scales = {1.5, 2.5},
+                               .align_corners = true,
+                               .antialias = true},
+                   R"({"method": "cubic", "output": [3, 2], "scales": [1.5, 2.5],
+            "align_corners": true, "antialias": true})");
+    arrivals.check(
+        ops::GridSample{.mode = "bicubic", .padding_mode = "border", .align_corners = true},
+        R"({"mode": "bicubic", "padding_mode": "border", "align_corners": true})");
     arrivals.check(ops::Interpolation{.method = "bilinear",
                                       .scale_y = 2,
                                       .scale_x = 3,
@@ -204,15 +258,29 @@ void check_shapes(Arrivals& arrivals) {
         R"({"shape": [2, 3], "dtype": "double", "is_trainable": false, "value": 0.5})");
     arrivals.check(ops::Embedding{.num_embeddings = 9, .embedding_dim = 4, .padding_idx = -1},
                    R"({"num_embeddings": 9, "embedding_dim": 4, "padding_idx": -1})");
-    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1},
-                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1})");
-    arrivals.check(
-        ops::Scatter{
-            .mode = "elements", .dim = 2, .batch_dims = 1, .reduction = "max", .shape = {4, 3}},
-        R"({"mode": "elements", "dim": 2, "batch_dims": 1, "reduction": "max", "shape": [4, 3]})");
+    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1, .dims = {0, 2}},
+                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1, "dims": [0, 2]})");
+    arrivals.check(ops::Scatter{.mode = "elements",
+                                .dim = 2,
+                                .batch_dims = 1,
+                                .dims = {0, 2},
+                                .reduction = "max",
+                                .include_self = false,
+                                .shape = {4, 3}},
+                   R"({"mode": "elements", "dim": 2, "batch_dims": 1, "dims": [0, 2],
+            "reduction": "max", "include_self": false, "shape": [4, 3]})");
     arrivals.check(ops::TopK{.k = 3, .dim = 0, .largest = false, .sorted = false},
                    R"({"k": 3, "dim": 0, "largest": false, "sorted": false})");
     arrivals.check(ops::Sort{.dim = 0, .descending = true}, R"({"dim": 0, "descending": true})");
+    arrivals.check(ops::ArgReduce{.method = "min", .dim = 1, .keep_dim = true, .values = false},
+                   R"({"method": "min", "dim": 1, "keep_dim": true, "values": false})");
+    arrivals.check(ops::Nonzero{.size = 5, .flat = true, .fill = 0},
+                   R"({"size": 5, "flat": true, "fill": 0})");
+    arrivals.check(ops::Flip{.dims = {0, -1}}, R"({"dims": [0, -1]})");
+    arrivals.check(
+        ops::Scan{
+            .method = "prod", .dim = 0, .reverse = true, .exclusive = true, .dtype = DType::i64},
+        R"({"method": "prod", "dim": 0, "reverse": true, "exclusive": true, "dtype": "int64"})");
 }
 
 void check_sequences(Arrivals& arrivals) {
@@ -267,6 +335,7 @@ TEST_CASE("structs have the options of their operators, and their defaults", "[t
 TEST_CASE("every field arrives as the option of its name", "[typed_options]") {
     Arrivals arrivals;
     check_layers(arrivals);
+    check_images(arrivals);
     check_elements(arrivals);
     check_shapes(arrivals);
     check_sequences(arrivals);

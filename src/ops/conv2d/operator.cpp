@@ -44,6 +44,7 @@ std::vector<ParamSpec> conv2d_params(const Conv2dOptions& options, const TensorS
 class Convolution2D : public Operator {
   public:
     std::string_view type() const override { return forward_type; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     const Schema& schema() const override {
         static const Schema schema{

@@ -6,6 +6,8 @@
 #include "ops/matmul/gemm.hpp"
 #include "ops/matmul/options.hpp"
 
+#include <cmath>
+
 namespace dlprim::matmul {
 
 namespace {
@@ -51,9 +53,11 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
             options.bias ? "a, b and bias" : "a and b", ", got ", inputs.size(), " tensors");
     const TensorSpec &a = inputs[0], &b = inputs[1];
     for (const TensorSpec& input : inputs)
-        require(is_float(input.dtype) && input.dtype == a.dtype,
-                "inputs must be of one float type, got ", name_of(a.dtype), " and ",
+        require((is_float(input.dtype) || is_integer(input.dtype)) && input.dtype == a.dtype,
+                "inputs must be of one type of floats or integers, got ", name_of(a.dtype), " and ",
                 name_of(input.dtype));
+    require(is_float(a.dtype) || options.alpha == std::trunc(options.alpha), "alpha is ",
+            options.alpha, "; a product of integers needs a whole number");
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     if (options.bias)
         require(inputs[2].shape == Shape{s.n}, "bias is ", inputs[2].shape.str(),

@@ -10,6 +10,7 @@ namespace dlprim::matmul {
 class Operator : public dlprim::Operator {
   public:
     std::string_view type() const override { return "MatMul"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 3; }

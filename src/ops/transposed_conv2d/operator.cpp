@@ -47,6 +47,7 @@ Shape output_shape(const TransposedOptions& options, const Shape& x) {
 class TransposedConvolution2D : public Operator {
   public:
     std::string_view type() const override { return "TransposedConvolution2D"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     const Schema& schema() const override {
         static const Schema schema{
