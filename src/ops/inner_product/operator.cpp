@@ -57,7 +57,7 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options options = Options::read(node.attrs);
     if (graph.shape(node.inputs[0]).empty()) {  // as MatMul, which knows what that is
-        const Shape& x = graph.shape(node.inputs[0]);
+        const Shape x = graph.shape(node.inputs[0]);
         std::vector<ValueId> inputs = node.inputs;
         inputs[0] =
             graph.reshape(node.name + "/rows", inputs[0], Shape{x[0], x.product(1, x.rank())});
