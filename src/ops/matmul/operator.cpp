@@ -65,6 +65,22 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
     return {{s.output, a.dtype}};
 }
 
+bool Operator::expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const {
+    const TensorSpec made = graph.spec(given.outputs[0]);
+    const bool no_products =
+        graph.shape(given.inputs[0]).empty() || graph.shape(given.inputs[1]).empty();
+    if (!made.shape.empty() && !no_products) return false;
+    // Sums of no products are zeros, and no engine has to know of that.
+    const bool bias = given.inputs.size() > 2;
+    std::vector<ValueId> inputs;
+    if (bias) inputs.push_back(given.inputs[2]);
+    outputs = graph.add("Pointwise", given.name, inputs,
+                        {{"code", std::string(bias ? "y0 = x0" : "y0 = 0")},
+                         {"shape", Ints(made.shape.to_vector())},
+                         {"dtypes", Strings{std::string(name_of(made.dtype))}}});
+    return true;
+}
+
 void Operator::gradient(GradientContext& context) const {
     Graph& graph = context.graph;
     const Node& node = context.node;

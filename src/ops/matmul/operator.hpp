@@ -16,6 +16,7 @@ class Operator : public dlprim::Operator {
     int max_inputs() const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,
