@@ -112,6 +112,8 @@ struct BatchNorm {
     double momentum = 0.1;          ///< share of the new batch in the running statistics
     bool affine = true;             ///< whether it has a scale and an offset for each channel
     bool use_global_stats = false;  ///< whether it uses running statistics in training, too
+    /// Whether two more outputs have the mean by which it normalised and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 struct LayerNorm {
@@ -121,6 +123,8 @@ struct LayerNorm {
     double eps = 1e-5;               ///< added to the variance
     bool elementwise_affine = true;  ///< whether it has a weight
     bool bias = true;                ///< with elementwise_affine: whether it has a bias, too
+    /// Whether two more outputs have the mean and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 struct GroupNorm {
@@ -129,6 +133,8 @@ struct GroupNorm {
     std::int64_t num_channels = -1;  ///< -1: the input's
     double eps = 1e-5;               ///< added to the variance
     bool affine = true;              ///< whether it has a weight and a bias for each channel
+    /// Whether two more outputs, of shape [N, groups], have the mean and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 // Pooling and sizes of images.
@@ -141,7 +147,17 @@ struct Pooling2D {
     IntList pad = 0;                 ///< padding around the image
     bool count_include_pad = false;  ///< whether "avg" counts the padding as elements
     bool ceil_mode = false;          ///< whether output sizes round up
-    bool return_indices = false;     ///< for "max": a second output has the positions of the maxima
+    bool return_indices = false;     ///< for "max": a second output has the maxima's positions
+};
+
+/// Pooling2D with mode "max", whose second output has the positions of the maxima in their planes,
+/// row * width + column, as int64.
+struct MaxPooling2D {
+    static constexpr std::string_view type = "MaxPooling2D";
+    IntList kernel = {};     ///< required: the window
+    IntList stride = 1;      ///< step of the window
+    IntList pad = 0;         ///< padding around the image
+    bool ceil_mode = false;  ///< whether output sizes round up
 };
 
 struct GlobalPooling {
@@ -256,7 +272,9 @@ struct SoftmaxWithLoss {
 
 struct NLLLoss {
     static constexpr std::string_view type = "NLLLoss";
-    std::string reduce = "mean";  ///< "mean", "sum" or "none"
+    std::string reduce = "mean";                    ///< "mean", "sum" or "none"
+    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
+    bool return_weight = false;  ///< whether a second output has the sum of the labels' weights
 };
 
 struct MSELoss {
@@ -404,6 +422,73 @@ struct GRU {
     bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
     double dropout = 0;        ///< share dropped after each layer but the last, in training
     std::int64_t stream = -1;  ///< as in Dropout
+};
+
+// Gradients from what forward calls returned, for programs that keep that themselves. Where nothing
+// is kept, ops::backward() computes it again.
+
+/// dx of Softmax from dy and the result.
+struct SoftmaxBackward {
+    static constexpr std::string_view type = "SoftmaxBackward";
+    bool log = false;       ///< as of Softmax, like the next
+    std::int64_t axis = 1;  ///< negative: counts from the end
+};
+
+/// dx of Activation from dy and the result, for relu, relu6, sigmoid, tanh, and leaky_relu and elu
+/// with alpha above 0.
+struct ActivationBackward {
+    static constexpr std::string_view type = "ActivationBackward";
+    std::string activation = {};  ///< required; as of Activation, like the rest
+    std::optional<double> alpha = {};
+    std::optional<double> beta = {};
+    std::optional<double> negative_slope = {};
+    std::optional<double> min_val = {};
+    std::optional<double> max_val = {};
+    std::optional<double> lambd = {};
+    std::optional<double> threshold = {};
+    std::optional<double> value = {};
+};
+
+/// The gradients of BatchNorm's x, scale and offset from dy, x, the two statistics that BatchNorm
+/// returned, and the scale where there is one. With CallOptions::training the statistics are the
+/// batch's, on which x has an influence.
+struct BatchNormBackward {
+    static constexpr std::string_view type = "BatchNormBackward";
+    bool use_global_stats = false;  ///< whether the statistics are constants, in training too
+};
+
+/// The gradients of LayerNorm's x, weight and bias from dy, x, the two statistics that LayerNorm
+/// returned, and the weight where there is one.
+struct LayerNormBackward {
+    static constexpr std::string_view type = "LayerNormBackward";
+    IntList normalized_shape = {};  ///< the last dimensions' sizes; empty: as `dims` says
+    std::int64_t dims = 1;          ///< number of last dimensions that are normalised together
+};
+
+/// The gradients of GroupNorm's x, weight and bias from dy, x, the two statistics that GroupNorm
+/// returned, and the weight where there is one.
+struct GroupNormBackward {
+    static constexpr std::string_view type = "GroupNormBackward";
+    std::int64_t num_groups = 0;  ///< required: groups of channels
+};
+
+/// dx of MaxPooling2D from dy and the positions that it returned, as int64 or int32.
+struct MaxPooling2DBackward {
+    static constexpr std::string_view type = "MaxPooling2DBackward";
+    IntList kernel = {};     ///< required; as of MaxPooling2D, like the next
+    IntList stride = 1;      ///< step of the window
+    IntList pad = 0;         ///< padding around the image
+    bool ceil_mode = false;  ///< whether output sizes round up
+    IntList sizes = {};      ///< required: height and width of x
+};
+
+/// dx of NLLLoss from dy, the labels, their total weight (which NLLLoss returned), and the weight
+/// of each class where there is one.
+struct NLLLossBackward {
+    static constexpr std::string_view type = "NLLLossBackward";
+    std::string reduce = "mean";                    ///< as of NLLLoss, like the next
+    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
+    std::int64_t classes = 0;                       ///< required: number of classes
 };
 
 }  // namespace dlprim::ops

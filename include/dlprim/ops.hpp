@@ -31,6 +31,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/op_options.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/scalar.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <cstddef>
@@ -61,6 +62,17 @@ struct CallOptions {
     /// The random numbers of dropout depend on the seed, the step and the operator's `stream`
     /// alone. A program counts `step` up to get other numbers.
     std::uint64_t seed = 1, step = 0;
+    /// Which results are made: of call() the outputs, of backward() the gradients of inputs and
+    /// parameters, in their order, one element each. Others are empty tensors, and what only they
+    /// need is not computed. Empty: all.
+    std::vector<bool> wanted;
+    /// The values of p0, p1, ... of a Pointwise program, for call() and backward(), in place of its
+    /// option `scalars`. They are arguments of the launch: a call in which only they differ runs
+    /// the same kernel, where other values of the option are another problem, which is planned
+    /// first. A program on doubles gets them as doubles, one on integers gets 64-bit integers
+    /// exactly, and any other gets them rounded to float. Where all tensors and all scalars are
+    /// integers, so are the results.
+    std::vector<Scalar> scalars;
 };
 
 /// A struct of dlprim/op_options.hpp.
@@ -72,7 +84,8 @@ concept OperatorOptions = requires {
 /// Calls the operator whose options these are, for example
 ///   call(Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 /// `inputs` are the operator's inputs, and `params` its parameters, in the order of docs/json.md.
-/// All must be on one context. Returns its outputs. BatchNorm in training mode updates its running
+/// All must be on one context, which that of the first tensor of `out` is where there are none.
+/// Returns its outputs. BatchNorm in training mode updates its running
 /// statistics, which are among `params`, in place. Throws Error(invalid_argument) for tensors or
 /// options that do not fit, and for strided views, which Tensor::to_contiguous() copies.
 template <OperatorOptions Options>
@@ -108,6 +121,9 @@ std::vector<std::size_t> written_params(std::string_view type, std::string_view 
 /// `inputs` are x0, x1, ... and are broadcast, and `scalars` are p0, p1, .... For example
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})
 /// Returns y0, y1, .... Throws Error(invalid_argument) for a program that does not parse or fit.
+/// The scalars are handed over as CallOptions::scalars are, so that other values cost nothing. For
+/// integers, types of results or a shape use
+///   call(Pointwise{.code = "y0 = x0 * p0", .dtypes = {DType::i64}}, {x}, {}, {.scalars = {n}})
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars = {}, const CallOptions& how = {});
 

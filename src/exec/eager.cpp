@@ -81,6 +81,11 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
         append_text(key, what);
         append_text(key, engine);
     }
+    append(key, call.how.wanted.size());
+    for (const bool wanted : call.how.wanted) key += static_cast<char>(wanted);
+    // The values of scalars are no part of the problem.
+    append(key, call.how.scalars.size());
+    for (const Scalar& scalar : call.how.scalars) key += static_cast<char>(scalar.index());
     for (const auto& list : {call.inputs, call.params}) {
         append(key, list.size());
         for (const Tensor& tensor : list) append_shape(key, tensor.shape(), tensor.dtype());
@@ -174,10 +179,18 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
     }
 }
 
+/// The tensor on whose device the call runs: the first of inputs, parameters and `out`.
+const Tensor& device_giver(const EagerCall& call) {
+    if (!call.inputs.empty()) return call.inputs[0];
+    if (!call.params.empty()) return call.params[0];
+    for (const Tensor& tensor : call.how.out)
+        if (tensor.defined()) return tensor;
+    fail(ErrorKind::invalid_argument, call.type,
+         " needs at least one tensor, on whose device it runs");
+}
+
 const Context& context_of(const EagerCall& call) {
-    require(!call.inputs.empty() || !call.params.empty(), call.type,
-            " needs at least one tensor, on whose device it runs");
-    const Tensor& first = !call.inputs.empty() ? call.inputs[0] : call.params[0];
+    const Tensor& first = device_giver(call);
     const auto check = [&](const Tensor& tensor) {
         require(tensor.defined(), call.type, " got an empty tensor");
         require(tensor.context() == first.context(), call.type,
@@ -288,6 +301,7 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         executor.set_integer("@seed", call.how.seed);
         executor.set_integer("@step", call.how.step);
     }
+    if (!call.how.scalars.empty()) executor.set_scalars(call.how.scalars);
     executor.check_params();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);

@@ -3,6 +3,7 @@
 #include "exec/eager_entry.hpp"
 
 #include "base/text.hpp"
+#include "engine/pointwise/job.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/make_plan.hpp"
@@ -37,6 +38,31 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     for (std::size_t i = 0; i < wanted.size(); ++i)
         check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
     return wanted;
+}
+
+/// The options of the call. A program's scalars that come with each call are not among them: its
+/// node only says what they are (engine/pointwise/job.hpp).
+Attrs attrs_of(const Operator& op, const EagerCall& call) {
+    Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    if (call.how.scalars.empty()) return attrs;
+    require(attrs.has("scalars"), call.type, " has no scalars, but CallOptions::scalars has ",
+            call.how.scalars.size());
+    require(attrs.numbers("scalars").empty(), call.type,
+            " got scalars as an option and in CallOptions::scalars; give them in one place");
+    std::string kinds;
+    for (const Scalar& scalar : call.how.scalars)
+        kinds += std::holds_alternative<std::int64_t>(scalar) ? 'i' : 'd';
+    attrs.set(pointwise::arguments_attr, std::move(kinds));
+    return attrs;
+}
+
+/// Whether CallOptions::wanted asks for a result, of `count`.
+bool is_wanted(const EagerCall& call, std::size_t result, std::size_t count) {
+    const std::vector<bool>& wanted = call.how.wanted;
+    require(wanted.empty() || wanted.size() == count, call.type, " has ", count,
+            call.backward ? " inputs and parameters" : " outputs", ", CallOptions::wanted has ",
+            wanted.size(), " elements");
+    return wanted.empty() || wanted[result];
 }
 
 /// Whether the plan gives the same results where the external `result` is the same memory as the
@@ -107,7 +133,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
             " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
-    const Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    const Attrs attrs = attrs_of(op, call);
     const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
     Graph graph;
@@ -122,14 +148,22 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const std::size_t given = values.size();
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    for (std::size_t i = 0; i < made.size(); ++i)
+    std::vector<std::size_t> outputs;  // by output of the graph
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!call.backward && !is_wanted(call, i, made.size())) continue;
         graph.outputs.emplace_back(made[i], cat("output ", i));
+        outputs.push_back(i);
+    }
 
     auto entry = std::make_unique<EagerEntry>();
     DeriveOptions derive_options;
-    if (call.backward)
+    if (call.backward) {
         derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
+        for (std::size_t i = 0; i < given; ++i)
+            if (!is_wanted(call, i, given)) derive_options.gradients->unwanted.push_back(values[i]);
+    }
     derive(graph, derive_options);
+    if (outputs.size() < made.size()) graph.remove_dead();
     if (call.backward) {
         graph.outputs.clear();
         graph.assignments.clear();
@@ -158,7 +192,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         const auto operand = static_cast<std::size_t>(
             std::find(values.begin(), values.end(), external.value) - values.begin());
         EagerEntry::Binding binding{false, operand};
-        if (external.kind == External::Kind::output) binding = {true, next_output++};
+        if (external.kind == External::Kind::output) binding = {true, outputs[next_output++]};
         if (external.kind == External::Kind::gradient) binding.result = true;
         if (binding.result)
             entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};

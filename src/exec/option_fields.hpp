@@ -87,13 +87,15 @@ inline constexpr auto option_names<ops::MatMul> = name_list("transpose_a", "tran
                                                             "bias");
 template <>
 inline constexpr auto option_names<ops::BatchNorm> = name_list("features", "eps", "momentum",
-                                                               "affine", "use_global_stats");
+                                                               "affine", "use_global_stats",
+                                                               "return_statistics");
 template <>
 inline constexpr auto option_names<ops::LayerNorm> = name_list("normalized_shape", "dims", "eps",
-                                                               "elementwise_affine", "bias");
+                                                               "elementwise_affine", "bias",
+                                                               "return_statistics");
 template <>
 inline constexpr auto option_names<ops::GroupNorm> = name_list("num_groups", "num_channels", "eps",
-                                                               "affine");
+                                                               "affine", "return_statistics");
 template <>
 inline constexpr auto option_names<ops::Pooling2D> = name_list("mode", "kernel", "stride", "pad",
                                                                "count_include_pad", "ceil_mode",
@@ -131,7 +133,8 @@ inline constexpr auto option_names<ops::Reduction> = name_list("method", "keep_d
 template <>
 inline constexpr auto option_names<ops::Softmax> = name_list("log", "axis");
 template <>
-inline constexpr auto option_names<ops::NLLLoss> = name_list("reduce");
+inline constexpr auto option_names<ops::NLLLoss> = name_list("reduce", "ignore_index",
+                                                             "return_weight");
 template <>
 inline constexpr auto option_names<ops::MSELoss> = name_list("reduce");
 template <>
@@ -175,6 +178,26 @@ inline constexpr auto option_names<ops::GRU> = name_list("hidden_size", "num_lay
                                                          "bidirectional", "bias", "batch_first",
                                                          "dropout", "stream");
 
+template <>
+inline constexpr auto option_names<ops::MaxPooling2D> = name_list("kernel", "stride", "pad",
+                                                                  "ceil_mode");
+template <>
+inline constexpr auto option_names<ops::SoftmaxBackward> = name_list("log", "axis");
+template <>
+inline constexpr auto option_names<ops::ActivationBackward> = option_names<ops::Activation>;
+template <>
+inline constexpr auto option_names<ops::BatchNormBackward> = name_list("use_global_stats");
+template <>
+inline constexpr auto option_names<ops::LayerNormBackward> = name_list("normalized_shape", "dims");
+template <>
+inline constexpr auto option_names<ops::GroupNormBackward> = name_list("num_groups");
+template <>
+inline constexpr auto option_names<ops::MaxPooling2DBackward> = name_list("kernel", "stride", "pad",
+                                                                          "ceil_mode", "sizes");
+template <>
+inline constexpr auto option_names<ops::NLLLossBackward> = name_list("reduce", "ignore_index",
+                                                                     "classes");
+
 using AllOptions =
     std::tuple<ops::Convolution2D, ops::TransposedConvolution2D, ops::InnerProduct, ops::MatMul,
                ops::BatchNorm, ops::LayerNorm, ops::GroupNorm, ops::Pooling2D, ops::GlobalPooling,
@@ -183,6 +206,9 @@ using AllOptions =
                ops::Softmax, ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat,
                ops::Slice, ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose,
                ops::Pad, ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK,
-               ops::Sort, ops::Attention, ops::LSTM, ops::GRU>;
+               ops::Sort, ops::Attention, ops::LSTM, ops::GRU, ops::MaxPooling2D,
+               ops::SoftmaxBackward, ops::ActivationBackward, ops::BatchNormBackward,
+               ops::LayerNormBackward, ops::GroupNormBackward, ops::MaxPooling2DBackward,
+               ops::NLLLossBackward>;
 
 }  // namespace dlprim

@@ -215,6 +215,91 @@ def recurrent(kind):
     return run
 
 
+def softmax_backward(o, x, p):
+    function = torch.ops.aten._log_softmax_backward_data if o.get("log") else torch.ops.aten._softmax_backward_data
+    return function(x[0], x[1], o.get("dim", o.get("axis", 1)), torch.float64)
+
+
+def activation_backward(o, x, p):
+    aten, (dy, y) = torch.ops.aten, x
+    return {
+        "identity": lambda: dy * 1, "relu": lambda: aten.threshold_backward(dy, y, 0),
+        "relu6": lambda: aten.hardtanh_backward(dy, y, 0, 6), "sigmoid": lambda: aten.sigmoid_backward(dy, y),
+        "tanh": lambda: aten.tanh_backward(dy, y), "elu": lambda: aten.elu_backward(dy, 1, 1, 1, True, y),
+        "leaky_relu": lambda: aten.leaky_relu_backward(dy, y, o["negative_slope"], True),
+    }[o["activation"]]()
+
+
+def batch_norm_backward(o, x, p, training):
+    dy, x_, mean, rstd = x[:4]
+    batch = training and not o.get("use_global_stats", False)
+    return list(torch.ops.aten.native_batch_norm_backward(
+        dy, x_, x[4] if len(x) > 4 else None, mean, rstd**-2, mean, rstd, batch, 0.0, [True] * 3))
+
+
+def layer_norm_backward(o, x, p):
+    dy, x_, mean, rstd = x[:4]
+    shape = o.get("normalized_shape") or list(x_.shape)[-o.get("dims", 1):]
+    weight = x[4] if len(x) > 4 else torch.ones(shape, dtype=torch.float64)
+    return list(torch.ops.aten.native_layer_norm_backward(
+        dy, x_, shape, mean, rstd, weight, torch.zeros_like(weight), [True] * 3))
+
+
+def group_norm_backward(o, x, p):
+    dy, x_, mean, rstd = x[:4]
+    n, c = x_.shape[:2]
+    weight = x[4] if len(x) > 4 else torch.ones(c, dtype=torch.float64)
+    return list(torch.ops.aten.native_group_norm_backward(
+        dy, x_, mean, rstd, weight, n, c, int(np.prod(x_.shape[2:])), o["num_groups"], [True] * 3))
+
+
+def windows(o):
+    """The arguments of PyTorch's pooling, and how much padding is at the image's sides."""
+    pad = o.get("pad", 0)
+    sides = pad if isinstance(pad, list) and len(pad) == 4 else [*pair(pad), *pair(pad)]
+    return [pair(o["kernel"]), pair(o.get("stride", 1))], sides
+
+
+def max_pooling(o, x, p):
+    how, (top, left, bottom, right) = windows(o)
+    if (top, left) == (bottom, right):
+        y, at = F.max_pool2d(x[0], *how, (top, left), 1, bool(o.get("ceil_mode", False)), True)
+        return [y, at + 0 * y]
+    padded = F.pad(x[0], (left, right, top, bottom), value=-torch.inf)
+    y, at = F.max_pool2d(padded, *how, 0, 1, bool(o.get("ceil_mode", False)), True)
+    row, column = at // padded.shape[3] - top, at % padded.shape[3] - left
+    return [y, row * x[0].shape[3] + column + 0 * y]
+
+
+def max_pooling_backward(o, x, p):
+    how, (top, left, _, _) = windows(o)
+    image = torch.zeros(*x[0].shape[:2], *o["sizes"], dtype=torch.float64)
+    return torch.ops.aten.max_pool2d_with_indices_backward(
+        x[0], image, *how, (top, left), (1, 1), bool(o.get("ceil_mode", False)), x[1].long())
+
+
+def nll_loss(o, x, p):
+    ignored, label = o.get("ignore_index", -(10**9)), x[1].long()
+    weight = x[2].detach() if len(x) > 2 else None
+    loss = F.nll_loss(x[0], label, weight, ignore_index=ignored, reduction=o.get("reduce", "mean"))
+    if not o.get("return_weight"):
+        return loss
+    each = torch.ones(x[0].shape[1], dtype=torch.float64) if weight is None else weight
+    return [loss, each[label[label != ignored]].sum().reshape(1) + 0 * loss]
+
+
+def nll_loss_backward(o, x, p):
+    label = x[1].long()
+    shape = [label.shape[0], o["classes"], *label.shape[1:]]
+    flat = [label.shape[0], o["classes"], 1, int(np.prod(label.shape[1:]))]
+    reduction = ["none", "mean", "sum"].index(o.get("reduce", "mean"))
+    dy = x[0].reshape(flat[0], 1, flat[3]) if reduction == 0 else x[0].reshape(())
+    dx = torch.ops.aten.nll_loss2d_backward(
+        dy, torch.zeros(flat, dtype=torch.float64), label.reshape(flat[0], 1, flat[3]),
+        x[3] if len(x) > 3 else None, reduction, o.get("ignore_index", -(10**9)), x[2].reshape(()))
+    return dx.reshape(shape)
+
+
 def split_params(shapes):
     return lambda o, x: shapes(o, x)
 
@@ -320,6 +405,15 @@ POINTWISE = {
                                   torch.sigmoid(x[0]) * torch.tanh(x[1])],
     "functions": lambda x: [x[0].sin() * x[0].cos() + x[0].atan() + x[0].erf() + torch.expm1(x[0] / 4),
                             (x[0].abs() + 0.1) ** 1.5 + x[0].asinh()],
+    "logarithms": lambda x: [x[0].log2() + x[0].log10(), x[0].exp2() / 4 + x[0].lgamma()],
+    "gamma_negative": lambda x: [x[0].digamma(), torch.polygamma(1, x[0]) / 100],
+    "error_functions": lambda x: [x[0].erfc() + (x[0] * 0.7).erfinv(), (x[0] * 0.999).erfinv()],
+    "two_arguments": lambda x: [torch.atan2(x[0], x[1]) + torch.hypot(x[0], x[1]), torch.copysign(x[0], x[1].detach())],
+    "quotients": lambda x: [torch.fmod(x[0], x[1]) + torch.remainder(x[0], x[1]),
+                            torch.floor_divide(x[0], x[1]) - torch.div(x[0], x[1], rounding_mode="trunc")],
+    "quotient_gradients": lambda x: torch.fmod(x[0], x[1]) * 2 + torch.remainder(x[0], x[1]),
+    "integer_quotients": lambda x: [function(x[0].long() - 20, x[1].long() * 2 - 7).double() for function in (
+        torch.floor_divide, lambda a, b: torch.div(a, b, rounding_mode="trunc"), torch.fmod, torch.remainder)],
     "statistics": lambda x: [x[0].sum([0, 2, 3], True), (x[0] * x[0]).sum([0, 2, 3], True)],
     "mean_and_copy": lambda x: [x[0].mean([2, 3], True), 2 * x[0]],
     "no_keep_dim": lambda x: (x[0] * x[1]).sum([0, 2]),
@@ -350,7 +444,15 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Elementwise": (elementwise, NO_PARAMS),
     "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("dim", o.get("axis", 1))), NO_PARAMS),
     "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(x[0], x[1].long().flatten()).reshape(1), NO_PARAMS),
-    "NLLLoss": (lambda o, x, p: F.nll_loss(x[0], x[1].long(), reduction=o.get("reduce", "mean")), NO_PARAMS),
+    "NLLLoss": (nll_loss, NO_PARAMS),
+    "NLLLossBackward": (nll_loss_backward, NO_PARAMS),
+    "SoftmaxBackward": (softmax_backward, NO_PARAMS),
+    "ActivationBackward": (activation_backward, NO_PARAMS),
+    "BatchNormBackward": (batch_norm_backward, NO_PARAMS),
+    "LayerNormBackward": (layer_norm_backward, NO_PARAMS),
+    "GroupNormBackward": (group_norm_backward, NO_PARAMS),
+    "MaxPooling2D": (max_pooling, NO_PARAMS),
+    "MaxPooling2DBackward": (max_pooling_backward, NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
     "Concat": (lambda o, x, p: torch.cat(x, o.get("dim", 1)), NO_PARAMS),
     "Split": (parts, NO_PARAMS),
@@ -401,7 +503,8 @@ def run_case(case, group):
     operands, floats = [], []
     for spec in case["inputs"]:
         operands.append(make(spec, spec["shape"], random))
-        floats.append(is_float(spec) and spec.get("fill") not in INDICES)
+        weights = kind == "NLLLoss" and len(floats) == 2  # which have no gradient
+        floats.append(is_float(spec) and spec.get("fill") not in INDICES and not weights)
     for i, shape in enumerate(shapes(o, [spec["shape"] for spec in case["inputs"]])):
         operands.append(make(fills[i] if i < len(fills) else {}, shape, random))
         floats.append(not (kind == "BatchNorm" and i < 2))
@@ -414,6 +517,8 @@ def run_case(case, group):
     updated = {}
     if kind == "BatchNorm":
         outputs, updated = function(o, inputs, params, case.get("training", False))
+    elif kind == "BatchNormBackward":
+        outputs = function(o, inputs, params, case.get("training", False))
     else:
         outputs = function(o, inputs, params)
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]

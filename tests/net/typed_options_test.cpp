@@ -111,21 +111,33 @@ void check_layers(Arrivals& arrivals) {
     arrivals.check(
         ops::MatMul{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .bias = true},
         R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "bias": true})");
-    arrivals.check(
-        ops::BatchNorm{
-            .features = 4, .eps = 1e-3, .momentum = 0.5, .affine = false, .use_global_stats = true},
-        R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
-            "use_global_stats": true})");
+    arrivals.check(ops::BatchNorm{.features = 4,
+                                  .eps = 1e-3,
+                                  .momentum = 0.5,
+                                  .affine = false,
+                                  .use_global_stats = true,
+                                  .return_statistics = true},
+                   R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
+            "use_global_stats": true, "return_statistics": true})");
     arrivals.check(
         ops::LayerNorm{.normalized_shape = {2, 3},
                        .dims = 2,
                        .eps = 1e-3,
                        .elementwise_affine = false,
-                       .bias = false},
+                       .bias = false,
+                       .return_statistics = true},
         R"({"normalized_shape": [2, 3], "dims": 2, "eps": 1e-3, "elementwise_affine": false,
-            "bias": false})");
-    arrivals.check(ops::GroupNorm{.num_groups = 2, .num_channels = 4, .eps = 1e-3, .affine = false},
-                   R"({"num_groups": 2, "num_channels": 4, "eps": 1e-3, "affine": false})");
+            "bias": false, "return_statistics": true})");
+    arrivals.check(ops::GroupNorm{.num_groups = 2,
+                                  .num_channels = 4,
+                                  .eps = 1e-3,
+                                  .affine = false,
+                                  .return_statistics = true},
+                   R"({"num_groups": 2, "num_channels": 4, "eps": 1e-3, "affine": false,
+            "return_statistics": true})");
+    arrivals.check(
+        ops::MaxPooling2D{.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = true},
+        R"({"kernel": [3, 2], "stride": [2, 1], "pad": [1, 0], "ceil_mode": true})");
     arrivals.check(ops::Pooling2D{.mode = "avg",
                                   .kernel = {3, 2},
                                   .stride = {2, 1},
@@ -144,6 +156,34 @@ void check_layers(Arrivals& arrivals) {
                                       .align_corners = true},
                    R"({"method": "bilinear", "scale_y": 2, "scale_x": 3, "out_h": 8, "out_w": 9,
             "align_corners": true})");
+}
+
+void check_gradients(Arrivals& arrivals) {
+    arrivals.check(ops::SoftmaxBackward{.log = true, .axis = -1}, R"({"log": true, "axis": -1})");
+    arrivals.check(
+        ops::ActivationBackward{.activation = "elu",
+                                .alpha = 1,
+                                .beta = 2,
+                                .negative_slope = 3,
+                                .min_val = 4,
+                                .max_val = 5,
+                                .lambd = 6,
+                                .threshold = 7,
+                                .value = 8},
+        R"({"activation": "elu", "alpha": 1, "beta": 2, "negative_slope": 3, "min_val": 4,
+            "max_val": 5, "lambd": 6, "threshold": 7, "value": 8})");
+    arrivals.check(ops::BatchNormBackward{.use_global_stats = true},
+                   R"({"use_global_stats": true})");
+    arrivals.check(ops::LayerNormBackward{.normalized_shape = {2, 3}, .dims = 2},
+                   R"({"normalized_shape": [2, 3], "dims": 2})");
+    arrivals.check(ops::GroupNormBackward{.num_groups = 2}, R"({"num_groups": 2})");
+    arrivals.check(
+        ops::MaxPooling2DBackward{
+            .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = true, .sizes = {7, 9}},
+        R"({"kernel": [3, 2], "stride": [2, 1], "pad": [1, 0], "ceil_mode": true,
+            "sizes": [7, 9]})");
+    arrivals.check(ops::NLLLossBackward{.reduce = "sum", .ignore_index = -1, .classes = 5},
+                   R"({"reduce": "sum", "ignore_index": -1, "classes": 5})");
 }
 
 void check_elements(Arrivals& arrivals) {
@@ -184,7 +224,8 @@ void check_elements(Arrivals& arrivals) {
                    R"({"method": "mean", "keep_dim": false, "output_scale": 2, "dims": [0, -1],
             "start_axis": 1})");
     arrivals.check(ops::Softmax{.log = true, .axis = -1}, R"({"log": true, "axis": -1})");
-    arrivals.check(ops::NLLLoss{.reduce = "sum"}, R"({"reduce": "sum"})");
+    arrivals.check(ops::NLLLoss{.reduce = "sum", .ignore_index = 3, .return_weight = true},
+                   R"({"reduce": "sum", "ignore_index": 3, "return_weight": true})");
     arrivals.check(ops::MSELoss{.reduce = "none"}, R"({"reduce": "none"})");
 }
 
@@ -268,6 +309,7 @@ TEST_CASE("every field arrives as the option of its name", "[typed_options]") {
     Arrivals arrivals;
     check_layers(arrivals);
     check_elements(arrivals);
+    check_gradients(arrivals);
     check_shapes(arrivals);
     check_sequences(arrivals);
     each_struct([&](const auto& options) {

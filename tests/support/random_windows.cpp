@@ -62,6 +62,24 @@ void pooling(Draft& draft) {
     draft.input(shape, "distinct");
 }
 
+void pooling_of_planes(Draft& draft) {
+    pooling(draft);
+    draft.options.erase("mode");
+    draft.options.erase("count_include_pad");
+}
+
+/// One window for each plane, which may have any position in it.
+void gradient_of_planes(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t height = dice.pick(1, 6), width = dice.pick(1, 6);
+    draft.one.gradient = false;
+    draft.options = {{"kernel", {height, width}}, {"sizes", {height, width}}};
+    const std::vector<std::int64_t> shape{dice.pick(1, 3), dice.of<std::int64_t>({1, 3, 8, 17}), 1,
+                                          1};
+    draft.input(shape);
+    draft.labels(shape, height * width).dtype = dice.coin() ? DType::i64 : DType::i32;
+}
+
 void interpolation(Draft& draft) {
     Dice& dice = draft.dice;
     const std::vector<std::int64_t> shape = {dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 16, 21}),
@@ -87,6 +105,8 @@ Generators window_generators() {
         {"Convolution2D", [](D d) { convolution(d, false); }},
         {"TransposedConvolution2D", [](D d) { convolution(d, true); }},
         {"Pooling2D", pooling},
+        {"MaxPooling2D", pooling_of_planes},
+        {"MaxPooling2DBackward", gradient_of_planes},
         {"Interpolation", interpolation},
     };
 }

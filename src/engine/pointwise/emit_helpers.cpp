@@ -26,7 +26,7 @@ DType tagged(const std::string& text) {
 }  // namespace
 
 void Emitter::helper_text(SourceWriter& out, const std::string& name) const {
-    if (name == "philox") return;
+    if (name.rfind("philox", 0) == 0) return;  // random_functions()
     const auto cut = name.find('_');
     const std::string kind = name.substr(0, cut);
     const DType dtype = tagged(name.substr(cut + 1));
@@ -176,7 +176,8 @@ std::string Emitter::preamble() const {
     const auto is_erf = [](const Instruction& in) { return in.op == Op::erf; };
     if (own_erf() && std::any_of(job_.tape.code.begin(), job_.tape.code.end(), is_erf))
         vector_erf(out);
-    if (helpers_.count("philox") > 0) philox_uniform(out);
+    own_functions(out);
+    random_functions(out);
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!job_.outputs[k].reduces()) continue;
         combine_function(out, k, true);

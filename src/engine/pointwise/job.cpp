@@ -106,7 +106,7 @@ void settle_custom(const Output& output, JobOutput& out) {
 }
 
 Compute compute_type(const Problem& problem, const Program& program, bool fp64) {
-    bool doubles = false, integers = !problem.inputs.empty(), unsigned_64 = false;
+    bool doubles = false, integers = true, unsigned_64 = false;
     for (const Operand& in : problem.inputs) {
         doubles = doubles || in.dtype == DType::f64;
         integers = integers && !is_float(in.dtype);
@@ -115,11 +115,13 @@ Compute compute_type(const Problem& problem, const Program& program, bool fp64) 
     for (const Operand& out : problem.outputs) {
         doubles = doubles || out.dtype == DType::f64;
         integers = integers && !is_float(out.dtype);
+        unsigned_64 = unsigned_64 || (problem.inputs.empty() && out.dtype == DType::u64);
     }
     if (doubles && fp64) return Compute::f64;
     if (!integers || !is_integral(program)) return Compute::f32;
     for (double value : problem.attrs.numbers("scalars"))
         if (value != std::floor(value)) return Compute::f32;
+    if (arguments_of(problem.attrs).find('d') != std::string::npos) return Compute::f32;
     return unsigned_64 ? Compute::u64 : Compute::i64;
 }
 
@@ -247,6 +249,25 @@ bool is_integral(const Program& program) {
     return true;
 }
 
+std::string arguments_of(const Attrs& attrs) {
+    return attrs.has(arguments_attr) ? attrs.text(arguments_attr) : std::string();
+}
+
+namespace {
+
+void set_scalars(Job& job, const Attrs& attrs) {
+    const std::string arguments = arguments_of(attrs);
+    job.arguments = !arguments.empty();
+    for (const char kind : arguments) {
+        job.scalar_numbers.push_back(static_cast<int>(job.scalars.size()));
+        job.scalars.push_back(kind == 'i' ? Scalar(std::int64_t{0}) : Scalar(0.0));
+    }
+    if (!job.arguments)
+        for (const double value : attrs.numbers("scalars")) job.scalars.emplace_back(value);
+}
+
+}  // namespace
+
 std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
     const Program program = parse(problem.attrs.text("code"));
     std::vector<Shape> shapes;
@@ -280,7 +301,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
     for (const auto& axes : order) {
         Job job;
         job.type = type;
-        job.scalars = problem.attrs.numbers("scalars");
+        set_scalars(job, problem.attrs);
         job.shape = whole;
         std::int64_t logical_count = 1;
         for (int axis : axes) logical_count *= whole[axis];
@@ -323,7 +344,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
                 unit[static_cast<std::size_t>(d)] = 1;
                 job.index_class[static_cast<std::size_t>(d)] =
                     add_class(job, position_strides(dims, unit));
-            } else if (in.op == Op::uniform) {
+            } else if (is_random(in.op)) {
                 job.linear_class = add_class(job, position_strides(dims, whole.strides()));
             }
         }

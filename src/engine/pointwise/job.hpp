@@ -13,6 +13,8 @@
 #include "engine/pointwise/tape.hpp"
 #include "engine/problem.hpp"
 
+#include <dlprim/scalar.hpp>
+
 #include <memory>
 
 namespace dlprim::pointwise {
@@ -55,7 +57,11 @@ struct Job {
     Compute type = Compute::f32;
     std::vector<JobInput> inputs;
     std::vector<JobOutput> outputs;
-    std::vector<double> scalars;
+    std::vector<Scalar> scalars;
+    /// Whether the values of scalars are set for each run (Launch::set_scalars). `scalars` are
+    /// zeros then, and `scalar_numbers` has the run's numbers of p0, p1, ....
+    bool arguments = false;
+    std::vector<int> scalar_numbers;
 
     std::vector<std::int64_t> sizes;                 ///< outermost first; at least one
     std::vector<bool> reduced;                       ///< by dimension
@@ -83,6 +89,13 @@ struct Job {
 /// Drops dimensions of size 1, joins neighbours that are contiguous in every class, and merges
 /// classes with equal strides.
 void canonicalise(Job& job);
+
+/// The attribute of a node that says that its scalars are arguments of each run and what they are:
+/// a letter for each, 'i' for integers of 64 bits and 'd' for doubles. Eager calls set it
+/// (exec/eager_entry.cpp).
+inline constexpr std::string_view arguments_attr = "@arguments";
+/// Its text, or nothing where the scalars are options.
+std::string arguments_of(const Attrs& attrs);
 
 /// The jobs of a problem with its layouts set.
 std::vector<Job> make_jobs(const Problem& problem, bool fp64);

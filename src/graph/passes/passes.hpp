@@ -28,6 +28,7 @@ struct DifferentiateOptions {
     /// each loss starts from its weight at every element, and other outputs have no gradient.
     bool seeds_are_inputs = false;
     ValueId loss_scale = no_value;  ///< [1]: a factor of the losses' initial gradients
+    std::vector<ValueId> unwanted;  ///< inputs and parameters that get none
 };
 /// Adds the nodes of the backward pass. Afterwards graph.gradients maps trainable parameters (and
 /// inputs) to their gradients. If several nodes read a value, one pointwise node sums its

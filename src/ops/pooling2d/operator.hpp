@@ -24,5 +24,7 @@ class Pooling2D : public Operator {
 
 std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_backward();
+std::unique_ptr<Operator> make_with_planes();
+std::unique_ptr<Operator> make_backward_of_planes();
 
 }  // namespace dlprim::pooling2d
