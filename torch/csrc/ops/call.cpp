@@ -29,15 +29,17 @@ void Outputs::take(const std::vector<dp::Tensor>& results) const {
 }
 
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
-                    const std::vector<at::Tensor>& inputs, const std::vector<double>& scalars,
+                    const std::vector<at::Tensor>& inputs, const std::vector<dp::Scalar>& scalars,
                     bool keep_dim) {
-    dp::ops::Pointwise options{.code = std::move(code), .scalars = scalars, .keep_dim = keep_dim};
+    dp::ops::Pointwise options{.code = std::move(code), .keep_dim = keep_dim};
     for (const at::Tensor& out : outs) options.dtypes.push_back(dtype_of(out.scalar_type()));
     if (inputs.empty()) options.shape = dp::ops::IntList(outs.front().sizes());
     std::vector<dp::Tensor> views;
     views.reserve(inputs.size());
     for (const at::Tensor& input : inputs) views.push_back(view_of(input));
-    call_into(outs, options, views);
+    dp::ops::CallOptions how;
+    how.scalars = scalars;
+    call_into(outs, options, views, {}, how);
 }
 
 dp::Precision precision_of(at::ScalarType type) {
