@@ -29,8 +29,7 @@ void Outputs::take(const std::vector<dp::Tensor>& results) const {
 }
 
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
-                    const std::vector<at::Tensor>& inputs, const std::vector<dp::Scalar>& scalars,
-                    bool keep_dim) {
+                    const std::vector<at::Tensor>& inputs, const Scalars& scalars, bool keep_dim) {
     dp::ops::Pointwise options{.code = std::move(code), .keep_dim = keep_dim};
     for (const at::Tensor& out : outs) options.dtypes.push_back(dtype_of(out.scalar_type()));
     if (inputs.empty()) options.shape = dp::ops::IntList(outs.front().sizes());
