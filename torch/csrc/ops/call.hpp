@@ -44,16 +44,20 @@ void call_into(const std::vector<at::Tensor>& outs, const Options& options,
     outputs.take(translated([&] { return dp::ops::call(options, inputs, params, how); }));
 }
 
-/// One generated kernel (docs/pointwise.md): `inputs` are x0, x1, ..., `scalars` p0, p1, ..., and
-/// y0, y1, ... go to `outs`. Reduced dimensions stay with size 1 in results unless `keep_dim` is
-/// false.
-void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
-                    const std::vector<at::Tensor>& inputs, const std::vector<double>& scalars = {},
-                    bool keep_dim = true);
+/// Values of p0, p1, ...: doubles, or integers exactly.
+struct Scalars : std::vector<dp::Scalar> {
+    using std::vector<dp::Scalar>::vector;
+    Scalars(const std::vector<dp::Scalar>& values) : std::vector<dp::Scalar>(values) {}
+    Scalars(const std::vector<double>& values)
+        : std::vector<dp::Scalar>(values.begin(), values.end()) {}
+};
 
-/// The same with options of its own, which lack scalars.
-void call_pointwise_into(const std::vector<at::Tensor>& outs, const dp::ops::Pointwise& options,
-                         const std::vector<dp::Tensor>& inputs, const std::vector<double>& scalars);
+/// One generated kernel (docs/pointwise.md): `inputs` are x0, x1, ..., `scalars` p0, p1, ..., and
+/// y0, y1, ... go to `outs`. Scalars that are integers leave a program on integers one. Reduced
+/// dimensions stay with size 1 in results unless `keep_dim` is false.
+void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
+                    const std::vector<at::Tensor>& inputs, const Scalars& scalars = {},
+                    bool keep_dim = true);
 
 /// How products of tensors of this type are computed.
 dp::Precision precision_of(at::ScalarType type);

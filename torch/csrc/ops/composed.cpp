@@ -22,6 +22,15 @@ at::Tensor trace(const at::Tensor& self) {
     return self.diagonal().sum();
 }
 
+at::Tensor& polygamma_out(std::int64_t n, const at::Tensor& self, at::Tensor& out) {
+    if (n == 0) return at::digamma_out(out, self);
+    if (n > 1 || !has_dtype(self.scalar_type()))
+        return on_cpu<at::_ops::polygamma_out>(n, self, out);
+    at::native::resize_output(out, self.sizes());
+    if (out.numel() > 0) pointwise_into({out}, "y0 = trigamma(x0)", {self});
+    return out;
+}
+
 at::Tensor& round_decimals_out(const at::Tensor& self, std::int64_t decimals, at::Tensor& out) {
     if (at::isIntegralType(self.scalar_type(), true)) return at::round_out(out, self);
     at::native::resize_output(out, self.sizes());
@@ -71,6 +80,7 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("count_nonzero.dim_IntList", count_nonzero);
     m.impl("trace", trace);
+    m.impl("polygamma.out", polygamma_out);
     m.impl("dot", dot);
     m.impl("linalg_cross.out", cross_out);
     m.impl("equal", equal);
