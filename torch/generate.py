@@ -220,8 +220,8 @@ HEAD = """# Operators of PyTorch on the device "ocl"
 
 `torch/generate.py` makes this page from `torch/rows.yaml` and from the registrations in `torch/csrc/ops`. What is not
 here PyTorch makes of these, or it runs on the CPU and `torch.ocl.fallbacks()` counts it. Where an operator stands here
-with `.out` alone, PyTorch serves the functional and the in-place overload by it. `torch/tests/opinfos.txt` says which of
-PyTorch's own samples of operators pass.
+with `.out` alone, PyTorch serves the functional and the in-place overload by it. `torch/tests/opinfos.txt` says which
+of PyTorch's own samples of operators pass.
 
 ## Operators as expressions
 

@@ -22,8 +22,8 @@ def load() -> None:
     present = torch.__version__.split("+")[0]
     if present.split(".")[:2] != built_for.split(".")[:2]:
         _why = (
-            f"The package dlprim_torch was built for torch {built_for}, but torch {present} is there. Build it again by "
-            "'pip install --no-build-isolation --force-reinstall --no-deps ./torch' in dlprim's repository."
+            f"The package dlprim_torch was built for torch {built_for}, but torch {present} is there. Build it again "
+            "by 'pip install --no-build-isolation --force-reinstall --no-deps ./torch' in dlprim's repository."
         )
         return
     try:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import torch
 
 from . import _state
 
-Device = Union[int, str, torch.device, None]
+Device = int | str | torch.device | None
 
 
 class DeviceProperties(NamedTuple):

@@ -64,9 +64,7 @@ def test_conv3d() -> None:
 def test_conv_transpose2d_and_1d() -> None:
     """Transposed convolutions, and those of sequences."""
     x, w, b = torch.randn(2, 4, 5, 6), torch.randn(4, 3, 3, 3), torch.randn(6)
-    compare(
-        lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1, groups=2), x, w, b
-    )
+    compare(lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1, groups=2), x, w, b)
     compare(lambda x, w, b: F.conv1d(x, w, b, padding=2, stride=2), torch.randn(2, 4, 13), torch.randn(6, 4, 3), b)
     compare(lambda x, w: F.conv_transpose1d(x, w, stride=2), torch.randn(2, 4, 7), torch.randn(4, 5, 3))
 
@@ -128,7 +126,7 @@ def test_products() -> None:
     """mm, addmm, bmm, baddbmm, linear and matmul, on views of all kinds."""
     a, b, c = torch.randn(5, 7), torch.randn(7, 6), torch.randn(5, 6)
     compare(lambda a, b: a @ b, a, b)
-    compare(lambda a, b: (b.t() @ a.t()), a, b)
+    compare(lambda a, b: b.t() @ a.t(), a, b)
     compare(lambda a, b: a[1:4, ::2] @ b[::2], a, b)
     compare(lambda a, b, c: torch.addmm(c, a, b, beta=0.5, alpha=2), a, b, c)
     compare(lambda a, b, c: torch.addmm(c, a, b, beta=0), a, b, torch.full_like(c, torch.nan))
@@ -182,10 +180,7 @@ def test_nll_loss(reduction: str, weighted: bool) -> None:
         x, t = torch.randn(shape), torch.randint(0, 5, labels)
         if labels:
             t.view(-1)[1] = -100
-        options = {"reduction": reduction}
-        compare(
-            lambda x, t, w: F.nll_loss(x, t, w.detach() if weighted else None, **options), x, t, weight
-        )
+        compare(lambda x, t, w: F.nll_loss(x, t, w.detach() if weighted else None, reduction=reduction), x, t, weight)
     compare(lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1), torch.randn(6, 5), torch.randint(0, 5, (6,)))
     none = torch.full((6,), -100)
     compare(lambda x, t: F.nll_loss(x, t, reduction="sum"), torch.randn(6, 5), none)
