@@ -20,6 +20,7 @@
 #include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
+#include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>

@@ -83,10 +83,20 @@ class Tensor {
     /// lie within the memory from this tensor's first element to its last.
     Tensor view(const Shape& shape, const std::vector<std::int64_t>& strides,
                 std::int64_t offset = 0) const;
+    /// The dimensions in another order: dimension i of the view is dimension dims[i] of this
+    /// tensor. `dims` names each dimension once.
+    Tensor permute(const std::vector<int>& dims) const;
+    /// This tensor broadcast to `shape`: a dimension of size 1, or one that this tensor lacks in
+    /// front, gets any size and stride 0. So several elements of the view are the same memory.
+    Tensor expand(const Shape& shape) const;
+    /// The same bytes as elements of another type. Where the types differ in size, the last
+    /// dimension changes: it must be contiguous, its bytes must be a whole number of new elements,
+    /// and so must the byte_offset() and all other strides. A result of an eager call becomes
+    /// row-major as by opencl::memory().
+    Tensor bit_cast(DType dtype) const;
 
-    /// This tensor if it is contiguous(), else a row-major copy in new memory. Eager calls, which
-    /// refuse strided views, can take the result. The copy goes through the host, and the call
-    /// waits.
+    /// This tensor if it is contiguous(), else a row-major copy in new memory from the context's
+    /// pool. The copy runs on the device and the call does not wait.
     Tensor to_contiguous() const;
 
     // Copies between host and device. They wait until they are done. The host side is row-major and
@@ -121,7 +131,7 @@ class Tensor {
     /// call the library assumes that the program may write there at any time, so that eager calls
     /// pack weights that lie there anew at every call. Throws Error(unsupported) for other devices.
     void* host_data() const;
-    /// Sets every element to `value`, converted to dtype(). Waits only if this is a strided view.
+    /// Sets every element to `value`, converted to dtype(). Does not wait.
     void fill(double value);
 
   private:

@@ -22,8 +22,10 @@ struct EagerCall {
 struct EagerOperand {
     std::shared_ptr<Buffer> buffer;
     std::uint64_t byte_offset = 0;
-    const Layout* layout = nullptr;  ///< nullptr: plain
-    std::uint64_t bytes = 0;
+    const Layout* layout = nullptr;  ///< nullptr: plain, or as `view` says
+    std::uint64_t bytes = 0;         ///< from the first element to the last
+    /// The tensor, if its elements are not row-major or not aligned as kernels expect.
+    const Tensor* view = nullptr;
 };
 
 /// A planned call, and the operands or results to which its externals are bound.
@@ -44,6 +46,7 @@ struct EagerEntry {
     /// Pairs (result, operand) that may be the same memory, from its first byte to its last. Others
     /// must not overlap.
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
+    std::vector<std::size_t> written;  ///< operands that the call writes: running statistics
     bool uses_scalars = false;
     bool forgotten = false;  ///< an engine of it failed, and later calls use another plan
 };

@@ -224,6 +224,10 @@ void Executor::set_integer(const std::string& name, std::uint64_t value) {
     std::memcpy(slot(name), &value, sizeof(value));
 }
 
+void Executor::set_scalars(std::span<const Scalar> values) {
+    for (const Step& step : plan_->steps) step.launch->set_scalars(values);
+}
+
 void Executor::take_over(const Executor& other) {
     scalars_ = other.scalars_;
     if (states_ == other.states_) kept_ = other.kept_;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -80,6 +81,9 @@ class Executor {
     void set_scalar(const std::string& name, double value);
     /// Sets "@seed" or "@step" exactly, with all 64 bits.
     void set_integer(const std::string& name, std::uint64_t value);
+    /// Sets p0, p1, ... of programs whose scalars are arguments (engine/pointwise/job.hpp),
+    /// exactly.
+    void set_scalars(std::span<const Scalar> values);
     /// Copies scalars and kept states from an executor of the same graph.
     void take_over(const Executor& other);
 

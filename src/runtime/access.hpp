@@ -47,6 +47,10 @@ class Access {
     /// The memory in row-major layout. May enqueue a conversion, which can throw
     /// Error(out_of_memory).
     static const std::shared_ptr<Buffer>& buffer(const Tensor& tensor) { return tensor.buffer(); }
+    /// The same for who writes all of the tensor: contents that it covers need no conversion.
+    static const std::shared_ptr<Buffer>& overwritten(const Tensor& tensor) {
+        return tensor.overwritten();
+    }
     /// Contents in an engine's own layout, or nullptr.
     static const std::shared_ptr<Deferred>& deferred(const Tensor& tensor) {
         return tensor.deferred_;

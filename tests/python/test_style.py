@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("ruff", reason="ruff is not installed (scripts/install_deps.sh python)")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FORMATTED = ["python", "tests/python", "examples/python", "benchmarks/python.py"]
+FORMATTED = ["python", "tests/python", "examples/python", "benchmarks/python.py", "torch"]
 CHECKED = [*FORMATTED, "scripts", "benchmarks"]
 
 

@@ -8,10 +8,9 @@ If PyTorch has the function, names and keywords are PyTorch's. Otherwise they ar
 Every operator of network JSON can also be called by its type and its options there: `call` and `backward`.
 
 Results are new tensors, or are written to `out` if it is given, which is then also what the function returns. `out`
-must have the result's shape and dtype, and no gaps. It may be an operand or overlap one: the result is the same as in
-a new tensor. Two tensors of `out` must not overlap. Strided views among the operands are copied first. Permuted
-dimensions are copied on the device. Other views are copied through the host, and the call waits for that. No other call
-waits for an OpenCL device.
+must have the result's shape and dtype. It may be an operand or overlap one: the result is the same as in a new tensor.
+Two tensors of `out` must not overlap. Operands and `out` may be strided views. What an operator cannot read or write
+as it lies is copied on the device. No call waits for an OpenCL device.
 
 `precision` ("fp32", "tf32", "fp16", "bf16") permits products to round their factors. `engine` names the engine that
 must compute the operator.

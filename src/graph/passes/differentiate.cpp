@@ -41,6 +41,7 @@ class Differentiator {
             if (value.role == Role::input && options_.input_gradients)
                 dependent_[i] = is_float(value.spec.dtype);
         }
+        for (const ValueId id : options_.unwanted) dependent_[static_cast<std::size_t>(id)] = 0;
         for (const Node& node : graph_.nodes) {
             bool any = false;
             for (ValueId input : node.inputs)

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// dlprim::Error becomes the exception that users of PyTorch expect.
+//
+// Every call of the library that can fail is made inside translated(), so that no other file has to
+// know the kinds of errors.
+#pragma once
+
+#include "common.hpp"
+
+namespace dlprim_torch {
+
+/// Throws the c10 exception for `error`: out of memory becomes torch.OutOfMemoryError, what is not
+/// supported NotImplementedError, what does not compile or run RuntimeError. `waited` says that the
+/// call waited for the device, where Error(invalid_argument) means an index out of range and
+/// becomes IndexError.
+[[noreturn]] void throw_translated(const dp::Error& error, bool waited = false);
+
+/// Calls `work` and translates what it throws. Where memory does not suffice, cached memory of all
+/// devices is freed and the work is tried once more: it must not have changed anything by then.
+template <typename Work>
+auto translated(Work&& work, bool waited = false) -> decltype(work());
+
+/// Frees the memory that devices cache. Throws nothing.
+void let_caches_go() noexcept;
+
+template <typename Work>
+auto translated(Work&& work, bool waited) -> decltype(work()) {
+    try {
+        return work();
+    } catch (const dp::Error& error) {
+        if (error.kind() != dp::ErrorKind::out_of_memory) throw_translated(error, waited);
+    }
+    let_caches_go();
+    try {
+        return work();
+    } catch (const dp::Error& error) {
+        throw_translated(error, waited);
+    }
+}
+
+}  // namespace dlprim_torch

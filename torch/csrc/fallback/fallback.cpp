@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// See fallback.hpp.
+#include "fallback/fallback.hpp"
+
+#include <ATen/native/CPUFallback.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <sstream>
+
+namespace dlprim_torch {
+namespace {
+
+struct State {
+    std::mutex mutex;
+    std::map<std::string, std::int64_t> counts;
+    std::string mode =
+        std::getenv("DLPRIM_TORCH_FALLBACK") == nullptr ? "" : std::getenv("DLPRIM_TORCH_FALLBACK");
+};
+
+State& state() {
+    static auto* const own = new State;
+    return *own;
+}
+
+std::string described(const at::Tensor& tensor) {
+    if (!tensor.defined()) return "None";
+    std::ostringstream text;
+    text << tensor.scalar_type() << tensor.sizes();
+    return text.str();
+}
+
+std::string described(const c10::IValue& value) {
+    if (value.isTensor()) return described(value.toTensor());
+    if (value.isTensorList()) {
+        std::string text = "[";
+        for (const at::Tensor& tensor : value.toTensorVector())
+            text += (text.size() > 1 ? ", " : "") + described(tensor);
+        return text + "]";
+    }
+    std::ostringstream text;
+    text << value;
+    return text.str();
+}
+
+std::string described(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    const auto& arguments = op.schema().arguments();
+    std::string text;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        text += (i == 0 ? "" : ", ") + arguments[i].name() + "=" +
+                described(stack[stack.size() - arguments.size() + i]);
+    return text;
+}
+
+void boxed(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    run_on_cpu(op, stack);
+}
+
+// Every operator of every namespace.
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+    m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed>());
+}
+
+}  // namespace
+
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+    const std::string name = c10::toString(op.operator_name());
+    bool raises = false;
+    {
+        const std::lock_guard lock(state().mutex);
+        raises = state().mode == "error";
+        if (!raises) ++state().counts[name];
+    }
+    TORCH_CHECK_NOT_IMPLEMENTED(
+        !raises, "The device \"ocl\" has no kernel for ", name, "(", described(op, *stack),
+        "), and DLPRIM_TORCH_FALLBACK=error keeps it from running on the CPU.");
+    at::native::cpu_fallback(op, stack);
+}
+
+std::map<std::string, std::int64_t> fallback_counts() {
+    const std::lock_guard lock(state().mutex);
+    return state().counts;
+}
+
+void reset_fallback_counts() {
+    const std::lock_guard lock(state().mutex);
+    state().counts.clear();
+}
+
+std::string fallback_mode() {
+    const std::lock_guard lock(state().mutex);
+    return state().mode;
+}
+
+void set_fallback_mode(const std::string& mode) {
+    TORCH_CHECK_VALUE(mode.empty() || mode == "list" || mode == "error",
+                      "A mode of fallbacks is \"\", \"list\" or \"error\", not \"", mode, "\".");
+    const std::lock_guard lock(state().mutex);
+    state().mode = mode;
+}
+
+}  // namespace dlprim_torch

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What "ocl" has no kernel for runs on the CPU, and is counted.
+#pragma once
+
+#include "common.hpp"
+
+#include <ATen/native/CPUFallback.h>
+
+#include <map>
+#include <utility>
+
+namespace dlprim_torch {
+
+/// Runs the operator on the CPU with copies of its tensors. Counts it; throws NotImplementedError
+/// with operator, types and shapes where DLPRIM_TORCH_FALLBACK is "error".
+void run_on_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+/// The same for a kernel that cannot serve these arguments: on_cpu<at::_ops::mm_out>(a, b, out).
+template <typename Op, typename... Values>
+decltype(auto) on_cpu(Values&&... values) {
+    return at::native::call_fallback_fn_symint<&run_on_cpu, Op>::call(
+        std::forward<Values>(values)...);
+}
+
+/// How often each operator ran on the CPU.
+std::map<std::string, std::int64_t> fallback_counts();
+void reset_fallback_counts();
+/// "" (count only), "list" or "error"; the first is what the environment variable says.
+std::string fallback_mode();
+void set_fallback_mode(const std::string& mode);
+
+}  // namespace dlprim_torch

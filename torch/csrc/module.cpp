@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// The Python module dlprim_torch._C: what torch.ocl asks of C++. Loading it registers everything
+// else.
+#include "device/devices.hpp"
+#include "device/errors.hpp"
+#include "device/generator.hpp"
+#include "fallback/fallback.hpp"
+#include "ops/row.hpp"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+namespace py = pybind11;
+
+namespace dlprim_torch {
+namespace {
+
+py::dict properties(int device) {
+    const dp::Context& own = context(device);
+    const dp::DeviceInfo& info = own.info();
+    const dp::Traits& traits = own.traits();
+    py::dict found;
+    found["name"] = info.name;
+    found["id"] = info.id;
+    found["platform"] = info.platform;
+    found["vendor"] = info.vendor;
+    found["driver"] = info.driver;
+    found["kind"] = std::string(dp::name_of(info.kind));
+    found["total_memory"] = traits.global_bytes;
+    found["max_alloc_bytes"] = traits.max_alloc_bytes;
+    found["local_bytes"] = traits.local_bytes;
+    found["multi_processor_count"] = traits.compute_units;
+    found["max_work_group"] = traits.max_work_group;
+    found["fp64"] = traits.fp64;
+    found["fp16"] = traits.fp16;
+    return found;
+}
+
+py::dict counters(int device) {
+    const dp::Counters own = context(device).counters();
+    py::dict found;
+    found["launches"] = own.launches;
+    found["waits"] = own.waits;
+    found["allocations"] = own.allocations;
+    found["compiles"] = own.compiles;
+    found["allocated_bytes"] = own.allocated_bytes;
+    return found;
+}
+
+py::bytes rng_state(int device) {
+    const at::Tensor state = default_generator(device).get_state();
+    return {static_cast<const char*>(state.const_data_ptr()),
+            static_cast<std::size_t>(state.numel())};
+}
+
+void set_rng_state(int device, const std::string& bytes) {
+    at::Tensor state = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+    std::memcpy(state.mutable_data_ptr(), bytes.data(), bytes.size());
+    at::Generator own = default_generator(device);
+    const std::lock_guard lock(own.mutex());
+    own.set_state(state);
+}
+
+void manual_seed(int device, std::uint64_t seed) {
+    at::Generator own = default_generator(device);
+    const std::lock_guard lock(own.mutex());
+    own.set_current_seed(seed);
+}
+
+std::vector<std::string> row_overloads() {
+    std::vector<std::string> all;
+    for (const Row& row : all_rows())
+        all.insert(all.end(), row.overloads.begin(), row.overloads.end());
+    return all;
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, m) {
+    const auto no_gil = py::call_guard<py::gil_scoped_release>();
+    m.def("device_count", &device_count);
+    m.def("why", &why);
+    m.def("current_device", &current_device);
+    m.def("set_device", &set_current_device);
+    m.def("is_open", [](int device) { return opened(device).has_value(); });
+    m.def(
+        "open", [](int device) { context(device); }, no_gil);
+    m.def("synchronize", &synchronize, no_gil);
+    m.def("empty_cache", &let_caches_go, no_gil);
+    m.def("in_bad_fork", &in_bad_fork);
+    m.def("shut_down", &shut_down, no_gil);
+    m.def("device_name",
+          [](int device) { return devices().at(static_cast<std::size_t>(device)).name; });
+    m.def("properties", &properties);
+    m.def("counters", &counters);
+    m.def("manual_seed", &manual_seed);
+    m.def("initial_seed", [](int device) { return default_generator(device).current_seed(); });
+    m.def("seed", [](int device) { return at::Generator(default_generator(device)).seed(); });
+    m.def("rng_state", &rng_state);
+    m.def("set_rng_state", &set_rng_state);
+    m.def("fallback_counts", &fallback_counts);
+    m.def("reset_fallback_counts", &reset_fallback_counts);
+    m.def("fallback_mode", &fallback_mode);
+    m.def("set_fallback_mode", &set_fallback_mode);
+    m.def("row_overloads", &row_overloads);
+}
+
+}  // namespace dlprim_torch

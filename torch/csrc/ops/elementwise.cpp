@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// The boxed kernel of rows without reductions. TensorIterator does what PyTorch's own kernels let
+// it do: broadcasting, sizes of results, checks of out= and of overlap.
+#include "ops/elementwise.hpp"
+
+#include "fallback/fallback.hpp"
+#include "memory/view.hpp"
+#include "ops/call.hpp"
+
+#include <ATen/TensorIterator.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace dlprim_torch {
+namespace {
+
+at::TensorIterator iterator_of(at::ScalarType type, const Arguments& arguments,
+                               const std::vector<at::Tensor>& outs) {
+    at::TensorIteratorConfig config;
+    config.set_check_mem_overlap(true).allow_cpu_scalars(true).check_all_same_dtype(false);
+    if (!outs.front().defined()) config.declare_static_dtype(type);
+    for (const at::Tensor& out : outs) {
+        TORCH_CHECK(!out.defined() || c10::canCast(type, out.scalar_type()), "result type ", type,
+                    " can't be cast to the desired output type ", out.scalar_type());
+        config.add_owned_output(out);
+    }
+    for (const at::Tensor& input : arguments.inputs()) config.add_owned_const_input(input);
+    return config.build();
+}
+
+class Elementwise final : public c10::OperatorKernel {
+  public:
+    explicit Elementwise(const Row& row) : row_(row) {}
+
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                    torch::jit::Stack* stack) const {
+        Arguments arguments(op, *stack);
+        if (!serves(arguments)) return run_on_cpu(op, stack);
+        run_elementwise(row_, arguments);
+    }
+
+  private:
+    const Row& row_;
+};
+
+}  // namespace
+
+void run_elementwise(const Row& row, Arguments& arguments) {
+    const c10::OptionalDeviceGuard guard(device_of(arguments));
+    const at::ScalarType common = common_type(row, arguments);
+    std::vector<at::Tensor> outs = arguments.outs();
+    if (outs.empty()) outs.resize(arguments.returns());
+    at::TensorIterator iterator =
+        iterator_of(row.types == Types::boolean ? at::kBool : common, arguments, outs);
+    for (std::size_t i = 0; i < outs.size(); ++i)
+        outs[i] = iterator.output(static_cast<std::int64_t>(i));
+    if (outs.front().numel() > 0) {
+        Program program = program_of(row, arguments, {.common = common, .numel = iterator.numel()});
+        pointwise_into(outs, std::move(program.code), program.inputs, program.scalars);
+    }
+    arguments.give_back(arguments.outs().empty() ? outs : arguments.outs());
+}
+
+torch::CppFunction elementwise_kernel(const Row& row) {
+    return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Elementwise>(row));
+}
+
+}  // namespace dlprim_torch

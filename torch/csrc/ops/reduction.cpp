@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// The boxed kernel of rows that reduce over dimensions.
+#include "fallback/fallback.hpp"
+#include "memory/convert.hpp"
+#include "memory/view.hpp"
+#include "ops/arguments.hpp"
+#include "ops/call.hpp"
+#include "ops/dims.hpp"
+
+#include <ATen/native/Resize.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace dlprim_torch {
+namespace {
+
+/// The dimensions that the argument "dim" names; without it, or with an empty list, all of them.
+Dims reduced_dims(const Arguments& arguments, std::int64_t rank) {
+    std::vector<std::int64_t> dims;
+    if (const c10::IValue* const given = arguments.find("dim"); given != nullptr) {
+        if (given->isInt()) dims = {given->toInt()};
+        if (given->isIntList()) dims = given->toIntVector();
+    }
+    return dims_of(dims, rank);
+}
+
+at::ScalarType result_type(Types types, const Arguments& arguments, at::ScalarType input) {
+    const c10::IValue* const given = arguments.find("dtype");
+    if (given != nullptr && !given->isNone()) return given->toScalarType();
+    if (types == Types::boolean) return input == at::kByte ? at::kByte : at::kBool;
+    if (!arguments.outs().empty()) return arguments.outs().front().scalar_type();
+    const bool integral = at::isIntegralType(input, true);
+    if (types == Types::sum && integral) return at::kLong;
+    if (types == Types::floating && integral)
+        return at::typeMetaToScalarType(at::get_default_dtype());
+    return input;
+}
+
+/// Casts happen before sums of integers, not behind: 0.5 + 0.5 is 0 with dtype=int64.
+at::Tensor cast_before(const at::Tensor& self, const Arguments& arguments) {
+    const c10::IValue* const given = arguments.find("dtype");
+    if (given == nullptr || given->isNone()) return self;
+    const at::ScalarType type = given->toScalarType();
+    const bool rounds = at::isIntegralType(type, true) && self.is_floating_point();
+    return rounds ? self.to(type) : self;
+}
+
+/// What a reduction needs to know.
+struct Plan {
+    at::Tensor self;
+    at::ScalarType type;
+    std::string axes;
+    bool keep_dim;
+    std::vector<std::int64_t> sizes;
+};
+
+void reduce_into(const std::vector<at::Tensor>& outs, const Row& row, const Arguments& arguments,
+                 const Plan& plan) {
+    Circumstances of{.common = plan.self.scalar_type(), .axes = plan.axes};
+    Program program = program_of(row, arguments, of);
+    if (!program.inputs.empty() && !plan.self.is_same(arguments.inputs().front()))
+        program.inputs.front() = plan.self;
+    if (!program.goes_on)
+        return pointwise_into(outs, std::move(program.code), program.inputs, program.scalars,
+                              plan.keep_dim);
+    // What comes between is float, which holds more than the half that may be wanted.
+    const at::ScalarType wide = plan.type == at::kDouble ? at::kDouble : at::kFloat;
+    of.after_reduction = true;
+    of.result = at::empty(plan.sizes, plan.self.options().dtype(wide));
+    pointwise_into({of.result}, std::move(program.code), program.inputs, program.scalars,
+                   plan.keep_dim);
+    Program after = program_of(row, arguments, of);
+    pointwise_into(outs, std::move(after.code), after.inputs, after.scalars);
+}
+
+class Reduction final : public c10::OperatorKernel {
+  public:
+    explicit Reduction(const Row& row) : row_(row) {}
+
+    void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                    torch::jit::Stack* stack) const {
+        Arguments arguments(op, *stack);
+        const at::Tensor& given = arguments.inputs().front();
+        const at::ScalarType type = result_type(row_.types, arguments, given.scalar_type());
+        if (!serves(arguments) || !has_dtype(type)) return run_on_cpu(op, stack);
+        const c10::DeviceGuard guard(given.device());
+        const Plan plan = plan_of(arguments, type);
+        std::vector<at::Tensor> outs = arguments.outs();
+        for (const at::Tensor& out : outs) at::native::resize_output(out, plan.sizes);
+        if (outs.empty())
+            for (std::size_t i = 0; i < arguments.returns(); ++i)
+                outs.push_back(at::empty(plan.sizes, given.options().dtype(type)));
+        if (given.numel() == 0)
+            fill(outs, arguments);
+        else
+            reduce_into(outs, row_, arguments, plan);
+        arguments.give_back(std::move(outs));
+    }
+
+  private:
+    static Plan plan_of(const Arguments& arguments, at::ScalarType type) {
+        const at::Tensor& given = arguments.inputs().front();
+        const Dims dims = reduced_dims(arguments, given.dim());
+        const c10::IValue* const keeps = arguments.find("keepdim");
+        const bool keep_dim = keeps != nullptr && keeps->toBool();
+        return {cast_before(given, arguments), type, axes_of(dims, given.dim()), keep_dim,
+                result_sizes(given.sizes(), dims, keep_dim)};
+    }
+
+    void fill(const std::vector<at::Tensor>& outs, const Arguments& arguments) const {
+        if (outs.front().numel() == 0) return;
+        TORCH_CHECK(row_.empty, arguments.name(),
+                    "(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                    "the reduction dim with the 'dim' argument.");
+        for (const at::Tensor& out : outs) out.fill_(*row_.empty);
+    }
+
+    const Row& row_;
+};
+
+}  // namespace
+
+torch::CppFunction reduction_kernel(const Row& row) {
+    return torch::CppFunction::makeFromBoxedFunctor(std::make_unique<Reduction>(row));
+}
+
+}  // namespace dlprim_torch

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice.
+#include "ops/call.hpp"
+
+namespace dlprim_torch {
+namespace {
+
+void softmax_into(const at::Tensor& out, const at::Tensor& self, std::int64_t dim, bool log) {
+    if (out.numel() == 0) return;
+    if (self.dim() == 0) {
+        out.fill_(log ? 0 : 1);
+        return;
+    }
+    const at::Tensor input =
+        self.scalar_type() == out.scalar_type() ? self : self.to(out.scalar_type());
+    call_into({out}, dp::ops::Softmax{.log = log, .axis = dim}, {view_of(input)});
+}
+
+void gradient_into(const at::Tensor& grad_input, const at::Tensor& grad, const at::Tensor& output,
+                   std::int64_t dim, bool log) {
+    if (grad_input.numel() == 0) return;
+    if (output.dim() == 0) {
+        grad_input.zero_();
+        return;
+    }
+    give(grad_input, results_of(dp::ops::SoftmaxBackward{.log = log, .axis = dim},
+                                {view_of(grad), view_of(output)})[0]);
+}
+
+at::Tensor& softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+    softmax_into(out, self, dim, false);
+    return out;
+}
+
+at::Tensor& log_softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+    softmax_into(out, self, dim, true);
+    return out;
+}
+
+at::Tensor& softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
+                             at::ScalarType, at::Tensor& grad_input) {
+    gradient_into(grad_input, grad, output, dim, false);
+    return grad_input;
+}
+
+at::Tensor& log_softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
+                                 at::ScalarType, at::Tensor& grad_input) {
+    gradient_into(grad_input, grad, output, dim, true);
+    return grad_input;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("_softmax.out", softmax_out);
+    m.impl("_log_softmax.out", log_softmax_out);
+    m.impl("_softmax_backward_data.out", softmax_backward);
+    m.impl("_log_softmax_backward_data.out", log_softmax_backward);
+}
+
+}  // namespace
+}  // namespace dlprim_torch

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch's device "ocl": any OpenCL device, by dlprim.
+
+`import torch` loads this by the entry point torch.backends, so that torch.randn(2, device="ocl") works without another
+import. Functions for the device are in torch.ocl. Loading opens no device, prints nothing and never fails: where the
+device cannot be used, torch.ocl.is_available() is False and torch.ocl.why() says what would help.
+"""
+
+from __future__ import annotations
+
+import atexit
+
+from ._version import __version__
+
+__all__ = ["__version__"]
+
+_loaded = False
+
+
+def _load() -> None:
+    """Registers the device with torch, once. The entry point of torch.backends."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+    import torch
+
+    from . import _state, ocl
+
+    _state.load()
+    try:
+        torch.utils.rename_privateuse1_backend("ocl")
+    except RuntimeError as error:
+        _state.disable(f"Another backend has taken torch's place for one: {error}")
+        return
+    torch._register_device_module("ocl", ocl)
+    torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
+    atexit.register(ocl._at_exit)
+
+
+import torch as _torch  # noqa: E402, F401  # last, since it may call _load()
+
+_load()

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+"""The version of the package."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Networks of torchvision, and how a training step on the device is compared with the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import torch
+
+
+def torchvision_models() -> ModuleType:
+    """torchvision.models, also where torchvision's own C++ part does not load."""
+    try:
+        library = torch.library.Library("torchvision", "DEF")
+        for name in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",):
+            library.define(name)
+        library.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        torchvision_models.library = library  # type: ignore[attr-defined]  # it lives as long as its operators
+    except RuntimeError:
+        pass  # declared already
+    import torchvision
+
+    return torchvision.models  # type: ignore[no-any-return]
+
+
+def step(
+    model: torch.nn.Module,
+    images: torch.Tensor,
+    labels: torch.Tensor,
+    optimizer: Callable[..., torch.optim.Optimizer] | None = None,
+) -> dict[str, torch.Tensor]:
+    """One training step: loss and gradients, and with an optimizer the parameters and buffers behind it, on the CPU."""
+    model.train()
+    used = optimizer(model.parameters()) if optimizer else None
+    loss = torch.nn.functional.cross_entropy(model(images), labels)
+    loss.backward()
+    results = {"loss": loss.detach().cpu()}
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            results["gradient of " + name] = parameter.grad.cpu()
+    if used:
+        used.step()
+        results |= {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
+    return results
+
+
+def errors(actual: dict[str, torch.Tensor], exact: dict[str, torch.Tensor]) -> dict[str, float]:
+    """The largest difference of each tensor, over the largest magnitude of the exact one."""
+    found = {}
+    for name, tensor in exact.items():
+        scale = tensor.abs().max().double().item() or 1.0
+        found[name] = (actual[name].double() - tensor.double()).abs().max().item() / scale
+    return found

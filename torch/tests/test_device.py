@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""The device: what torch.accelerator and torch.ocl say, streams, events, random states, errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+
+def run(code: str, **variables: str) -> str:
+    """Runs a program in another process, which must end well, and returns what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, env={**os.environ, **variables}
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_accelerator() -> None:
+    """torch.accelerator finds the device."""
+    assert torch.accelerator.is_available()
+    assert str(torch.accelerator.current_accelerator()) == "ocl"
+    assert torch.accelerator.device_count() == torch.ocl.device_count()
+    assert torch.accelerator.current_device_index() == 0
+    torch.accelerator.synchronize()
+    assert torch.ocl.get_device_properties().total_memory > 0
+    assert torch.ocl.get_device_name()
+    free, total = torch.ocl.mem_get_info()
+    assert 0 < free <= total
+
+
+def test_streams_and_events() -> None:
+    """They exist, and order what they must."""
+    stream = torch.Stream("ocl")
+    before = torch.accelerator.current_stream()
+    begin, end = (torch.Event("ocl", enable_timing=True) for _ in range(2))
+    with stream:
+        assert torch.accelerator.current_stream() == stream
+        begin.record()
+        x = torch.ones(8, device="ocl") + 1
+        end.record()
+    assert torch.accelerator.current_stream() == before
+    end.synchronize()
+    assert end.query() and begin.elapsed_time(end) >= 0
+    before.wait_event(end)
+    stream.synchronize()
+    assert x.sum().item() == 16
+
+
+def test_random_states() -> None:
+    """Seeds and states are kept, restored and forked."""
+    torch.manual_seed(5)
+    assert torch.ocl.initial_seed() == 5
+    state = torch.ocl.get_rng_state()
+    torch.ocl.manual_seed(6)
+    with torch.random.fork_rng(device_type="ocl"):
+        torch.ocl.manual_seed(7)
+    assert torch.ocl.initial_seed() == 6
+    torch.ocl.set_rng_state(state)
+    assert torch.ocl.initial_seed() == 5
+    generator = torch.Generator("ocl").manual_seed(3)
+    assert generator.initial_seed() == 3 and generator.device.type == "ocl"
+    other = torch.Generator("ocl")
+    other.set_state(generator.get_state())
+    assert other.initial_seed() == 3
+
+
+def test_device_that_is_not_there() -> None:
+    """The message names those that are."""
+    with pytest.raises(RuntimeError, match="no device ocl:9.*ocl:0 is"):
+        torch.ones(1, device="ocl:9")
+
+
+def test_without_opencl() -> None:
+    """No device, a reason, and nothing printed."""
+    code = (
+        "import torch; assert not torch.ocl.is_available() and torch.ocl.device_count() == 0; "
+        "assert torch.accelerator.current_accelerator(check_available=True) is None; torch.manual_seed(1); "
+        "assert 'install' in torch.ocl.why().lower(), torch.ocl.why()\n"
+        "try: torch.ones(1, device='ocl')\n"
+        "except RuntimeError as error: assert torch.ocl.why() in str(error), error\n"
+        "else: raise SystemExit('made a tensor')"
+    )
+    assert run(code, OCL_ICD_VENDORS="/nowhere") == ""
+
+
+def test_another_torch() -> None:
+    """A package built for another torch is not loaded, and says so."""
+    code = (
+        "import sys, types; fake = types.ModuleType('dlprim_torch._build'); fake.torch_version = '1.2.3'; "
+        "sys.modules['dlprim_torch._build'] = fake; import torch; assert not torch.ocl.is_available(); "
+        "assert '1.2.3' in torch.ocl.why() and torch.__version__.split('+')[0] in torch.ocl.why(); "
+        "assert 'pip install' in torch.ocl.why(); torch.manual_seed(1)"
+    )
+    assert run(code) == ""
+
+
+def test_import_opens_nothing() -> None:
+    """Importing torch neither opens a device nor takes long."""
+    assert run("import torch; assert not torch.ocl.is_initialized()") == ""
+
+
+def test_listed_fallbacks() -> None:
+    """DLPRIM_TORCH_FALLBACK=list prints at exit."""
+    code = "import torch; torch.special.bessel_j0(torch.ones(2, device='ocl'))"
+    assert "aten::special_bessel_j0" in run(code, DLPRIM_TORCH_FALLBACK="list")
+
+
+def test_fork() -> None:
+    """A forked process that touches the device gets an error; one that does not ends well."""
+    code = """
+import os, torch
+x = torch.ones(2, device="ocl") + 1
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        try: work()
+        except RuntimeError as error: os._exit(3 if "spawn" in str(error) else 4)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+assert child(lambda: torch.ones(2).sum()) == 0
+assert child(lambda: x + 1) == 3
+assert child(lambda: torch.ones(2, device="ocl")) == 3
+assert child(lambda: torch.manual_seed(1)) == 0
+assert (x + 1).tolist() == [3, 3]
+"""
+    assert run(code) == ""
+
+
+def test_exit_with_live_tensors_and_threads() -> None:
+    """The process ends cleanly."""
+    code = """
+import threading, torch
+kept = [torch.ones(100, device="ocl") + i for i in range(10)]
+started = threading.Barrier(3)
+def work():
+    own = torch.ones(100, device="ocl", requires_grad=True)
+    (own + 1).sum().backward()
+    started.wait()
+    threading.Event().wait()
+for _ in range(2): threading.Thread(target=work, daemon=True).start()
+started.wait()
+x = kept[0] * 2
+import builtins; builtins.kept = kept
+"""
+    assert run(code) == ""

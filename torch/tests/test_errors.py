@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""What bad input gets: the exception that users of PyTorch expect, in one sentence that helps."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+
+def test_out_of_memory() -> None:
+    """More than the device has, and the device works afterwards."""
+    total = torch.ocl.get_device_properties().total_memory
+    with pytest.raises(torch.OutOfMemoryError):
+        torch.ones(total, device="ocl")
+    assert (torch.ones(2, device="ocl") + 1).tolist() == [2, 2]
+
+
+def test_no_numpy() -> None:
+    """A tensor of the device has no memory that numpy can reach."""
+    with pytest.raises(TypeError, match="ocl"):
+        torch.ones(2, device="ocl").numpy()
+
+
+def test_two_devices() -> None:
+    """Tensors of two devices do not meet."""
+    with pytest.raises(RuntimeError, match="cpu.*ocl|ocl.*cpu"):
+        torch.ones(2, device="ocl") + torch.ones(2)
+    with pytest.raises(RuntimeError, match="cpu.*ocl|ocl.*cpu"):
+        torch.ones(2, 2, device="ocl") @ torch.ones(2, 2)
+    with pytest.raises(RuntimeError, match="cpu.*ocl|ocl.*cpu"):
+        torch.nn.functional.conv2d(torch.ones(1, 1, 3, 3, device="ocl"), torch.ones(1, 1, 2, 2))
+
+
+def test_complex() -> None:
+    """Complex numbers are held and copied; to compute with them is the CPU's."""
+    x = torch.randn(3, dtype=torch.complex64)
+    assert torch.equal(x.ocl().cpu(), x)
+    with pytest.raises(NotImplementedError, match=r"exp.*ComplexFloat\[3\]"):
+        x.ocl().exp()
+    torch.ocl.set_fallback_mode("")
+    torch.testing.assert_close(x.ocl().exp().cpu(), x.exp())
+
+
+def test_sparse() -> None:
+    """There are only strided tensors."""
+    with pytest.raises(NotImplementedError, match="sparse|Sparse|strided"):
+        torch.ones(2, 2).to_sparse().to("ocl")
+
+
+def test_truncated_checkpoint() -> None:
+    """torch.load says that the file is broken."""
+    file = io.BytesIO()
+    torch.save(torch.ones(1000, device="ocl"), file)
+    with pytest.raises(RuntimeError, match="archive|file"):
+        torch.load(io.BytesIO(file.getvalue()[:1000]))
+
+
+def test_checkpoint_without_opencl(tmp_path: os.PathLike[str]) -> None:
+    """A checkpoint of the device is read on a machine without one by map_location, and else the error says why."""
+    file = os.path.join(tmp_path, "x.pt")
+    torch.save(torch.ones(3, device="ocl"), file)
+    code = (
+        f"import torch; assert torch.load({file!r}, map_location='cpu').tolist() == [1, 1, 1]\n"
+        f"try: torch.load({file!r})\n"
+        "except RuntimeError as error: assert 'map_location' in str(error) or 'no device' in str(error), error\n"
+        "else: raise SystemExit('loaded')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "OCL_ICD_VENDORS": "/nowhere"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_interrupt() -> None:
+    """Ctrl-C ends a long run by KeyboardInterrupt, and nothing else is said."""
+    code = (
+        "import torch; x = torch.ones(1000, device='ocl'); (x + 1).sum().item(); print('runs', flush=True)\n"
+        "try:\n    while True: x = (x + 1).sum().expand(1000) * 0; x[0].item()\n"
+        "except KeyboardInterrupt: print('stopped', (torch.ones(2, device='ocl') + 1).sum().item())"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.readline() == "runs\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert (out, err, process.returncode) == ("stopped 4.0\n", "", 0)
+
+
+def test_workers_that_leave_the_device_alone() -> None:
+    """Worker processes of a DataLoader, forked after the device was used."""
+    torch.ones(2, device="ocl") + 1
+    data = torch.utils.data.TensorDataset(torch.arange(8.0))
+    loader = torch.utils.data.DataLoader(data, batch_size=2, num_workers=2, multiprocessing_context="fork")
+    torch.ocl.set_fallback_mode("")
+    assert torch.stack([batch[0].to("ocl") for batch in loader]).cpu().tolist() == [[0, 1], [2, 3], [4, 5], [6, 7]]
+
+
+def test_pinned_memory() -> None:
+    """pin_memory=True in a DataLoader works, and copies from it do."""
+    loader = torch.utils.data.DataLoader(torch.arange(4.0), batch_size=2, pin_memory=True)
+    assert [batch.to("ocl", non_blocking=True).tolist() for batch in loader] == [[0, 1], [2, 3]]

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: MIT
+"""Training steps against float64 on the CPU, without any fallback."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+import torch
+from networks import errors, step, torchvision_models
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=1e-4), partial(torch.optim.Adam, lr=1e-3)],
+    ids=["sgd", "adam"],
+)
+def test_resnet18(optimizer: Callable[..., torch.optim.Optimizer]) -> None:
+    """Loss, gradients, parameters and running statistics of a ResNet-18 after a step."""
+    torch.manual_seed(0)
+    model = torchvision_models().resnet18(num_classes=10)
+    images, labels = torch.randn(4, 3, 64, 64), torch.tensor([1, 7, 3, 1])
+    exact = step(copy.deepcopy(model).double(), images.double(), labels, optimizer)
+    reference = errors(step(copy.deepcopy(model), images, labels, optimizer), exact)
+    found = errors(step(copy.deepcopy(model).ocl(), images.ocl(), labels.ocl(), optimizer), exact)
+    for name, error in found.items():
+        # Adam's first step is the gradient's sign, so that its parameters say nothing where a gradient is about 0.
+        adam = isinstance(optimizer(model.parameters()), torch.optim.Adam)
+        if not (adam and name in dict(model.named_parameters())):
+            assert error < max(1e-4, 2 * reference[name]), f"{name}: {error}, on the CPU {reference[name]}"
