@@ -79,9 +79,14 @@ void oracle_backward(OracleBackwardCall& call, bool transposed) {
         dw[at] += dy.data[from] * x.data[to];
     });
     if (!g.bias) return;
+    // A bias sums one channel's dy, which may cancel.
+    HostArray& terms = make_array(call.terms, 2, call.inputs[2].shape, call.inputs[2].dtype);
     const auto area = static_cast<std::size_t>(dy.shape.product(2, dy.shape.rank()));
-    for (std::size_t i = 0; i < dy.data.size(); ++i)
-        call.input_gradients[2].data[i / area % static_cast<std::size_t>(g.out)] += dy.data[i];
+    for (std::size_t i = 0; i < dy.data.size(); ++i) {
+        const std::size_t channel = i / area % static_cast<std::size_t>(g.out);
+        call.input_gradients[2].data[channel] += dy.data[i];
+        terms.data[channel] += std::abs(dy.data[i]);
+    }
 }
 
 }  // namespace dlprim::conv_nd

@@ -73,7 +73,8 @@ std::vector<StridedCopy> copies(const Problem& problem) {
     const std::vector<bool> turned = reversed(problem.attrs, x);
     StridedCopy copy;
     copy.sizes = x.to_vector();
-    copy.x_strides = copy.y_strides = x.strides();
+    copy.x_strides = memory_strides(problem.inputs[0]);
+    copy.y_strides = memory_strides(problem.outputs[0]);
     copy.element_bytes = size_of(problem.outputs[0].dtype);
     for (std::size_t d = 0; d < copy.sizes.size(); ++d) {
         if (!turned[d] || copy.sizes[d] == 0) continue;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Products of matrices. Transposed views are read as they lie.
+// Products of matrices. Transposed views are read as they lie. The meta functions check the shapes,
+// and give out= its size.
 #include "ops/call.hpp"
 
 namespace dlprim_torch {
@@ -38,25 +39,30 @@ at::Tensor& sum_into(at::Tensor& out, const at::Tensor& c, const at::Tensor& a, 
 }
 
 at::Tensor& mm_out(const at::Tensor& a, const at::Tensor& b, at::Tensor& out) {
+    at::meta::mm_out(out, a, b);
     return product_into(out, a, b);
 }
 
 at::Tensor& bmm_out(const at::Tensor& a, const at::Tensor& b, at::Tensor& out) {
+    at::meta::bmm_out(out, a, b);
     return product_into(out, a, b);
 }
 
 at::Tensor& addmm_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    at::meta::addmm_out(out, c, a, b, beta, alpha);
     return sum_into(out, c, a, b, beta, alpha);
 }
 
 at::Tensor& baddbmm_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
                         const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    at::meta::baddbmm_out(out, c, a, b, beta, alpha);
     return sum_into(out, c, a, b, beta, alpha);
 }
 
 at::Tensor& addmv_out(const at::Tensor& c, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    at::meta::addmv_out(out, c, a, b, beta, alpha);
     at::Tensor column = out.unsqueeze(1);
     sum_into(column, c.expand(out.sizes()).unsqueeze(1), a, b.unsqueeze(1), beta, alpha);
     return out;

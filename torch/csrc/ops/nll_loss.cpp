@@ -66,6 +66,8 @@ std::tuple<at::Tensor&, at::Tensor&> forward_out(const at::Tensor& self, const a
                                                  const Maybe& weight, std::int64_t reduction,
                                                  c10::SymInt ignored, at::Tensor& output,
                                                  at::Tensor& total) {
+    at::meta::nll_loss_forward_out(output, total, self, target, weight, reduction,
+                                   ignored.expect_int());
     forward_into(self, target, weight, reduction, ignored.expect_int(), output, total);
     return {output, total};
 }
@@ -73,6 +75,8 @@ std::tuple<at::Tensor&, at::Tensor&> forward_out(const at::Tensor& self, const a
 at::Tensor& backward_out(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
                          const Maybe& weight, std::int64_t reduction, c10::SymInt ignored,
                          const at::Tensor& total, at::Tensor& grad_input) {
+    at::meta::nll_loss_backward_out(grad_input, grad, self, target, weight, reduction,
+                                    ignored.expect_int(), total);
     backward_into(grad, self, target, weight, reduction, ignored.expect_int(), total, grad_input);
     return grad_input;
 }

@@ -123,6 +123,8 @@ void mean_gradient_into(std::size_t rank, const at::Tensor& grad_output, const a
 std::tuple<at::Tensor&, at::Tensor&> max_pool2d(const at::Tensor& self, Ints kernel, Ints stride,
                                                 Ints padding, Ints dilation, bool ceil_mode,
                                                 at::Tensor& out, at::Tensor& indices) {
+    at::meta::max_pool2d_with_indices_out(out, indices, self, kernel, stride, padding, dilation,
+                                          ceil_mode);
     max_into(2, self, window(2, kernel, stride, padding, ceil_mode), dilation, out, indices);
     return {out, indices};
 }
@@ -130,6 +132,8 @@ std::tuple<at::Tensor&, at::Tensor&> max_pool2d(const at::Tensor& self, Ints ker
 at::Tensor& max_pool2d_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints kernel,
                                 Ints stride, Ints padding, Ints dilation, bool ceil_mode,
                                 const at::Tensor& indices, at::Tensor& grad_input) {
+    at::meta::max_pool2d_with_indices_backward_out(grad_input, grad_output, self, kernel, stride,
+                                                   padding, dilation, ceil_mode, indices);
     max_gradient_into(2, grad_output, self, window(2, kernel, stride, padding, ceil_mode), dilation,
                       indices, grad_input);
     return grad_input;
@@ -138,6 +142,8 @@ at::Tensor& max_pool2d_backward(const at::Tensor& grad_output, const at::Tensor&
 at::Tensor& avg_pool2d(const at::Tensor& self, Ints kernel, Ints stride, Ints padding,
                        bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor,
                        at::Tensor& out) {
+    at::meta::avg_pool2d_out(out, self, kernel, stride, padding, ceil_mode, count_include_pad,
+                             divisor);
     mean_into(2, self,
               mean_window(2, kernel, stride, padding, ceil_mode, count_include_pad, divisor), out);
     return out;
@@ -146,6 +152,8 @@ at::Tensor& avg_pool2d(const at::Tensor& self, Ints kernel, Ints stride, Ints pa
 at::Tensor& avg_pool2d_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints kernel,
                                 Ints stride, Ints padding, bool ceil_mode, bool count_include_pad,
                                 std::optional<std::int64_t> divisor, at::Tensor& grad_input) {
+    at::meta::avg_pool2d_backward_out(grad_input, grad_output, self, kernel, stride, padding,
+                                      ceil_mode, count_include_pad, divisor);
     mean_gradient_into(
         2, grad_output, self,
         mean_window(2, kernel, stride, padding, ceil_mode, count_include_pad, divisor), grad_input);

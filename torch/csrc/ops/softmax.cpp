@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice.
+// Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice. The meta
+// functions check the arguments, and give out= its size.
 #include "ops/call.hpp"
 
 namespace dlprim_torch {
@@ -27,24 +28,29 @@ void gradient_into(const at::Tensor& grad_input, const at::Tensor& grad, const a
                                 {view_of(grad), view_of(output)})[0]);
 }
 
-at::Tensor& softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+at::Tensor& softmax_out(const at::Tensor& self, std::int64_t dim, bool to_float, at::Tensor& out) {
+    at::meta::_softmax_out(out, self, dim, to_float);
     softmax_into(out, self, dim, false);
     return out;
 }
 
-at::Tensor& log_softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+at::Tensor& log_softmax_out(const at::Tensor& self, std::int64_t dim, bool to_float,
+                            at::Tensor& out) {
+    at::meta::_log_softmax_out(out, self, dim, to_float);
     softmax_into(out, self, dim, true);
     return out;
 }
 
 at::Tensor& softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
-                             at::ScalarType, at::Tensor& grad_input) {
+                             at::ScalarType type, at::Tensor& grad_input) {
+    at::meta::_softmax_backward_data_out(grad_input, grad, output, dim, type);
     gradient_into(grad_input, grad, output, dim, false);
     return grad_input;
 }
 
 at::Tensor& log_softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
-                                 at::ScalarType, at::Tensor& grad_input) {
+                                 at::ScalarType type, at::Tensor& grad_input) {
+    at::meta::_log_softmax_backward_data_out(grad_input, grad, output, dim, type);
     gradient_into(grad_input, grad, output, dim, true);
     return grad_input;
 }
