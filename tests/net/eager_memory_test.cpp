@@ -18,7 +18,7 @@ Tensor filled(const Context& device, const Shape& shape, double value) {
     return tensor;
 }
 
-ops::CallOptions training() {
+ops::CallOptions training_call() {
     ops::CallOptions how;
     how.training = true;
     return how;
@@ -36,7 +36,7 @@ TEST_CASE("weights in the memory of earlier ones are packed anew", "[eager_memor
         for (int i = 1; i < 30; ++i) {
             Tensor weight = filled(device, {32, 16, 3, 3}, i);
             const auto wanted = static_cast<float>(16 * 9 * i);
-            const ops::CallOptions how = i % 3 == 0 ? training() : ops::CallOptions{};
+            const ops::CallOptions how = i % 3 == 0 ? training_call() : ops::CallOptions{};
             for (int repeat = 0; repeat < 3; ++repeat)
                 right = right && centre(weight, how) == wanted;
             // Memory that the library writes to.
@@ -59,10 +59,10 @@ TEST_CASE("training keeps neither scratch nor packed weights", "[eager_memory]")
         const Tensor x = filled(own, {1, 256, 8, 8}, 1);
         const std::uint64_t held = own.memory().live;
         for (int i = 0; i < 3; ++i) {
-            const Tensor y = ops::conv2d(x, weight, {.pad = 1}, training());
+            const Tensor y = ops::conv2d(x, weight, {.pad = 1}, training_call());
             const auto gradients = ops::backward(
-                ops::Convolution2D{.channels_out = 256, .kernel = {3}, .pad = 1, .bias = false},
-                {x}, {weight}, {y}, training());
+                ops::Convolution2D{.channels_out = 256, .bias = false, .kernel = 3, .pad = 1}, {x},
+                {weight}, {y}, training_call());
             ops::CallOptions in_place;
             in_place.out = {weight};
             ops::pointwise("y0 = x0 - 0.1 * x1", {weight, gradients[1]}, {}, in_place);
@@ -70,7 +70,7 @@ TEST_CASE("training keeps neither scratch nor packed weights", "[eager_memory]")
         // Scalars and the like; the weights alone have 2.3 MiB.
         CHECK(own.memory().live < held + 64 * 1024);
         const Counters before = own.counters();
-        ops::conv2d(x, weight, {.pad = 1}, training());
+        ops::conv2d(x, weight, {.pad = 1}, training_call());
         CHECK(own.counters().allocations == before.allocations);
     }
 }

@@ -15,7 +15,7 @@ namespace {
 
 using Lists = std::vector<std::vector<Tensor>>;
 
-constexpr const char* adam =
+constexpr const char* adam_program =
     "y1 = p0*x1 + (1-p0)*x3; y2 = p1*x2 + (1-p1)*x3*x3;"
     "y0 = x0 - p2*(p0*x1 + (1-p0)*x3)/(sqrt(p1*x2 + (1-p1)*x3*x3) + p3)";
 
@@ -55,12 +55,13 @@ TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[
         }
         const auto step = [&](double rate) {
             const std::vector<double> scalars{0.9, 0.999, rate, 1e-8};
-            ops::pointwise_many(adam, lists, scalars, {lists[0], lists[1], lists[2]});
+            ops::pointwise_many(adam_program, lists, scalars, {lists[0], lists[1], lists[2]});
             for (std::size_t k = 0; k < sizes.size(); ++k) {
                 ops::CallOptions how;
                 how.out = {copies[0][k], copies[1][k], copies[2][k]};
-                ops::pointwise(adam, {copies[0][k], copies[1][k], copies[2][k], copies[3][k]},
-                               scalars, how);
+                ops::pointwise(adam_program,
+                               {copies[0][k], copies[1][k], copies[2][k], copies[3][k]}, scalars,
+                               how);
             }
         };
         step(1e-2);
@@ -71,7 +72,8 @@ TEST_CASE("lists of tensors get the bits of single calls in a launch or two", "[
                 same = same && lists[i][k].to_floats() == copies[i][k].to_floats();
         CHECK(same);
         const Counters before = device.counters();
-        ops::pointwise_many(adam, lists, {0.9, 0.999, 0.5, 1e-8}, {lists[0], lists[1], lists[2]});
+        ops::pointwise_many(adam_program, lists, {0.9, 0.999, 0.5, 1e-8},
+                            {lists[0], lists[1], lists[2]});
         const Counters after = device.counters();
         CHECK(after.allocations == before.allocations);
         CHECK(after.waits == before.waits);

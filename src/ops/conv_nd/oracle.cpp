@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The oracles of ConvolutionND and TransposedConvolutionND: every product of the definition, in
 // double.
+#include "graph/oracle_loops.hpp"
 #include "ops/conv_nd/geometry.hpp"
+
+#include <cmath>
 
 namespace dlprim::conv_nd {
 
