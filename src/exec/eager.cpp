@@ -128,7 +128,8 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
     std::shared_ptr<EagerEntry> made;
     if (found == nullptr) {
         made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
-        const bool packs = !made->executor->plan().setup.empty();
+        // What is derived from constants of the operator serves all its calls.
+        const bool packs = !call.params.empty() && !made->executor->plan().setup.empty();
         cache.entries.insert(key, packs ? nullptr : made);
         if (!packs) return made;
     }

@@ -76,19 +76,21 @@ void oracle_backward(OracleBackwardCall& call, bool transposed) {
     call.input_gradients.clear();
     for (const HostArray& input : call.inputs) call.input_gradients.push_back(zeros(input));
     std::vector<double>&dx = call.input_gradients[0].data, &dw = call.input_gradients[1].data;
+    // Sums for a weight and a bias may cancel.
+    HostArray& dw_terms = make_array(call.terms, 1, weight.shape, weight.dtype);
     each_product(g, [&](std::size_t large, std::size_t at, std::size_t small) {
         const std::size_t from = transposed ? large : small, to = transposed ? small : large;
         dx[to] += dy.data[from] * weight.data[at];
         dw[at] += dy.data[from] * x.data[to];
+        dw_terms.data[at] += std::abs(dy.data[from] * x.data[to]);
     });
     if (!g.bias) return;
-    // A bias sums one channel's dy, which may cancel.
-    HostArray& terms = make_array(call.terms, 2, call.inputs[2].shape, call.inputs[2].dtype);
+    HostArray& db_terms = make_array(call.terms, 2, call.inputs[2].shape, call.inputs[2].dtype);
     const auto area = static_cast<std::size_t>(dy.shape.product(2, dy.shape.rank()));
     for (std::size_t i = 0; i < dy.data.size(); ++i) {
         const std::size_t channel = i / area % static_cast<std::size_t>(g.out);
         call.input_gradients[2].data[channel] += dy.data[i];
-        terms.data[channel] += std::abs(dy.data[i]);
+        db_terms.data[channel] += std::abs(dy.data[i]);
     }
 }
 
