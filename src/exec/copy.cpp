@@ -52,7 +52,7 @@ void move_elements(const Tensor& from, const Tensor& to) {
     StridedPlace source = place_of(from);
     StridedPlace target{Access::overwritten(to), to.byte_offset(), to.strides()};
     if (may_overlap(source, target, to.shape(), element)) {
-        if (source.byte_offset == target.byte_offset && source.strides == target.strides) return;
+        if (first_byte(source) == first_byte(target) && source.strides == target.strides) return;
         source = place_of(gathered(from));
     }
     Queue& queue = Access::impl(to.context()).queue();

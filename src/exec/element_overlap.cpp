@@ -58,15 +58,17 @@ bool overlaps_itself(const Shape& shape, const std::vector<std::int64_t>& stride
     return !nested && visits_twice(dims, last);
 }
 
+std::uint64_t first_byte(const StridedPlace& place) {
+    const std::byte* const host = place.buffer->host();
+    return place.byte_offset +
+           (host == nullptr ? place.buffer->offset() : reinterpret_cast<std::uintptr_t>(host));
+}
+
 bool may_overlap(const StridedPlace& a, const StridedPlace& b, const Shape& shape,
                  std::size_t element_bytes) {
     if (a.buffer->handle() != b.buffer->handle() || shape.empty()) return false;
-    // Memory on the host is counted from address 0, since two buffers may wrap the same.
-    const auto begin = [](const StridedPlace& place) {
-        return reinterpret_cast<std::uintptr_t>(place.buffer->host()) + place.byte_offset;
-    };
-    return begin(a) < begin(b) + extent_bytes(b, shape, element_bytes) &&
-           begin(b) < begin(a) + extent_bytes(a, shape, element_bytes);
+    return first_byte(a) < first_byte(b) + extent_bytes(b, shape, element_bytes) &&
+           first_byte(b) < first_byte(a) + extent_bytes(a, shape, element_bytes);
 }
 
 }  // namespace dlprim

@@ -19,7 +19,8 @@ from networks import errors, step, torchvision_models
 )
 def test_resnet18(optimizer: Callable[..., torch.optim.Optimizer]) -> None:
     """Loss, gradients, parameters and running statistics of a ResNet-18 after a step."""
-    torch.manual_seed(0)
+    # Gradients jump where an activation is 0; with this seed none of the last layer is within rounding of it.
+    torch.manual_seed(1)
     model = torchvision_models().resnet18(num_classes=10)
     images, labels = torch.randn(4, 3, 64, 64), torch.tensor([1, 7, 3, 1])
     exact = step(copy.deepcopy(model).double(), images.double(), labels, optimizer)
