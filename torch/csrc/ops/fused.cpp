@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The updates of optimizers with fused=True: a launch or two for all parameters.
 //
-// Adam: D. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", 2015. AdamW: I. Loshchilov
-// and F. Hutter, "Decoupled Weight Decay Regularization", 2019. Adagrad: J. Duchi et al., 2011.
+// Adam: D. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", 2015. AdamW: I.
+// Loshchilov and F. Hutter, "Decoupled Weight Decay Regularization", 2019. Adagrad: J. Duchi et
+// al., 2011.
 #include "ops/call.hpp"
 #include "ops/many.hpp"
 
@@ -29,8 +30,8 @@ class Update {
         code_ += (code_.empty() ? "" : "; ") + statement;
         return *this;
     }
-    /// The gradient as the update takes it: `g`, divided by the loss's scale, and its negative where
-    /// a maximum is sought. The scaled gradient stays as it is.
+    /// The gradient as the update takes it: `g`, divided by the loss's scale, and its negative
+    /// where a maximum is sought. The scaled gradient stays as it is.
     void gradient(at::TensorList gradients, const Maybe& scale, bool maximize) {
         std::string g = list(gradients);
         if (scale) g += " / " + list(scale_ = {*scale});

@@ -62,9 +62,7 @@ bool fits_many(const Lists& inputs) {
 
 void run_many(std::string_view code, const Lists& inputs, const std::vector<double>& scalars,
               const Lists& outs) {
-    translated([&] {
-        dp::ops::pointwise_many(code, flat_all(inputs), scalars, flat_all(outs));
-    });
+    translated([&] { dp::ops::pointwise_many(code, flat_all(inputs), scalars, flat_all(outs)); });
 }
 
 std::vector<at::Tensor> empty_like_all(at::TensorList list) {

@@ -11,8 +11,8 @@ namespace dlprim_torch {
 
 using Lists = std::vector<at::TensorList>;
 
-/// Whether run_many() takes these lists: floating-point tensors of one device and one type, those of
-/// one position with the same sizes and strides, and without gaps. A list of one tensor of one
+/// Whether run_many() takes these lists: floating-point tensors of one device and one type, those
+/// of one position with the same sizes and strides, and without gaps. A list of one tensor of one
 /// element serves all positions.
 bool fits_many(const Lists& inputs);
 
