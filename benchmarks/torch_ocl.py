@@ -15,8 +15,7 @@ import statistics
 import time
 
 import torch
-import torchvision_net
-from common import NETS
+from common import NETS, image_size
 
 
 class Step:
@@ -76,7 +75,8 @@ def make(name, arguments):
         words = torch.randint(0, settings.vocab_size, (batch, arguments.length))
         return (transformers.GPT2LMHeadModel(settings), [words],
                 lambda model, inputs: model(inputs[0], labels=inputs[0]).loss)
-    size = arguments.size or torchvision_net.image_size(name)
+    import torchvision_net
+    size = image_size(name, arguments.size)
     images, labels = torch.randn(batch, 3, size, size), torch.randint(0, 1000, (batch,))
     return (torchvision_net.make_model(name), [images, labels],
             lambda model, inputs: torch.nn.functional.cross_entropy(output_of(model(inputs[0])), inputs[1]))
