@@ -8,7 +8,8 @@
 namespace dlprim_torch {
 namespace {
 
-using at::IntArrayRef, at::Scalar, at::ScalarType, at::Tensor;  // as the lists name them
+// As the lists name them, some of which are in some versions of PyTorch alone.
+using at::DimnameList, at::IntArrayRef, at::Scalar, at::ScalarType, at::Tensor;
 
 at::Tensor refused(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                    std::int64_t) {
