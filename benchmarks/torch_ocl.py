@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch's device "ocl" beside PyTorch's own CPU or CUDA, eagerly, in one process and in turns.
+"""PyTorch's device "ocl" beside PyTorch's own CPU or CUDA, eagerly and in turns.
 
     benchmarks/torch_ocl.py [--peer cpu|cuda] [--mode step|inference] [-B 16] [-n resnet18,resnet50,gpt2]
 
 A step is forward, loss, backward and fused Adam. The peer's time is that of its better layout, row-major or channels_last.
 Columns: milliseconds of the peer and of ocl (medians over all rounds), their ratio, launches of a step, the time until a step
-is enqueued, bytes at the peak of both, operators that fell back to the CPU in a step.
-(It is not called torch.py, since scripts beside it import torch.)
+is enqueued, memory at the peak of both, operators that fell back to the CPU in a step. Each device has a process of its own:
+PyTorch has one accelerator in a process, and without it CUDA has no backward. (The script is not called torch.py, since
+those beside it import torch.)
 """
 import argparse
 import contextlib
-import gc
+import json
+import os
 import statistics
+import subprocess
+import sys
 import time
 
 import torch
@@ -88,6 +92,7 @@ def output_of(result):
 
 
 def peak_mib(device):
+    """Memory that the process has had from the device's allocator, or on the CPU from the system."""
     if device == "ocl":
         return torch.ocl.max_memory_reserved() / 2**20
     if device == "cuda":
@@ -96,38 +101,79 @@ def peak_mib(device):
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
+def work(arguments):
+    """One device's process: prints a line of JSON for each round that stdin asks for."""
+    device = arguments.worker
+    if device == "cuda":  # products of float32 as such, and the fastest of its convolutions
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+    step = Step(arguments.nets, arguments, device, arguments.channels_last)
+    for line in sys.stdin:
+        ours = device == "ocl"
+        if ours:
+            torch.ocl.reset_fallbacks()
+        before = torch.ocl.counters() if ours else {}
+        done, enqueued = step.times(int(line))
+        counts = {key: value - before[key] for key, value in torch.ocl.counters().items()} if ours else {}
+        if ours:
+            counts["fallbacks"] = sum(torch.ocl.fallbacks().values())
+        print(json.dumps({"done": done, "enqueued": enqueued, "counts": counts, "mib": peak_mib(device)}), flush=True)
+
+
+class Worker:
+    """A process that measures one network on one device."""
+
+    def __init__(self, name, arguments, device, channels_last):
+        command = [sys.executable, __file__, "--worker", device, "-n", name, "-B", str(arguments.batch), "--mode",
+                   arguments.mode, "--length", str(arguments.length)]
+        command += ["--channels-last"] if channels_last else []
+        command += ["--amp", arguments.amp] if arguments.amp else []
+        command += ["--size", str(arguments.size)] if arguments.size else []
+        # The peer's PyTorch does not load this device.
+        environment = os.environ | ({} if device == "ocl" else {"TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, env=environment)
+        self.done, self.enqueued, self.counts, self.mib = [], [], {}, 0
+
+    def times(self, iterations, keep=True):
+        try:
+            self.process.stdin.write(f"{iterations}\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise RuntimeError((self.process.stderr.read().strip().splitlines() or ["it ended"])[-1])
+        if keep:
+            found = json.loads(line)
+            self.done += found["done"]
+            self.enqueued += found["enqueued"]
+            self.counts = {key: value / iterations for key, value in found["counts"].items()}
+            self.mib = found["mib"]
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
 def measure(name, arguments):
-    torch.ocl.empty_cache()
-    torch.ocl.reset_peak_memory_stats()
-    if arguments.peer == "cuda":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    ours = Step(name, arguments, "ocl", False)
-    ours.times(arguments.warmup)
     layouts = [False] if name.startswith("gpt2") else [False, True]
-    peers = [Step(name, arguments, arguments.peer, layout) for layout in layouts]
-    for peer in peers:
-        peer.times(arguments.warmup)
-    torch.ocl.reset_fallbacks()
-    before = torch.ocl.counters()
-    done, enqueued, theirs = [], [], [[] for _ in peers]
-    for _ in range(arguments.rounds):
-        times = ours.times(arguments.iterations)
-        done += times[0]
-        enqueued += times[1]
-        for peer, found in zip(peers, theirs):
-            found += peer.times(arguments.iterations)[0]
-    after = torch.ocl.counters()
-    steps = arguments.rounds * arguments.iterations
-    least = min(statistics.median(found) for found in theirs)
-    median = statistics.median(done)
-    fallbacks = sum(torch.ocl.fallbacks().values()) / steps
-    per_step = {key: (after[key] - before[key]) / steps for key in after}
-    memory = f"{peak_mib('ocl'):.0f}" + (f" / {peak_mib('cuda') / len(peers):.0f}" if arguments.peer == "cuda" else "")
-    print(f"| {name} | {least:.2f} | {median:.2f} | {least / median:.2f} | {per_step.get('launches', 0):.0f} | "
-          f"{statistics.median(enqueued):.2f} | {memory} | {fallbacks:g} |", flush=True)
-    del ours, peers
-    gc.collect()
+    ours = Worker(name, arguments, "ocl", False)
+    peers = [Worker(name, arguments, arguments.peer, layout) for layout in layouts]
+    try:
+        for worker in [ours, *peers]:
+            worker.times(arguments.warmup, keep=False)
+        for _ in range(arguments.rounds):
+            for worker in [ours, *peers]:
+                worker.times(arguments.iterations)
+    finally:
+        for worker in [ours, *peers]:
+            worker.end()
+    best = min(peers, key=lambda peer: statistics.median(peer.done))
+    least, median = statistics.median(best.done), statistics.median(ours.done)
+    print(f"| {name} | {least:.2f} | {median:.2f} | {least / median:.2f} | {ours.counts['launches']:.0f} | "
+          f"{statistics.median(ours.enqueued):.2f} | {best.mib:.0f} / {ours.mib:.0f} | {ours.counts['fallbacks']:g} |",
+          flush=True)
     return least / median
 
 
@@ -159,13 +205,14 @@ def main():
     parser.add_argument("-i", "--iterations", type=int, default=5, help="batches of a round")
     parser.add_argument("-r", "--rounds", type=int, default=3)
     parser.add_argument("-w", "--warmup", type=int, default=3)
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--channels-last", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.peer == "cuda":  # products of float32 as such, and the fastest of its convolutions
-        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.benchmark = True
+    if arguments.worker:
+        return work(arguments)
     print(f"{torch.ocl.get_device_name()}, PyTorch {torch.__version__} on {arguments.peer}, {arguments.mode}, batch "
           f"{arguments.batch}{', ' + arguments.amp if arguments.amp else ''}; a small addition takes {small_add_us():.1f} us")
-    print("| network | peer ms | ocl ms | ratio | launches | enqueued ms | MiB | fallbacks |\n|---|---|---|---|---|---|---|---|")
+    print("| network | peer ms | ocl ms | ratio | launches | enqueued ms | MiB, peer / ocl | fallbacks |\n|---|---|---|---|---|---|---|---|")
     ratios = []
     for name in arguments.nets.split(","):
         try:
