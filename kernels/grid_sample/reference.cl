@@ -32,38 +32,39 @@ typedef struct {
     REAL value, slope;
 } Position;
 
-INLINE Position padded(Position p, int size) {
+// Moves a place that is outside of the image. (Results by pointers: Oclgrind does not know what inlined functions that
+// return structures become.)
+INLINE void move_inside(Position* p, int size) {
 #if PADDING == 2
     const REAL low = ALIGN ? (REAL)0 : (REAL)-0.5f, span = ALIGN ? size - 1 : size;
     if (span == 0) {
-        p.value = p.slope = 0;
-        return p;
+        p->value = p->slope = 0;
+        return;
     }
-    REAL away = p.value - low;
+    REAL away = p->value - low;
     if (away < 0) {
         away = -away;
-        p.slope = -p.slope;
+        p->slope = -p->slope;
     }
     const REAL rest = fmod(away, span), flips = floor(away / span);
     if (fmod(flips, (REAL)2) == 0) {
-        p.value = rest + low;
+        p->value = rest + low;
     } else {
-        p.value = span - rest + low;
-        p.slope = -p.slope;
+        p->value = span - rest + low;
+        p->slope = -p->slope;
     }
 #endif
 #if PADDING != 0
-    if (!(p.value > 0)) {
-        p.value = p.slope = 0;
-    } else if (p.value >= size - 1) {
-        p.value = size - 1;
-        p.slope = 0;
+    if (!(p->value > 0)) {
+        p->value = p->slope = 0;
+    } else if (p->value >= size - 1) {
+        p->value = size - 1;
+        p->slope = 0;
     }
 #endif
-    return p;
 }
 
-INLINE Taps taps_of(REAL coordinate, int size) {
+INLINE void find_taps(REAL coordinate, int size, Taps* taps) {
     const REAL half_of = (REAL)0.5f;
     Position p;
 #if ALIGN
@@ -74,34 +75,33 @@ INLINE Taps taps_of(REAL coordinate, int size) {
     p.slope = half_of * size;
 #endif
 #if MODE != 2
-    p = padded(p, size);
+    move_inside(&p, size);
 #endif
     // What is not a number, or too far away for an integer, is outside.
     if (!(fabs(p.value) < (REAL)(1 << 30))) {
         p.value = -100;
         p.slope = 0;
     }
-    Taps taps;
 #if MODE == 1
     const int first = (int)rint(p.value);
-    taps.weight[0] = 1;
-    taps.slope[0] = 0;
+    taps->weight[0] = 1;
+    taps->slope[0] = 0;
 #else
     const REAL low = floor(p.value), part = p.value - low;
 #if MODE == 0
     const int first = (int)low;
-    taps.weight[0] = 1 - part;
-    taps.weight[1] = part;
-    taps.slope[0] = -p.slope;
-    taps.slope[1] = p.slope;
+    taps->weight[0] = 1 - part;
+    taps->weight[1] = part;
+    taps->slope[0] = -p.slope;
+    taps->slope[1] = p.slope;
 #else
     const int first = (int)low - 1;
     const REAL a = (REAL)-0.75f;
     for (int i = 0; i < TAPS; ++i) {
         const REAL offset = part + 1 - i, d = fabs(offset), sign = offset < 0 ? -p.slope : p.slope;
-        taps.weight[i] =
+        taps->weight[i] =
             d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
-        taps.slope[i] =
+        taps->slope[i] =
             sign * (d <= 1 ? (3 * (a + 2) * d - 2 * (a + 3)) * d : (3 * a * d - 10 * a) * d + 8 * a);
     }
 #endif
@@ -110,11 +110,11 @@ INLINE Taps taps_of(REAL coordinate, int size) {
         int at = first + i;
 #if MODE == 2
         Position pixel = {at, 1};
-        at = (int)padded(pixel, size).value;
+        move_inside(&pixel, size);
+        at = (int)pixel.value;
 #endif
-        taps.at[i] = at >= 0 && at < size ? at : -1;
+        taps->at[i] = at >= 0 && at < size ? at : -1;
     }
-    return taps;
 }
 
 // Work-item: one element of y.
@@ -125,7 +125,9 @@ kernel void grid_sample(global const A_T* x, ulong x_offset, global const A_T* g
     const long places = (long)oh * ow, plane = at / places, place = plane / channels * places + at % places;
     grid += grid_offset + 2 * place;
     x += x_offset + plane * h * w;
-    const Taps across = taps_of(grid[0], w), down = taps_of(grid[1], h);
+    Taps across, down;
+    find_taps(grid[0], w, &across);
+    find_taps(grid[1], h, &down);
     REAL sum = 0;
     for (int i = 0; i < TAPS; ++i)
         for (int j = 0; j < TAPS; ++j)
@@ -146,7 +148,9 @@ kernel void grid_sample_backward_data(global const A_T* dy, ulong dy_offset, glo
     dx += dx_offset + plane * h * w;
     for (long i = 0; i < (long)h * w; ++i) dx[i] = 0;
     for (long place = 0; place < places; ++place) {
-        const Taps across = taps_of(grid[2 * place], w), down = taps_of(grid[2 * place + 1], h);
+        Taps across, down;
+        find_taps(grid[2 * place], w, &across);
+        find_taps(grid[2 * place + 1], h, &down);
         for (int i = 0; i < TAPS; ++i)
             for (int j = 0; j < TAPS; ++j)
                 if (down.at[i] >= 0 && across.at[j] >= 0)
@@ -164,7 +168,9 @@ kernel void grid_sample_backward_grid(global const A_T* dy, ulong dy_offset, glo
     grid += grid_offset + 2 * at;
     dy += dy_offset + n * channels * places + at % places;
     x += x_offset + n * channels * h * w;
-    const Taps across = taps_of(grid[0], w), down = taps_of(grid[1], h);
+    Taps across, down;
+    find_taps(grid[0], w, &across);
+    find_taps(grid[1], h, &down);
     REAL by_x = 0, by_y = 0;
     for (int i = 0; i < TAPS; ++i)
         for (int j = 0; j < TAPS; ++j) {

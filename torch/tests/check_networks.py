@@ -3,13 +3,13 @@
 
     PYTHONPATH=build/torch/python python torch/tests/check_networks.py [-o table.md] [NAME...]
 
-Loss and every gradient are compared: the largest difference over the largest magnitude of the exact tensor, beside that
-of PyTorch's own float32. A network passes within 1e-4 or twice PyTorch's error; a fallback to the CPU is an error. Names
-are those of torchvision's classification networks (all of them by default) and of OTHERS below. Dropout and stochastic
-depth are left out. With -o a table is kept, and networks that it has are not run again.
+Loss and every gradient are compared: the largest difference over the largest magnitude of the exact tensor, beside
+that of PyTorch's own float32. A network passes within 1e-4 or twice PyTorch's error; a fallback to the CPU is an
+error. Names are those of torchvision's classification networks (all of them by default) and of OTHERS below. Dropout
+and stochastic depth are left out. With -o a table is kept, and networks that it has are not run again.
 
-A network with ReLU has gradients that jump where an activation is 0. Of its millions of activations some are so near to 0
-that rounding decides, in any float32; a gradient that sums few elements then differs by more than 1e-4.
+A network with ReLU has gradients that jump where an activation is 0. Of its millions of activations some are so near
+to 0 that rounding decides, in any float32; a gradient that sums few elements then differs by more than 1e-4.
 """
 
 from __future__ import annotations
