@@ -8,8 +8,7 @@
 namespace dlprim_torch {
 namespace {
 
-// As the lists name them, some of which are in some versions of PyTorch alone.
-using at::DimnameList, at::IntArrayRef, at::Scalar, at::ScalarType, at::Tensor;
+using namespace at;  // The lists name its types, which are not the same in all versions.
 
 at::Tensor refused(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                    std::int64_t) {
