@@ -126,7 +126,7 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
     const auto leave = [&]() -> at::Tensor& {
         return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
     };
-    if (!serves(self) || (accumulate && self.scalar_type() == at::kBool)) return leave();
+    if (!serves(self)) return leave();
     TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
                       "Index put requires the source and destination dtypes match, got ",
                       self.scalar_type(), " for the destination and ", values.scalar_type(),
@@ -169,8 +169,7 @@ at::Tensor take(const at::Tensor& self, const at::Tensor& index) {
 
 at::Tensor& put(at::Tensor& self, const at::Tensor& index, const at::Tensor& source,
                 bool accumulate) {
-    if (!serves(self) || (accumulate && self.scalar_type() == at::kBool))
-        return on_cpu<at::_ops::put_>(self, index, source, accumulate);
+    if (!serves(self)) return on_cpu<at::_ops::put_>(self, index, source, accumulate);
     TORCH_CHECK(index.scalar_type() == at::kLong,
                 "put_(): Expected a long tensor for index, but got ", index.scalar_type());
     TORCH_CHECK(self.scalar_type() == source.scalar_type(),

@@ -63,7 +63,7 @@ at::Tensor& scatter_value(const at::Tensor& self, std::int64_t dim, const at::Te
 
 at::Tensor& scatter_reduce_src(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                                const at::Tensor& src, std::string_view reduce, at::Tensor& out) {
-    if (!serves(self) || self.scalar_type() == at::kBool)
+    if (!serves(self))
         return on_cpu<at::_ops::scatter_reduce_out>(self, dim, index, src, reduce, out);
     at::meta::scatter_out(out, self, dim, index, src, reduce);
     scatter_into(out, self, dim, index, src, older(reduce));
@@ -73,7 +73,7 @@ at::Tensor& scatter_reduce_src(const at::Tensor& self, std::int64_t dim, const a
 at::Tensor& scatter_reduce_value(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                                  const at::Scalar& value, std::string_view reduce,
                                  at::Tensor& out) {
-    if (!serves(self) || self.scalar_type() == at::kBool)
+    if (!serves(self))
         return on_cpu<at::_ops::scatter_value_reduce_out>(self, dim, index, value, reduce, out);
     at::meta::scatter_out(out, self, dim, index, value, reduce);
     scatter_into(out, self, dim, index, updates_of(value, self, index), older(reduce));
@@ -82,8 +82,7 @@ at::Tensor& scatter_reduce_value(const at::Tensor& self, std::int64_t dim, const
 
 at::Tensor& scatter_add(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                         const at::Tensor& src, at::Tensor& out) {
-    if (!serves(self) || self.scalar_type() == at::kBool)
-        return on_cpu<at::_ops::scatter_add_out>(self, dim, index, src, out);
+    if (!serves(self)) return on_cpu<at::_ops::scatter_add_out>(self, dim, index, src, out);
     at::meta::scatter_add_out(out, self, dim, index, src);
     scatter_into(out, self, dim, index, src, {.reduction = "add"});
     return out;
@@ -92,7 +91,7 @@ at::Tensor& scatter_add(const at::Tensor& self, std::int64_t dim, const at::Tens
 at::Tensor& scatter_reduce_two(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                                const at::Tensor& src, std::string_view reduce, bool include_self,
                                at::Tensor& out) {
-    if (!serves(self) || self.scalar_type() == at::kBool)
+    if (!serves(self))
         return on_cpu<at::_ops::scatter_reduce_two_out>(self, dim, index, src, reduce, include_self,
                                                         out);
     at::meta::scatter_reduce_out(out, self, dim, index, src, reduce, include_self);

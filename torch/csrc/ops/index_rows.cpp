@@ -58,8 +58,7 @@ void scatter_rows(const at::Tensor& out, const at::Tensor& self, std::int64_t di
 
 at::Tensor& index_add_out(const at::Tensor& self, std::int64_t dim, const at::Tensor& index,
                           const at::Tensor& source, const at::Scalar& alpha, at::Tensor& out) {
-    if (!serves(self) || self.scalar_type() == at::kBool)
-        return on_cpu<at::_ops::index_add_out>(self, dim, index, source, alpha, out);
+    if (!serves(self)) return on_cpu<at::_ops::index_add_out>(self, dim, index, source, alpha, out);
     at::meta::index_add_out(out, self, dim, index, source, alpha);
     const bool plain = !alpha.isComplex() && alpha.to<double>() == 1;
     scatter_rows(out, self, dim, index, plain ? source : source.mul(alpha), {.reduction = "add"});

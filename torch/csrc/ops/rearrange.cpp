@@ -2,6 +2,7 @@
 // Elements in other places: reversed and rotated lines, and the gradient of windows.
 #include "ops/indexing.hpp"
 
+#include <ATen/NativeFunctions.h>
 #include <ATen/WrapDimUtilsMulti.h>
 
 namespace dlprim_torch {
@@ -46,6 +47,8 @@ at::Tensor roll(const at::Tensor& self, c10::SymIntArrayRef symbolic, c10::IntAr
                 "shifts and dimensions must align. shifts: ", shifts.size(),
                 ", dims:", dims.size());
     if (self.numel() == 0) return self.clone();
+    if (!self.is_floating_point() || self.scalar_type() == at::kDouble)
+        return at::native::roll(self, shifts, dims);  // Pad computes in float
     const std::vector<std::int64_t> pads = as_pads(self.sizes(), shifts, dims);
     return new_tensor(
         results_of(dp::ops::Pad{.pads = dp::ops::IntList(std::span(pads)), .mode = "circular"},

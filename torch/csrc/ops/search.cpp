@@ -146,6 +146,7 @@ at::Tensor& isin_scalar(const at::Tensor& elements, const at::Scalar& other, boo
 at::Tensor& scalar_isin(const at::Scalar& element, const at::Tensor& others, bool unique,
                         bool invert, at::Tensor& out) {
     at::meta::isin_out(out, element, others, unique, invert);
+    at::native::resize_output(out, {});
     return out.copy_(invert ? others.ne(element).all() : others.eq(element).any());
 }
 

@@ -68,11 +68,21 @@ std::tuple<at::Tensor, at::Tensor> unique_values(const at::Tensor& self, bool so
     return {values, members};
 }
 
+/// Of a tensor that has no rows.
+Three no_rows(const at::Tensor& self, std::int64_t axis) {
+    for (std::int64_t d = 0; d < self.dim(); ++d)
+        TORCH_CHECK(d == axis || self.size(d) > 0,
+                    "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
+                    "applied");
+    return {at::empty(self.sizes(), self.options()), at::empty({0}, integers(self)),
+            at::empty({0}, integers(self))};
+}
+
 Three consecutive_rows(const at::Tensor& self, std::int64_t dim, bool inverse, bool counts) {
-    if (!serves(self) || self.numel() == 0)
-        return on_cpu<at::_ops::unique_dim_consecutive>(self, dim, inverse, counts);
+    if (!serves(self)) return on_cpu<at::_ops::unique_dim_consecutive>(self, dim, inverse, counts);
     const c10::DeviceGuard guard(self.device());
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
+    if (self.numel() == 0) return no_rows(self, axis);
     const at::Tensor line = as_line(self);
     const at::Tensor rows = line.movedim(axis, 0).reshape({line.size(axis), -1});
     const Runs runs = runs_of(neighbours_differ(rows).any(1));
@@ -99,9 +109,10 @@ constexpr std::int64_t most_keys = 32;
 Three unique_dim(const at::Tensor& self, std::int64_t dim, bool sorted, bool inverse, bool counts) {
     const std::int64_t axis = at::maybe_wrap_dim(dim, self.dim());
     const at::Tensor line = as_line(self);
-    if (!serves(self) || self.numel() == 0 || self.numel() / line.size(axis) > most_keys)
-        return on_cpu<at::_ops::unique_dim>(self, dim, sorted, inverse, counts);
     const c10::DeviceGuard guard(self.device());
+    if (self.numel() == 0) return no_rows(self, axis);
+    if (!serves(self) || self.numel() / line.size(axis) > most_keys)
+        return on_cpu<at::_ops::unique_dim>(self, dim, sorted, inverse, counts);
     const at::Tensor rows = line.movedim(axis, 0).reshape({line.size(axis), -1});
     at::Tensor order;
     for (std::int64_t key = rows.size(1) - 1; key >= 0; --key) {
