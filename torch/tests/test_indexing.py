@@ -155,3 +155,30 @@ def test_out_of_range(function: Callable[..., torch.Tensor]) -> None:
     with pytest.raises(IndexError):
         result.sum().item()
     assert (torch.ones(2, device="ocl") + 1).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 2}, {"include_last_offset": True}])
+def test_embedding_bag(mode: str, options: dict[str, object]) -> None:
+    """Bags of rows, among them empty ones, and their gradients."""
+    w, i, o = torch.randn(7, 3), torch.tensor([2, 0, 6, 2, 2, 1]), torch.tensor([0, 3, 3, 6])
+    compare(lambda w, i, o: F.embedding_bag(i, w, o, mode=mode, **options), w, i, o)
+    compare(lambda w, i, o: F.embedding_bag(i[:0], w, o * 0, mode=mode, **options), w, i, o)
+    if mode == "sum":
+        factors = torch.randn(6)
+        compare(
+            lambda w, i, o, f: F.embedding_bag(i, w, o, mode=mode, per_sample_weights=f, **options), w, i, o, factors
+        )
+
+
+def test_frequency_of_bags() -> None:
+    """Gradients divided by how often a row is named, as those of F.embedding are."""
+    i, grads = torch.tensor([[2, 0, 6], [2, 2, 1]]), []
+    for function in (
+        lambda w, i: F.embedding(i, w, scale_grad_by_freq=True).sum(1),
+        lambda w, i: F.embedding_bag(i, w, mode="sum", scale_grad_by_freq=True),
+    ):
+        w = torch.ones(7, 3, device="ocl", requires_grad=True)
+        function(w, i.ocl()).square().sum().backward()
+        grads.append(w.grad.cpu())
+    torch.testing.assert_close(*grads)

@@ -74,18 +74,10 @@ at::Tensor unfold_backward(const at::Tensor& grad, c10::SymIntArrayRef symbolic,
                           grad.movedim(-1, axis + 1).flatten(axis, axis + 1));
 }
 
-at::Tensor& narrow_copy_out(const at::Tensor& self, std::int64_t dim, c10::SymInt start,
-                            c10::SymInt length, at::Tensor& out) {
-    const at::Tensor part = self.narrow(dim, start.expect_int(), length.expect_int());
-    at::native::resize_output(out, part.sizes());
-    return out.copy_(part);
-}
-
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("flip", flip);
     m.impl("roll", roll);
     m.impl("unfold_backward", unfold_backward);
-    m.impl("narrow_copy.out", narrow_copy_out);
 }
 
 }  // namespace
