@@ -46,6 +46,7 @@ def test_rows() -> None:
     compare(lambda x, i: x.transpose(0, 1).index_fill(0, i, x[0, 0, 0].detach()), x, i)
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce")
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("include_self", [True, False])
 def test_reductions(reduction: str, include_self: bool) -> None:

@@ -105,8 +105,8 @@ def test_searches(right: bool) -> None:
     x[0, 0] = lines[0, 4]
     compare(lambda s, x: torch.searchsorted(s, x, right=right), lines, x)
     compare(lambda s, x: torch.searchsorted(s[0], x, right=right, out_int32=True), lines, x)
-    compare(lambda s: torch.searchsorted(s.flip(1), s, right=right, sorter=(s * -1).argsort(1).flip(1)), lines)
-    compare(lambda s, x: torch.bucketize(x[:, :2], s[0].contiguous(), right=right), lines, x)
+    compare(lambda s: torch.searchsorted(s.flip(1).contiguous(), s, right=right, sorter=(s * -1).argsort(1).flip(1)), lines)
+    compare(lambda s, x: torch.bucketize(x[:2], s[0].contiguous(), right=right), lines, x)
     compare(lambda s: torch.searchsorted(s[0], 0.3, right=right), lines)
     compare(lambda s, x: torch.searchsorted(s[0, :0], x, right=right), lines, x)
     many = torch.arange(1000)
