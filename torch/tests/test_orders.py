@@ -105,7 +105,9 @@ def test_searches(right: bool) -> None:
     x[0, 0] = lines[0, 4]
     compare(lambda s, x: torch.searchsorted(s, x, right=right), lines, x)
     compare(lambda s, x: torch.searchsorted(s[0], x, right=right, out_int32=True), lines, x)
-    compare(lambda s: torch.searchsorted(s.flip(1).contiguous(), s, right=right, sorter=(s * -1).argsort(1).flip(1)), lines)
+    compare(
+        lambda s: torch.searchsorted(s.flip(1).contiguous(), s, right=right, sorter=(s * -1).argsort(1).flip(1)), lines
+    )
     compare(lambda s, x: torch.bucketize(x[:2], s[0].contiguous(), right=right), lines, x)
     compare(lambda s: torch.searchsorted(s[0], 0.3, right=right), lines)
     compare(lambda s, x: torch.searchsorted(s[0, :0], x, right=right), lines, x)
@@ -159,3 +161,33 @@ def test_triangles_and_renorm() -> None:
         compare(lambda x, n=name: getattr(torch, n)(4, 5, -1, device=x.device), torch.ones(1))
     compare(lambda x: x.renorm(2, 1, 0.5), torch.randn(4, 5, 3))
     compare(lambda x: x.detach().transpose(0, 2).renorm(1, 0, 2), torch.randn(4, 5, 3))
+
+
+@pytest.mark.parametrize("reduction", ["sum", "mean", "prod", "max", "min"])
+@pytest.mark.parametrize("initial", [None, 2])
+def test_segments(reduction: str, initial: float | None) -> None:
+    """Segments by lengths and by offsets, one of them empty; a product with zeros."""
+    x, lengths = torch.rand(3, 6, 2) + 0.1, torch.tensor([[2, 0, 4], [1, 2, 3], [3, 3, 0]])
+    x[0, 1] = 0
+    offsets = torch.cat([torch.zeros(3, 1, dtype=torch.long), lengths.cumsum(1)], 1)
+    how = {"reduce": reduction, "initial": initial}
+    compare(lambda x, n: torch.segment_reduce(x, lengths=n, axis=1, **how), x, lengths)
+    compare(lambda x, o: torch.segment_reduce(x, offsets=o, axis=1, **how), x, offsets)
+    compare(lambda x, n: torch.segment_reduce(x[0].t().contiguous().t(), lengths=n[0], **how), x, lengths)
+
+
+@pytest.mark.parametrize("density", [False, True])
+def test_histograms(density: bool) -> None:
+    """Edges by number, by range and given, with weights, and values outside and on the last edge."""
+    x, w, edges = torch.rand(4, 20), torch.rand(4, 20), torch.tensor([0.1, 0.2, 0.5, 0.75])
+    x[0, 0], x[0, 1], x[0, 2] = 0.75, 0.1, torch.nan
+    compare(lambda x: torch.histogram(x[1:].detach(), 5, density=density), x)
+    compare(lambda x: torch.histogram(x.detach(), 5, range=(0.2, 0.8), density=density), x)
+    compare(lambda x, e: torch.histogram(x[1:].detach(), e.detach(), density=density), x, edges)
+    compare(
+        lambda x, w, e: torch.histogram(x[:, 3:].detach(), e.detach(), weight=w[:, 3:].detach(), density=density),
+        x,
+        w,
+        edges,
+    )
+    compare(lambda x, e: torch.histogram(x[0, :2].detach(), e.detach()), x, edges)
