@@ -30,7 +30,12 @@ def compare(
     for expected, actual in zip(*found, strict=True):
         assert actual.device.type == "ocl"
         torch.testing.assert_close(
-            actual.detach().cpu(), expected.detach(), rtol=tolerance, atol=tolerance, check_dtype=exact_types
+            actual.detach().cpu(),
+            expected.detach(),
+            rtol=tolerance,
+            atol=tolerance,
+            equal_nan=True,
+            check_dtype=exact_types,
         )
 
 
