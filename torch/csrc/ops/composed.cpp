@@ -140,6 +140,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("polygamma.out", polygamma_out);
     m.impl("dot", dot);
     m.impl("vdot", vdot);
+    m.impl("mvlgamma.out", at::native::mvlgamma_out);
     m.impl("addbmm", addbmm);
     m.impl("addbmm.out", addbmm_out);
     m.impl("addbmm_", addbmm_in_place);

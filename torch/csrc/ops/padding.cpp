@@ -6,6 +6,8 @@
 
 #include <ATen/native/Resize.h>
 
+#include <algorithm>
+
 namespace dlprim_torch {
 namespace {
 
@@ -39,8 +41,30 @@ std::vector<std::int64_t> padded_sizes(const char* mode, const at::Tensor& self,
     return sizes;
 }
 
+/// Padding that also crops: the padding without that, and the cropping alone. The library refuses
+/// to crop all of a dimension before it pads the other end.
+struct Cropped {
+    std::vector<std::int64_t> padding, cropping;
+    bool crops = false;
+
+    explicit Cropped(Ints pads) {
+        for (const std::int64_t pad : pads) {
+            padding.push_back(std::max<std::int64_t>(pad, 0));
+            cropping.push_back(std::min<std::int64_t>(pad, 0));
+            crops |= pad < 0;
+        }
+    }
+};
+
 at::Tensor& pad_into(const char* mode, const at::Tensor& self, Ints padding, at::Tensor& out) {
-    if (out.numel() > 0) give(out, results_of(options_of(mode, padding), {view_of(self)})[0]);
+    if (out.numel() == 0) return out;
+    const Cropped parts(padding);
+    const std::vector<dp::Tensor> made =
+        results_of(options_of(mode, parts.padding), {view_of(self)});
+    if (parts.crops)
+        out.copy_(at::constant_pad_nd(new_tensor(made[0], self.device()), parts.cropping));
+    else
+        give(out, made[0]);
     return out;
 }
 
@@ -49,8 +73,12 @@ at::Tensor& gradient_into(const char* mode, const at::Tensor& grad_output, const
                           Ints padding, at::Tensor& grad_input) {
     if (grad_input.numel() == 0) return grad_input;
     if (grad_output.numel() == 0) return grad_input.zero_();
+    Cropped parts(padding);
+    for (std::int64_t& crop : parts.cropping) crop = -crop;
+    const at::Tensor dy =
+        parts.crops ? at::constant_pad_nd(grad_output, parts.cropping) : grad_output;
     give(grad_input,
-         gradients_of(options_of(mode, padding), {view_of(self)}, {}, {view_of(grad_output)})[0]);
+         gradients_of(options_of(mode, parts.padding), {view_of(self)}, {}, {view_of(dy)})[0]);
     return grad_input;
 }
 
