@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <tuple>
 
 namespace dlprim_torch {
@@ -59,18 +58,6 @@ Three taken(const at::Tensor& input, const std::vector<dp::Tensor>& made) {
     return {out, new_tensor(made[1], input.device()), new_tensor(made[2], input.device())};
 }
 
-/// Lines of one element are their own means. The library's sum of products would leave rounding of
-/// what is 0 but for the bias.
-Three of_single_elements(const at::Tensor& input, const at::Tensor& bias, double eps) {
-    const auto options =
-        input.options().dtype(input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
-    at::Tensor out = at::empty(input.sizes(), input.options());
-    std::vector<at::Tensor> operands{input};
-    if (bias.defined()) operands.push_back(bias);
-    pointwise_into({out}, bias.defined() ? "y0 = x0 - x0 + x1" : "y0 = x0 - x0", operands);
-    return {out, input.to(options), at::full(input.sizes(), 1 / std::sqrt(eps), options)};
-}
-
 Three layer_norm(const at::Tensor& input, Ints shape, const Maybe& weight, const Maybe& bias,
                  double eps) {
     const at::Tensor w = value(weight), b = value(bias);
@@ -79,7 +66,6 @@ Three layer_norm(const at::Tensor& input, Ints shape, const Maybe& weight, const
     std::vector<std::int64_t> statistic = input.sizes().vec();
     std::fill(statistic.end() - static_cast<std::ptrdiff_t>(shape.size()), statistic.end(), 1);
     if (input.numel() == 0) return nothing(input, statistic);
-    if (c10::multiply_integers(shape) == 1) return of_single_elements(input, b, eps);
     const Common common(input, w);
     const std::vector<dp::Tensor> params = affine(common, w, b);
     return taken(input, results_of(dp::ops::LayerNorm{.dims = static_cast<int>(shape.size()),
