@@ -248,3 +248,15 @@ def test_transformers(name: str, training: bool) -> None:
             found.append(results)
         for expected, actual in zip(*found, strict=True):
             torch.testing.assert_close(actual.detach().cpu(), expected.detach(), rtol=1e-4, atol=1e-4)
+
+
+def test_encoder_with_padding() -> None:
+    """In inference an encoder would make nested tensors of its input, which this device does not have."""
+    layer = nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    x, hidden = torch.randn(2, 5, 8), torch.zeros(2, 5, dtype=torch.bool)
+    hidden[1, 3:] = True
+    with torch.no_grad():
+        expected = encoder(x, src_key_padding_mask=hidden)
+        made = encoder.to("ocl")(x.ocl(), src_key_padding_mask=hidden.ocl()).cpu()
+    torch.testing.assert_close(made[~hidden], expected[~hidden], rtol=1e-4, atol=1e-4)

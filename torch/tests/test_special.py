@@ -103,3 +103,35 @@ def test_pow_of_zero_in_double() -> None:
     made = torch.pow(base.ocl(), exponent.ocl()).cpu()
     torch.testing.assert_close(made, torch.pow(base, exponent), equal_nan=True)
     assert torch.equal(made.signbit()[:7], torch.pow(base, exponent).signbit()[:7])
+
+
+FAMILIES = ["chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w"]
+FAMILIES += ["shifted_" + family for family in FAMILIES]
+FAMILIES += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_polynomials(family: str) -> None:
+    """Degrees as tensors and numbers, at and between the ends of the interval."""
+    function = getattr(SPECIAL, family)
+    x = torch.tensor([-1.7, -1, -0.3, 0, 0.2, 0.9, 1, 1.4], dtype=torch.float64)
+    n = torch.arange(-1, 13, dtype=torch.float64)
+    made = function(x.ocl(), n.ocl()[:, None])
+    torch.testing.assert_close(made.cpu(), function(x, n[:, None]), rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(function(x.ocl(), 4).cpu(), function(x, 4))
+    assert function(x.ocl()[:0], n.ocl()[:1]).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_zeta_and_polygamma(dtype: torch.dtype) -> None:
+    """At poles, outside of the domain, and for large exponents."""
+    x = torch.tensor([0.5, 1, 1.5, 2, 3, 4.5, 10, 30], dtype=dtype)
+    q = torch.tensor([-12.3, -2, -0.5, 0.1, 1, 3.7, 20], dtype=dtype)[:, None]
+    tolerance = {torch.float32: 2e-5, torch.float64: 1e-11}[dtype]
+    expected = SPECIAL.zeta(x.double(), q.double()).to(dtype)
+    made = SPECIAL.zeta(x.ocl(), q.ocl()).cpu()
+    torch.testing.assert_close(made, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
+    for n in range(5):
+        expected = SPECIAL.polygamma(n, q.double()).to(dtype)
+        made = SPECIAL.polygamma(n, q.ocl()).cpu()
+        torch.testing.assert_close(made, expected, rtol=tolerance, atol=tolerance)

@@ -6,6 +6,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 
 #include <cmath>
 
@@ -20,15 +21,6 @@ at::Tensor count_nonzero(const at::Tensor& self, c10::IntArrayRef dim) {
 at::Tensor trace(const at::Tensor& self) {
     TORCH_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim ", self.dim());
     return self.diagonal().sum();
-}
-
-at::Tensor& polygamma_out(std::int64_t n, const at::Tensor& self, at::Tensor& out) {
-    if (n == 0) return at::digamma_out(out, self);
-    if (n > 1 || !has_dtype(self.scalar_type()))
-        return on_cpu<at::_ops::polygamma_out>(n, self, out);
-    at::native::resize_output(out, self.sizes());
-    if (out.numel() > 0) pointwise_into({out}, "y0 = trigamma(x0)", {self});
-    return out;
 }
 
 at::Tensor& round_decimals_out(const at::Tensor& self, std::int64_t decimals, at::Tensor& out) {
@@ -129,6 +121,24 @@ at::Tensor& narrow_copy_out(const at::Tensor& self, std::int64_t dim, std::int64
     return out.copy_(part);
 }
 
+/// A tensor that stands for zeros without memory, which forward derivatives use.
+at::Tensor efficient_zeros(c10::IntArrayRef size, std::optional<at::ScalarType> type,
+                           std::optional<at::Layout>, std::optional<at::Device> device,
+                           std::optional<bool>) {
+    const at::Device place = at::device_or_default(device);
+    at::native::ZeroTensorAllocator allocator(place);
+    const auto keys = c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) |
+                      c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
+    return at::detail::empty_generic(size, &allocator, keys, at::dtype_or_default(type),
+                                     std::nullopt);
+}
+
+/// Nested tensors do not exist here. With this answer a transformer's encoder does not make its
+/// input one, and hands its mask to the layers.
+bool is_left_aligned(const at::Tensor&, const at::Tensor&) {
+    return false;
+}
+
 /// Waits, since the answer is one of the host.
 bool equal(const at::Tensor& self, const at::Tensor& other) {
     return self.sizes() == other.sizes() && self.eq(other).all().item<bool>();
@@ -137,9 +147,10 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("count_nonzero.dim_IntList", count_nonzero);
     m.impl("trace", trace);
-    m.impl("polygamma.out", polygamma_out);
     m.impl("dot", dot);
     m.impl("vdot", vdot);
+    m.impl("_efficientzerotensor", efficient_zeros);
+    m.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
     m.impl("mvlgamma.out", at::native::mvlgamma_out);
     m.impl("addbmm", addbmm);
     m.impl("addbmm.out", addbmm_out);
