@@ -49,8 +49,10 @@ at::Tensor means_backward3d(const at::Tensor& grad_output, const at::Tensor& sel
     return means_backward(grad_output, self, 3);
 }
 
+template <auto check>
 std::tuple<at::Tensor&, at::Tensor&> maxima(const at::Tensor& self, Ints output, at::Tensor& out,
                                             at::Tensor& indices) {
+    check(out, indices, self, output);
     if (out.numel() == 0) return {out, indices};
     dp::ops::AdaptivePooling options = options_of("max", output);
     options.return_indices = true;
@@ -71,12 +73,14 @@ at::Tensor& maxima_backward(const at::Tensor& grad_output, const at::Tensor& sel
 }
 
 at::Tensor& maxima_backward2d(const at::Tensor& grad_output, const at::Tensor& self,
-                              const at::Tensor&, at::Tensor& grad_input) {
+                              const at::Tensor& indices, at::Tensor& grad_input) {
+    at::meta::adaptive_max_pool2d_backward_out(grad_input, grad_output, self, indices);
     return maxima_backward(grad_output, self, 2, grad_input);
 }
 
 at::Tensor& maxima_backward3d(const at::Tensor& grad_output, const at::Tensor& self,
-                              const at::Tensor&, at::Tensor& grad_input) {
+                              const at::Tensor& indices, at::Tensor& grad_input) {
+    at::meta::adaptive_max_pool3d_backward_out(grad_input, grad_output, self, indices);
     return maxima_backward(grad_output, self, 3, grad_input);
 }
 
@@ -85,9 +89,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_adaptive_avg_pool2d_backward", means_backward2d);
     m.impl("_adaptive_avg_pool3d", means);
     m.impl("_adaptive_avg_pool3d_backward", means_backward3d);
-    m.impl("adaptive_max_pool2d.out", maxima);
+    m.impl("adaptive_max_pool2d.out", maxima<at::meta::adaptive_max_pool2d_out>);
     m.impl("adaptive_max_pool2d_backward.grad_input", maxima_backward2d);
-    m.impl("adaptive_max_pool3d.out", maxima);
+    m.impl("adaptive_max_pool3d.out", maxima<at::meta::adaptive_max_pool3d_out>);
     m.impl("adaptive_max_pool3d_backward.grad_input", maxima_backward3d);
 }
 

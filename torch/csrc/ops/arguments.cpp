@@ -30,6 +30,7 @@ bool holds(const Condition& condition, const Arguments& arguments, at::ScalarTyp
     if (std::string_view(condition.argument) == "common") {
         if (value == "bool") return common == at::kBool;
         if (value == "integral") return at::isIntegralType(common, false);
+        if (value == "double") return common == at::kDouble;
         return at::isFloatingType(common);
     }
     const c10::IValue* const given = arguments.find(condition.argument);

@@ -5,6 +5,7 @@
 #include "ops/call.hpp"
 
 #include <ATen/AccumulateType.h>
+#include <ATen/native/Resize.h>
 
 #include <algorithm>
 #include <array>
@@ -220,8 +221,78 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
     return {dx, dw, db};
 }
 
+using Outs = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&>;
+
+/// Brings results to the tensors of out=.
+Outs into(const Three& made, at::Tensor& out, at::Tensor& mean, at::Tensor& deviation) {
+    const auto put = [](at::Tensor& to, const at::Tensor& from) {
+        at::native::resize_output(to, from.sizes());
+        to.copy_(from);
+    };
+    put(out, std::get<0>(made));
+    put(mean, std::get<1>(made));
+    put(deviation, std::get<2>(made));
+    return {out, mean, deviation};
+}
+
+Outs batch_norm_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                    const Maybe& running_mean, const Maybe& running_var, bool training,
+                    double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+                    at::Tensor& deviation) {
+    return into(batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps),
+                out, mean, deviation);
+}
+
+Outs batch_norm_legit_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                          at::Tensor& running_mean, at::Tensor& running_var, bool training,
+                          double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+                          at::Tensor& deviation) {
+    return batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps,
+                          out, mean, deviation);
+}
+
+Outs batch_norm_no_stats_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                             bool training, double momentum, double eps, at::Tensor& out,
+                             at::Tensor& mean, at::Tensor& deviation) {
+    return batch_norm_out(input, weight, bias, {}, {}, training, momentum, eps, out, mean,
+                          deviation);
+}
+
+/// As batch_norm() in training, and a tensor of what backward needs beside that, which is nothing.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(
+    const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
+    at::Tensor& running_var, double momentum, double eps) {
+    const auto [out, mean, deviation] =
+        batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+    return {out, mean, deviation, at::empty({0}, input.options().dtype(at::kByte))};
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_with_update_out(
+    const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
+    at::Tensor& running_var, double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+    at::Tensor& deviation, at::Tensor& reserve) {
+    batch_norm_out(input, weight, bias, running_mean, running_var, true, momentum, eps, out, mean,
+                   deviation);
+    return {out, mean, deviation, reserve};
+}
+
+Three batch_norm_updated_backward(const at::Tensor& dy, const at::Tensor& x,
+                                  const at::Tensor& weight, const Maybe& running_mean,
+                                  const Maybe& running_var, const Maybe& save_mean,
+                                  const Maybe& save_invstd, bool update, double eps,
+                                  std::array<bool, 3> mask, const at::Tensor&) {
+    return batch_norm_backward(dy, x, weight, running_mean, running_var, save_mean, save_invstd,
+                               update, eps, mask);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("native_batch_norm", batch_norm);
+    m.impl("native_batch_norm.out", batch_norm_out);
+    m.impl("_native_batch_norm_legit.out", batch_norm_legit_out);
+    m.impl("_native_batch_norm_legit.no_stats_out", batch_norm_no_stats_out);
+    m.impl("_batch_norm_with_update", batch_norm_with_update);
+    m.impl("_batch_norm_with_update.out", batch_norm_with_update_out);
+    m.impl("batch_norm_backward", batch_norm_updated_backward);
     m.impl("_native_batch_norm_legit", batch_norm_legit);
     m.impl("_native_batch_norm_legit.no_stats", batch_norm_no_stats);
     m.impl("native_batch_norm_backward", batch_norm_backward);

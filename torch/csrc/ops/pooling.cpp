@@ -2,6 +2,8 @@
 // Pooling of images of two and three dimensions: maxima with their positions, and means.
 #include "ops/call.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <optional>
 #include <tuple>
 
@@ -89,7 +91,7 @@ dp::ops::PoolingND mean_window(std::size_t rank, Ints kernel, Ints stride, Ints 
     made.mode = "avg";
     made.count_include_pad = count_include_pad;
     TORCH_CHECK(!divisor || *divisor != 0, "divisor must be not zero");
-    made.divisor_override = divisor.value_or(0);
+    made.divisor_override = std::abs(divisor.value_or(0));
     return made;
 }
 
@@ -109,6 +111,11 @@ void mean_into(std::size_t rank, const at::Tensor& self, const dp::ops::PoolingN
     give(out, is_plain(self, rank) && options.divisor_override == 0
                   ? results_of(as_plain(options), {x})[0]
                   : results_of(options, {x})[0]);
+}
+
+/// What the library's divisor, which is positive, leaves of one that is negative.
+void negate_for(std::optional<std::int64_t> divisor, at::Tensor& result) {
+    if (divisor.value_or(1) < 0) result.neg_();
 }
 
 void mean_gradient_into(std::size_t rank, const at::Tensor& grad_output, const at::Tensor& self,
@@ -146,6 +153,7 @@ at::Tensor& avg_pool2d(const at::Tensor& self, Ints kernel, Ints stride, Ints pa
                              divisor);
     mean_into(2, self,
               mean_window(2, kernel, stride, padding, ceil_mode, count_include_pad, divisor), out);
+    negate_for(divisor, out);
     return out;
 }
 
@@ -157,23 +165,30 @@ at::Tensor& avg_pool2d_backward(const at::Tensor& grad_output, const at::Tensor&
     mean_gradient_into(
         2, grad_output, self,
         mean_window(2, kernel, stride, padding, ceil_mode, count_include_pad, divisor), grad_input);
+    negate_for(divisor, grad_input);
     return grad_input;
 }
 
 at::Tensor& avg_pool3d(const at::Tensor& self, Ints kernel, Ints stride, Ints padding,
                        bool ceil_mode, bool count_include_pad, std::optional<std::int64_t> divisor,
                        at::Tensor& out) {
+    at::meta::avg_pool3d_out(out, self, kernel, stride, padding, ceil_mode, count_include_pad,
+                             divisor);
     mean_into(3, self,
               mean_window(3, kernel, stride, padding, ceil_mode, count_include_pad, divisor), out);
+    negate_for(divisor, out);
     return out;
 }
 
 at::Tensor& avg_pool3d_backward(const at::Tensor& grad_output, const at::Tensor& self, Ints kernel,
                                 Ints stride, Ints padding, bool ceil_mode, bool count_include_pad,
                                 std::optional<std::int64_t> divisor, at::Tensor& grad_input) {
+    at::meta::avg_pool3d_backward_out(grad_input, grad_output, self, kernel, stride, padding,
+                                      ceil_mode, count_include_pad, divisor);
     mean_gradient_into(
         3, grad_output, self,
         mean_window(3, kernel, stride, padding, ceil_mode, count_include_pad, divisor), grad_input);
+    negate_for(divisor, grad_input);
     return grad_input;
 }
 

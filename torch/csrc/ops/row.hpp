@@ -42,7 +42,7 @@ struct Condition {
     /// An argument's name, or "common": the type in which operands meet.
     const char* argument;
     /// "none", "some", the value of a text or a number, "true" and "false"; for "common" also
-    /// "bool", "integral" (without bool) and "floating".
+    /// "bool", "integral" (without bool), "floating" and "double".
     const char* value;
 };
 
