@@ -143,10 +143,10 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
         return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
     };
     if (!serves(self)) return leave();
-    TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                      "Index put requires the source and destination dtypes match, got ",
-                      self.scalar_type(), " for the destination and ", values.scalar_type(),
-                      " for the source.");
+    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+                "Index put requires the source and destination dtypes match, got ",
+                self.scalar_type(), " for the destination and ", values.scalar_type(),
+                " for the source.");
     if (!accumulate) {
         const auto [is_fill, mask] = at::native::canDispatchToMaskedFill(self, indices, values);
         if (is_fill) return self.masked_fill_(mask, values.item());
