@@ -183,3 +183,27 @@ def test_frequency_of_bags() -> None:
         function(w, i.ocl()).square().sum().backward()
         grads.append(w.grad.cpu())
     torch.testing.assert_close(*grads)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[torch.ones(3, dtype=torch.bool, device=x.device)],
+        lambda x, i: x[i.float()],
+        lambda x, i: x[0, 0, i],
+        lambda x, i: x[i, i[:1].expand(3)],
+        lambda x, i: x.index_put_((i,), torch.ones(3, device=x.device)),
+        lambda x, i: x.index_put_((i,), x[i].double()),
+        lambda x, i: x.index_select(2, i),
+        lambda x, i: x.take(i.int()),
+        lambda x, i: x.scatter_add(0, i[:, None], x.double()),
+        lambda x, i: x.masked_select(x),
+    ],
+)
+def test_refused(function: Callable[..., torch.Tensor]) -> None:
+    """What PyTorch refuses on the CPU, with the same type of error."""
+    x, i = torch.ones(4, 5), torch.tensor([0, 1])
+    with pytest.raises((IndexError, RuntimeError)) as expected:
+        function(x, i)
+    with pytest.raises(expected.type):
+        function(x.ocl(), i.ocl())

@@ -83,9 +83,25 @@ void index_into(const at::Tensor& out, const at::Tensor& self, const Choice& cho
     give(out, translated([&] { return dp::ops::index(x, entries); }));
 }
 
+/// Where a mask that is the only index is true, counted over all dimensions that it covers: rows
+/// are found by one number, which takes fewer steps than coordinates. Not defined for other
+/// indices.
+at::Tensor rows_of_mask(const at::Tensor& self, const Indices& indices, std::int64_t& covered) {
+    if (indices.size() != 1) return {};
+    const std::optional<at::Tensor> mask = indices.get(0);
+    if (!mask || !mask->defined() || mask->scalar_type() != at::kBool) return {};
+    covered = mask->dim();
+    if (covered < 1 || covered > self.dim() || mask->sizes() != self.sizes().slice(0, covered))
+        return {};
+    return mask->to(self.device()).reshape({-1}).nonzero().view({-1});
+}
+
 at::Tensor index(const at::Tensor& self, const Indices& indices) {
     const c10::DeviceGuard guard(self.device());
     if (!serves(self)) return on_cpu<at::_ops::index_Tensor>(self, indices);
+    std::int64_t covered = 0;
+    const at::Tensor rows = rows_of_mask(self, indices, covered);
+    if (rows.defined()) return self.flatten(0, covered - 1).index_select(0, rows);
     const Choice choice = choice_of(self, indices);
     if (!fits(choice)) return on_cpu<at::_ops::index_Tensor>(self, indices);
     const at::Tensor out = at::empty(choice.sizes, self.options());
@@ -127,13 +143,20 @@ at::Tensor& index_put(at::Tensor& self, const Indices& indices, const at::Tensor
         return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
     };
     if (!serves(self)) return leave();
-    TORCH_CHECK_INDEX(self.scalar_type() == values.scalar_type(),
-                      "Index put requires the source and destination dtypes match, got ",
-                      self.scalar_type(), " for the destination and ", values.scalar_type(),
-                      " for the source.");
+    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+                "Index put requires the source and destination dtypes match, got ",
+                self.scalar_type(), " for the destination and ", values.scalar_type(),
+                " for the source.");
     if (!accumulate) {
         const auto [is_fill, mask] = at::native::canDispatchToMaskedFill(self, indices, values);
         if (is_fill) return self.masked_fill_(mask, values.item());
+    }
+    std::int64_t covered = 0;
+    const at::Tensor rows =
+        self.is_contiguous() ? rows_of_mask(self, indices, covered) : at::Tensor();
+    if (rows.defined()) {
+        self.flatten(0, covered - 1).index_put_({rows}, values, accumulate);
+        return self;
     }
     const Choice choice = choice_of(self, indices);
     if (!fits(choice)) return leave();

@@ -11,27 +11,36 @@
 
 namespace dlprim_torch {
 
+namespace {
+
+constexpr std::int64_t exact_in_float = std::int64_t{1} << 23;
+
+}  // namespace
+
 at::Tensor count_below(const at::Tensor& sorted, const at::Tensor& values, bool right) {
     const at::TensorOptions options = values.options().dtype(at::kLong);
     const std::int64_t length = sorted.size(-1);
     at::Tensor low = at::zeros(values.sizes(), options);
     if (values.numel() == 0 || length == 0) return low;
+    // Programs on floats count in float, which holds no larger positions.
+    if (length > exact_in_float && values.is_floating_point() &&
+        values.scalar_type() != at::kDouble)
+        return count_below(sorted.to(at::kDouble), values.to(at::kDouble), right);
     at::Tensor high = at::full(values.sizes(), length, options);
     at::Tensor middle = at::full(values.sizes(), length / 2, options);
-    const at::Tensor goes_on = at::empty(values.sizes(), options.dtype(at::kBool));
-    const bool flat = sorted.dim() == 1;
+    // Not "below", since a NaN that is searched for stops nowhere, as on the CPU.
+    const std::string goes_on = right ? "!(x3 > x4)" : "!(x3 >= x4)";
+    const std::string code = "o = x0 < x1; g = " + goes_on +
+                             "; y0 = o && g ? x2 + 1 : x0; y1 = o && !g ? x2 : x1; "
+                             "y2 = min(floordiv(y0 + y1, 2), p0)";
     for (std::int64_t left = length; left > 0; left /= 2) {
         const at::Tensor found =
-            flat ? sorted.index_select(0, middle.reshape({-1})).view(values.sizes())
-                 : sorted.gather(-1, middle);
-        // Not "below", since a NaN that is searched for stops everywhere, as on the CPU.
-        pointwise_into({goes_on}, right ? "y0 = !(x0 > x1)" : "y0 = !(x0 >= x1)", {found, values});
+            sorted.dim() == 1 ? sorted.index_select(0, middle.reshape({-1})).view(values.sizes())
+                              : sorted.gather(-1, middle);
         const at::Tensor next_low = at::empty_like(low), next_high = at::empty_like(low),
                          next = at::empty_like(low);
-        pointwise_into({next_low, next_high, next},
-                       "m = min(x2, p0); o = x0 < x1; y0 = o && x3 ? m + 1 : x0; "
-                       "y1 = o && !x3 ? m : x1; y2 = min(floordiv(y0 + y1, 2), p0)",
-                       {low, high, middle, goes_on}, Scalars{dp::Scalar(length - 1)});
+        pointwise_into({next_low, next_high, next}, code, {low, high, middle, found, values},
+                       Scalars{dp::Scalar(length - 1)});
         low = next_low;
         high = next_high;
         middle = next;
