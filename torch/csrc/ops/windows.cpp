@@ -110,21 +110,6 @@ at::Tensor& col2im_out(const at::Tensor& self, Ints size, Ints kernel, Ints dila
     return out.copy_(made);
 }
 
-at::Tensor unfold_backward(const at::Tensor& grad, Ints sizes, std::int64_t dim, std::int64_t size,
-                           std::int64_t step) {
-    const c10::DeviceGuard guard(grad.device());
-    const at::Tensor out = at::zeros(sizes, grad.options());
-    if (grad.numel() == 0) return out;
-    if (sizes.empty()) return out.copy_(grad.reshape({}));
-    const at::Tensor places = out.unfold(at::maybe_wrap_dim(dim, out.dim()), size, step);
-    if (size <= step) {
-        places.copy_(grad);
-        return out;
-    }
-    for (std::int64_t i = 0; i < size; ++i) places.select(-1, i).add_(grad.select(-1, i));
-    return out;
-}
-
 /// Images of zeros in which the elements of `self` lie where `indices` say, counted in each image.
 /// An index out of range is raised when the program next waits.
 at::Tensor& unpool_into(const at::Tensor& self, const at::Tensor& indices, Ints size,
@@ -188,7 +173,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("im2col.out", im2col_out);
     m.impl("col2im", image_of);
     m.impl("col2im.out", col2im_out);
-    m.impl("unfold_backward", unfold_backward);
     m.impl("max_unpool2d", max_unpool2d);
     m.impl("max_unpool2d.out", max_unpool2d_out);
     m.impl("max_unpool3d", max_unpool3d);
