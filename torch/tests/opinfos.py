@@ -34,6 +34,8 @@ LEFT_OUT = {
 
 # Those whose results are no tensors.
 NO_OUT = {"equal"}
+# Those that want their indices on the CPU, whatever the device.
+INDICES_ON_HOST = {"tensor_split"}
 
 
 class State(NamedTuple):

@@ -86,6 +86,9 @@ def test_interpolate_lines_and_volumes() -> None:
     for mode in ("nearest", "nearest-exact", "trilinear"):
         compare(lambda v, mode=mode: F.interpolate(v, (5, 2, 7), mode=mode), v)
     compare(lambda x: F.interpolate(x, scale_factor=2.0), torch.randint(0, 255, (2, 3, 4, 5)).byte())
+    bytes_ = torch.randint(0, 255, (2, 3, 4, 5)).byte()
+    made = F.interpolate(bytes_.ocl(), scale_factor=2.0, mode="bilinear").cpu()
+    assert (made.int() - F.interpolate(bytes_, scale_factor=2.0, mode="bilinear").int()).abs().max() <= 1
     compare(lambda x: F.interpolate(x, scale_factor=1.5, mode="bilinear"), torch.randn(2, 3, 4, 5).double())
     compare(lambda x: F.interpolate(x, (7, 3), mode="bilinear"), torch.randn(2, 3, 4, 5).half(), tolerance=4e-3)
 
@@ -168,6 +171,8 @@ def test_cdist(p: float) -> None:
     compare(lambda x, y: torch.cdist(x, y, p, compute_mode=mode), x, y)
     compare(lambda x, y: torch.cdist(x, y[0].t()[:3, :3].t(), p, compute_mode=mode), x, y)
     compare(lambda x, y: torch.cdist(x[:, :0], y, p), x, y)
+    compare(lambda x: F.pdist(x[0].t(), p), x)
+    compare(lambda x: F.pdist(x[0, :1], p), x)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -260,3 +265,19 @@ def test_encoder_with_padding() -> None:
         expected = encoder(x, src_key_padding_mask=hidden)
         made = encoder.to("ocl")(x.ocl(), src_key_padding_mask=hidden.ocl()).cpu()
     torch.testing.assert_close(made[~hidden], expected[~hidden], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("joined", [False, True])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_ctc_loss(reduction: str, joined: bool) -> None:
+    """Samples of several lengths, of which one has no labels, one a repeated label and one too few steps."""
+    x, t = torch.randn(12, 5, 6), torch.randint(1, 6, (5, 5))
+    t[0] = 2
+    steps, lengths = [12, 9, 12, 3, 0], [5, 3, 0, 5, 0]
+    targets = torch.cat([row[:length] for row, length in zip(t, lengths, strict=True)]) if joined else t
+
+    def loss(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        own = (torch.tensor(steps), torch.tensor(lengths))
+        return F.ctc_loss(x.log_softmax(-1), t, *own, reduction=reduction, zero_infinity=True)
+
+    compare(loss, x, targets)

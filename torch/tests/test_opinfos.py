@@ -58,6 +58,11 @@ def on_device(tensor: Any) -> Any:
     return copy.detach().requires_grad_(tensor.requires_grad)
 
 
+def is_index(value: Any) -> bool:
+    """Whether it is a tensor of int64."""
+    return isinstance(value, torch.Tensor) and value.dtype == torch.int64
+
+
 def on_host(value: Any) -> Any:
     """A detached copy on the CPU."""
     return value.detach().cpu() if isinstance(value, torch.Tensor) else value
@@ -97,11 +102,13 @@ def works(function: Callable[..., Any], *args: Any) -> bool:
 class Sample:
     """A sample's arguments on one device."""
 
-    def __init__(self, sample: SampleInput, moves: bool) -> None:
+    def __init__(self, sample: SampleInput, moves: bool, op: OpInfo | None = None) -> None:
         self.sample = sample
         self.all = [sample.input, list(sample.args), dict(sample.kwargs)]
         if moves:
-            self.all = tree_map(on_device, self.all, is_leaf=lambda x: isinstance(x, torch.Tensor))
+            stays = op is not None and op.full_name in opinfos.INDICES_ON_HOST
+            move = (lambda t: t if is_index(t) else on_device(t)) if stays else on_device
+            self.all = tree_map(move, self.all, is_leaf=lambda x: isinstance(x, torch.Tensor))
 
     def call(self, op: Any, **more: Any) -> Any:
         """The operator's result."""
@@ -125,7 +132,7 @@ class TestCommon(TestCase):
 
     def compare(self, op: OpInfo, sample: SampleInput, backward: bool) -> None:
         """One sample, with its gradients."""
-        host, device = Sample(sample, False), Sample(sample, True)
+        host, device = Sample(sample, False), Sample(sample, True, op)
         expected, actual = host.call(op), device.call(op)
         moved = any(isinstance(leaf, torch.Tensor) and leaf.device.type == "ocl" for leaf in tree_leaves(device.all))
         for leaf in tree_leaves(actual) if moved else ():
@@ -153,7 +160,7 @@ class TestCommon(TestCase):
 
     def compare_out(self, op: OpInfo, sample: SampleInput) -> None:
         """One sample with out= of the right shape, and of none, where the CPU takes such."""
-        host, device, exact = Sample(sample, False), Sample(sample, True), Sample(in_double(sample), False)
+        host, device, exact = Sample(sample, False), Sample(sample, True, op), Sample(in_double(sample), False)
         with torch.no_grad():
             expected = host.call(op)
             for like in (torch.empty_like, lambda t: t.new_empty(0)):

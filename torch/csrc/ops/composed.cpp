@@ -133,12 +133,6 @@ at::Tensor efficient_zeros(c10::IntArrayRef size, std::optional<at::ScalarType> 
                                      std::nullopt);
 }
 
-/// Nested tensors do not exist here. With this answer a transformer's encoder does not make its
-/// input one, and hands its mask to the layers.
-bool is_left_aligned(const at::Tensor&, const at::Tensor&) {
-    return false;
-}
-
 /// Waits, since the answer is one of the host.
 bool equal(const at::Tensor& self, const at::Tensor& other) {
     return self.sizes() == other.sizes() && self.eq(other).all().item<bool>();
@@ -150,7 +144,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("dot", dot);
     m.impl("vdot", vdot);
     m.impl("_efficientzerotensor", efficient_zeros);
-    m.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
     m.impl("mvlgamma.out", at::native::mvlgamma_out);
     m.impl("addbmm", addbmm);
     m.impl("addbmm.out", addbmm_out);

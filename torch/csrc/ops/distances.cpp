@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Distances between all pairs of rows of two matrices: a reduction over broadcast differences,
-// which are never stored.
+// Distances between all pairs of rows of two matrices, or of one: a reduction over broadcast
+// differences, which are never stored.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 
@@ -89,9 +89,47 @@ at::Tensor cdist_backward(const at::Tensor& grad, const at::Tensor& x1, const at
     return out;
 }
 
+/// The places of the pairs i < j in a matrix of n rows that lies in one line.
+at::Tensor places_of_pairs(const at::Tensor& self) {
+    const at::Tensor pairs = at::triu_indices(self.size(0), self.size(0), 1, at::kLong);
+    return (pairs[0] * self.size(0) + pairs[1]).to(self.device());
+}
+
+at::Tensor pdist_forward(const at::Tensor& self, double p) {
+    TORCH_CHECK(self.dim() == 2, "_pdist_forward requires a matrix, not ", self.sizes());
+    if (!is_served(self)) return on_cpu<at::_ops::_pdist_forward>(self, p);
+    const c10::DeviceGuard guard(self.device());
+    const at::Tensor places = places_of_pairs(self);
+    if (places.numel() == 0) return at::empty({0}, self.options());
+    const at::Tensor all = cdist_forward(self, self, p, std::nullopt).view({-1});
+    return new_tensor(results_of(dp::ops::Gather{}, {view_of(all), view_of(places)})[0],
+                      self.device());
+}
+
+/// A symmetric matrix of values of pairs.
+at::Tensor symmetric(const at::Tensor& values, const at::Tensor& places, std::int64_t n) {
+    const dp::ops::Scatter options{.shape = n * n};
+    const at::Tensor half =
+        new_tensor(results_of(options, {view_of(places), view_of(values)})[0], values.device());
+    return half.view({n, n}) + half.view({n, n}).t();
+}
+
+at::Tensor pdist_backward(const at::Tensor& grad, const at::Tensor& self, double p,
+                          const at::Tensor& distances) {
+    if (!is_served(self)) return on_cpu<at::_ops::_pdist_backward>(grad, self, p, distances);
+    const c10::DeviceGuard guard(self.device());
+    if (distances.numel() == 0) return at::zeros_like(self);
+    const std::int64_t n = self.size(0);
+    const at::Tensor places = places_of_pairs(self);
+    return cdist_backward(symmetric(grad, places, n), self, self, p,
+                          symmetric(distances, places, n));
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_cdist_forward", cdist_forward);
     m.impl("_cdist_backward", cdist_backward);
+    m.impl("_pdist_forward", pdist_forward);
+    m.impl("_pdist_backward", pdist_backward);
 }
 
 }  // namespace

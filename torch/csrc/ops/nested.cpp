@@ -11,9 +11,19 @@ bool is_left_aligned(const at::Tensor&, const at::Tensor&) {
     return false;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
-}
+/// PyTorch has a kernel of its own for this device, and warns of another one.
+class Silence final : public c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+};
+
+[[maybe_unused]] const bool registered = [] {
+    Silence silence;
+    const c10::WarningUtils::WarningHandlerGuard guard(&silence);
+    static torch::Library library(torch::Library::IMPL, "aten", c10::DispatchKey::PrivateUse1,
+                                  __FILE__, __LINE__);
+    library.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
+    return true;
+}();
 
 }  // namespace
 }  // namespace dlprim_torch

@@ -57,18 +57,31 @@ dp::ops::Resize described(const Method& method, Ints from, Ints to, Scale first,
 }
 
 /// `More` are the operator's further arguments: perhaps align_corners, and a scale for each
-/// dimension. Integers are computed in float and rounded.
+/// dimension. Bytes are computed in float and rounded.
 template <const Method& method, auto check, typename... More>
 at::Tensor& resize(const at::Tensor& self, Ints size, More... more, at::Tensor& out) {
     check(out, self, size, more...);
     if (out.numel() == 0) return out;
     const dp::ops::Resize options = described(method, self.sizes(), size, more...);
-    if (at::isFloatingType(self.scalar_type()))
+    if (at::isFloatingType(self.scalar_type())) {
         give(out, results_of(options, {view_of(self)})[0]);
-    else
-        out.copy_(new_tensor(results_of(options, {view_of(self.to(at::kFloat))})[0], self.device())
-                      .round_());
+        return out;
+    }
+    TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() == at::kByte, "Images of ", self.scalar_type(),
+                                " cannot be resized.");
+    const at::Tensor floats =
+        new_tensor(results_of(options, {view_of(self.to(at::kFloat))})[0], self.device());
+    out.copy_(floats.round().clamp(0, 255));
     return out;
+}
+
+/// Of bytes PyTorch's cubic has other weights than of floats.
+template <const Method& method, auto check, typename Op>
+at::Tensor& resize_cubic(const at::Tensor& self, Ints size, bool align_corners, Scale height,
+                         Scale width, at::Tensor& out) {
+    if (!at::isFloatingType(self.scalar_type()))
+        return on_cpu<Op>(self, c10::fromIntArrayRefSlow(size), align_corners, height, width, out);
+    return resize<method, check, bool, Scale, Scale>(self, size, align_corners, height, width, out);
 }
 
 /// Of the input only the shape counts; its memory is that of the result.
@@ -141,11 +154,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("upsample_trilinear3d.out",
            resize<linear, at::meta::upsample_trilinear3d_out, bool, Scale, Scale, Scale>);
     m.impl("upsample_bicubic2d.out",
-           resize<cubic, at::meta::upsample_bicubic2d_out, bool, Scale, Scale>);
+           resize_cubic<cubic, at::meta::upsample_bicubic2d_out, at::_ops::upsample_bicubic2d_out>);
     m.impl("_upsample_bilinear2d_aa.out",
            resize<linear_aa, at::meta::_upsample_bilinear2d_aa_out, bool, Scale, Scale>);
     m.impl("_upsample_bicubic2d_aa.out",
-           resize<cubic_aa, at::meta::_upsample_bicubic2d_aa_out, bool, Scale, Scale>);
+           resize_cubic<cubic_aa, at::meta::_upsample_bicubic2d_aa_out,
+                        at::_ops::_upsample_bicubic2d_aa_out>);
     m.impl("grid_sampler_2d", grid_sampler);
     m.impl("grid_sampler_2d_backward", grid_sampler_backward);
 }

@@ -37,13 +37,26 @@ std::optional<std::int64_t> terms_for(const at::Tensor& q) {
     return static_cast<std::int64_t>(std::max(few, std::ceil((few - lowest) / 8) * 8 + 1));
 }
 
+/// The name `base` to the power -s. Doubles, for which pow() of vectors is wrong on PoCL where a
+/// lane has base 0, have digits enough for a product of logarithms.
+std::string power(const std::string& base, at::ScalarType type) {
+    std::ostringstream text;
+    if (type == at::kDouble)
+        text << "(" << base << " == 0 ? inf : (" << base << " < 0 ? odd : 1) * exp(-s * log("
+             << base << " == 0 ? 1 : abs(" << base << "))))";
+    else
+        text << "pow(" << base << ", -s)";
+    return text.str();
+}
+
 /// Adds the sum of q + 1 to q + terms, each to the power -s, to a program: v, with the last base w
 /// and its power b. Behind the ninth term, bases count up to the first above 9.
-void write_sum(std::ostringstream& text, std::int64_t terms) {
-    text << "b0 = pow(q, -s); v0 = b0; ";
+void write_sum(std::ostringstream& text, std::int64_t terms, at::ScalarType type) {
+    text << "odd = bitand(s, 1) == 0 ? 1 : -1; v0 = " << power("q", type) << "; ";
     for (std::int64_t i = 1; i <= terms; ++i) {
         const std::int64_t last = i - 1;
-        text << "a" << i << " = q + " << i << "; b" << i << " = pow(a" << i << ", -s); ";
+        const std::string base = std::string("a").append(std::to_string(i));
+        text << base << " = q + " << i << "; b" << i << " = " << power(base, type) << "; ";
         if (i <= 9)
             text << "c" << i << " = b" << i << "; w" << i << " = a" << i << "; v" << i << " = v"
                  << last << " + b" << i << "; ";
@@ -57,11 +70,11 @@ void write_sum(std::ostringstream& text, std::int64_t terms) {
 }
 
 /// zeta(s, q) of the names s and q that `head` gives, as the name f for `tail`.
-std::string program(const char* head, const char* tail, std::int64_t terms) {
+std::string program(const char* head, const char* tail, std::int64_t terms, at::ScalarType type) {
     std::ostringstream text;
     text.precision(17);
     text << head;
-    write_sum(text, terms);
+    write_sum(text, terms, type);
     text << "g0 = b * s / w; h0 = v + b * w / (s - 1) - 0.5 * b + g0 / " << divisors[0] << "; ";
     for (std::size_t k = 1; k < divisors.size(); ++k)
         text << "g" << k << " = g" << k - 1 << " * ((s + " << 2 * k - 1 << ") / w) * ((s + "
@@ -82,7 +95,7 @@ at::Tensor& zeta_out(const at::Tensor& self, const at::Tensor& other, at::Tensor
     const auto typed = [&](const at::Tensor& tensor) {
         return tensor.to(out.device(), out.scalar_type());
     };
-    pointwise_into({out}, program("s = x0; q = x1; ", "y0 = f", *terms),
+    pointwise_into({out}, program("s = x0; q = x1; ", "y0 = f", *terms, out.scalar_type()),
                    {typed(self), typed(other)});
     return out;
 }
@@ -99,8 +112,8 @@ at::Tensor& polygamma_out(std::int64_t n, const at::Tensor& self, at::Tensor& ou
     const std::optional<std::int64_t> terms = terms_for(x);
     if (!terms) return on_cpu<at::_ops::polygamma_out>(n, self, out);
     const double factor = (n % 2 == 0 ? -1 : 1) * std::tgamma(static_cast<double>(n) + 1);
-    pointwise_into({out}, program("s = p0; q = x0; ", "y0 = f * p1", *terms), {x},
-                   {static_cast<double>(n) + 1, factor});
+    pointwise_into({out}, program("s = p0; q = x0; ", "y0 = f * p1", *terms, out.scalar_type()),
+                   {x}, {static_cast<double>(n) + 1, factor});
     return out;
 }
 
