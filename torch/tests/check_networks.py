@@ -104,8 +104,8 @@ def transformer(_: str) -> Made:
     model = nn.Transformer(32, 4, 2, 2, 64, dropout=0.0, batch_first=True)
     return (
         model,
-        [torch.randn(BATCH, 10, 32), torch.randn(BATCH, 7, 32)],
-        lambda model, x: model(x[0], x[1]).square().mean(),
+        [torch.randn(BATCH, 10, 32), torch.randn(BATCH, 7, 32), torch.randn(BATCH, 7, 32)],
+        lambda model, x: nn.functional.mse_loss(model(x[0], x[1]), x[2]),
     )
 
 
@@ -144,7 +144,11 @@ class Adversaries(nn.Module):
         """Makes both networks."""
         super().__init__()
         self.generator = nn.Sequential(
-            nn.ConvTranspose2d(8, 16, 4), nn.BatchNorm2d(16), nn.ReLU(), nn.ConvTranspose2d(16, 3, 4, 2, 1), nn.Tanh()
+            nn.ConvTranspose2d(8, 16, 4, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.ConvTranspose2d(16, 3, 4, 2, 1),
+            nn.Tanh(),
         )
         self.discriminator = nn.Sequential(
             nn.Conv2d(3, 16, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(16, 1, 4), nn.Flatten()

@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable
 from functools import partial
 
+import check_networks
 import pytest
 import torch
 from networks import errors, step, torchvision_models
@@ -31,3 +32,26 @@ def test_resnet18(optimizer: Callable[..., torch.optim.Optimizer]) -> None:
         adam = isinstance(optimizer(model.parameters()), torch.optim.Adam)
         if not (adam and name in dict(model.named_parameters())):
             assert error < max(1e-4, 2 * reference[name]), f"{name}: {error}, on the CPU {reference[name]}"
+
+
+# Small ones of each kind, whose layers are not within rounding of a jump of ReLU with this seed.
+NETWORKS = [
+    "alexnet",
+    "squeezenet1_1",
+    "mobilenet_v3_small",
+    "shufflenet_v2_x0_5",
+    "efficientnet_b0",
+    "transformer",
+    "lstm",
+    "gru",
+    "vae",
+    "gan",
+]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_network(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loss and all gradients of a step against float64, as check_networks.py does it for all networks."""
+    monkeypatch.setattr(check_networks, "SIZES", dict.fromkeys(NETWORKS, 64))
+    error, reference, tensor, passes = check_networks.check(name, 1)
+    assert passes, f"{tensor}: {error}, on the CPU {reference}"
