@@ -37,7 +37,6 @@ std::string position_code(std::int64_t padding, bool align_corners) {
 
 /// One of the elements around places.
 struct Corner {
-    std::array<bool, 3> behind;        ///< along each dimension
     at::Tensor index;                  ///< [N, places], of the flattened volume
     at::Tensor weight;                 ///< likewise, 0 outside of the volume
     std::array<at::Tensor, 3> slopes;  ///< of the weight by each position
@@ -89,13 +88,22 @@ class Sampling {
             const std::string n = std::to_string(d);
             code.append("l").append(n).append(mode_ == nearest ? " = round(x" : " = floor(x");
             code.append(n).append("); w").append(n).append(" = ");
+            const std::string flag = std::to_string(d + 3);
             if (mode_ == nearest)
                 code.append("1; i");
-            else if (behind[d])
-                code.append("x").append(n).append(" - l").append(n).append("; i");
             else
-                code.append("1 - x").append(n).append(" + l").append(n).append("; i");
-            code.append(n).append(" = l").append(n).append(behind[d] ? " + 1; " : "; ");
+                code.append("p")
+                    .append(flag)
+                    .append(" != 0 ? x")
+                    .append(n)
+                    .append(" - l")
+                    .append(n)
+                    .append(" : 1 - x")
+                    .append(n)
+                    .append(" + l")
+                    .append(n)
+                    .append("; i");
+            code.append(n).append(" = l").append(n).append(" + p").append(flag).append("; ");
             inside.append(" && i").append(n).append(" >= 0 && i").append(n).append(" < p");
             inside.append(n);
             index = std::string("(").append(index).append(") * p").append(n).append(" + i");
@@ -105,8 +113,7 @@ class Sampling {
         }
         code.append("o = ").append(inside).append("; y0 = o ? ").append(index);
         code.append(" : 0; y1 = o ? w0 * w1 * w2 : 0; ");
-        Corner made{behind,
-                    at::empty(operands[0].sizes(), operands[0].options().dtype(at::kLong)),
+        Corner made{at::empty(operands[0].sizes(), operands[0].options().dtype(at::kLong)),
                     at::empty_like(operands[0]),
                     {}};
         std::vector<at::Tensor> outs{made.index, made.weight};
@@ -114,11 +121,12 @@ class Sampling {
         for (std::size_t d = 0; with_slopes && d < 3; ++d) {
             made.slopes[d] = at::empty_like(operands[0]);
             outs.push_back(made.slopes[d]);
-            code.append("y")
-                .append(std::to_string(d + 2))
-                .append(behind[d] ? " = o ? " : " = o ? -");
+            code.append("y").append(std::to_string(d + 2)).append(" = o ? (p");
+            code.append(std::to_string(d + 3)).append(" != 0 ? 1 : -1) * ");
             code.append(others[d]).append(" : 0; ");
         }
+        // As numbers of the call, so that one program serves all corners.
+        for (const bool each : behind) sizes.push_back(each ? 1 : 0);
         pointwise_into(outs, code, operands, sizes);
         return made;
     }
