@@ -100,6 +100,11 @@ def test_grid_sample(mode: str, padding_mode: str) -> None:
     x, grid = torch.randn(2, 3, 5, 6), torch.rand(2, 4, 7, 2) * 3 - 1.5
     for corners in (False, True):
         compare(lambda x, g, c=corners: F.grid_sample(x, g, mode, padding_mode, c), x, grid, tolerance=2e-4)
+    if mode != "bicubic":
+        volume, places = torch.randn(2, 3, 3, 4, 5), torch.rand(2, 2, 3, 4, 3) * 3 - 1.5
+        for corners in (False, True):
+            compare(lambda x, g, c=corners: F.grid_sample(x, g, mode, padding_mode, c), volume, places, tolerance=2e-4)
+        compare(lambda x, g: F.grid_sample(x, g[:, :0], mode, padding_mode, False), volume, places)
     compare(lambda g: F.grid_sample(torch.ones(2, 1, 4, 4, device=g.device), g, mode, padding_mode, False), grid)
 
 
