@@ -39,11 +39,11 @@ def test_blocks_are_used_again() -> None:
     """After two steps nothing is allocated from the driver, compiled, or waited for."""
     model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).ocl()
     optimizer = torch.optim.Adam(model.parameters(), fused=True)
-    x, t = torch.randn(16, 32).ocl(), torch.randint(0, 8, (16,)).ocl()
+    x, t = torch.randn(16, 32), torch.randint(0, 8, (16,))
 
     def step() -> None:
         optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(model(x), t).backward()
+        torch.nn.functional.cross_entropy(model(x.ocl()), t.ocl()).backward()
         optimizer.step()
 
     for _ in range(3):
