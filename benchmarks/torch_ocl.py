@@ -135,34 +135,47 @@ class Worker:
                                         text=True, env=environment)
         self.done, self.enqueued, self.counts, self.mib = [], [], {}, 0
 
-    def times(self, iterations, keep=True):
-        try:
+    def ask(self, iterations):
+        """Lets it run some batches."""
+        self.iterations = iterations
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(f"{iterations}\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
+
+    def answer(self):
+        """Waits for them."""
+        line = self.process.stdout.readline()
         if not line:
             raise RuntimeError((self.process.stderr.read().strip().splitlines() or ["it ended"])[-1])
-        if keep:
-            found = json.loads(line)
-            self.done += found["done"]
-            self.enqueued += found["enqueued"]
-            self.counts = {key: value / iterations for key, value in found["counts"].items()}
-            self.mib = found["mib"]
+        return json.loads(line)
+
+    def times(self, iterations):
+        """Runs some batches and keeps what was measured."""
+        self.ask(iterations)
+        found = self.answer()
+        self.done += found["done"]
+        self.enqueued += found["enqueued"]
+        self.counts = {key: value / iterations for key, value in found["counts"].items()}
+        self.mib = found["mib"]
 
     def end(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
         self.process.wait()
 
 
-def measure(name, arguments):
+def workers_of(name, arguments):
+    """The device's process and those of the peer, one for each of its layouts."""
     layouts = [False] if name.startswith("gpt2") else [False, True]
-    ours = Worker(name, arguments, "ocl", False)
-    peers = [Worker(name, arguments, arguments.peer, layout) for layout in layouts]
+    return [Worker(name, arguments, "ocl", False), *(Worker(name, arguments, arguments.peer, one) for one in layouts)]
+
+
+def measure(name, arguments, workers):
+    ours, *peers = workers
     try:
-        for worker in [ours, *peers]:
-            worker.times(arguments.warmup, keep=False)
+        for worker in [] if arguments.at_once else workers:
+            worker.ask(arguments.warmup)
+            worker.answer()
         for _ in range(arguments.rounds):
             for worker in [ours, *peers]:
                 worker.times(arguments.iterations)
@@ -205,6 +218,8 @@ def main():
     parser.add_argument("-i", "--iterations", type=int, default=5, help="batches of a round")
     parser.add_argument("-r", "--rounds", type=int, default=3)
     parser.add_argument("-w", "--warmup", type=int, default=3)
+    parser.add_argument("--at-once", action="store_true",
+                        help="warm up all networks at the same time, on machines with many cores and much memory")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     parser.add_argument("--channels-last", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -213,10 +228,17 @@ def main():
     print(f"{torch.ocl.get_device_name()}, PyTorch {torch.__version__} on {arguments.peer}, {arguments.mode}, batch "
           f"{arguments.batch}{', ' + arguments.amp if arguments.amp else ''}; a small addition takes {small_add_us():.1f} us")
     print("| network | peer ms | ocl ms | ratio | launches | enqueued ms | MiB, peer / ocl | fallbacks |\n|---|---|---|---|---|---|---|---|")
-    ratios = []
-    for name in arguments.nets.split(","):
+    ratios, names, ready = [], arguments.nets.split(","), {}
+    if arguments.at_once:
+        ready = {name: workers_of(name, arguments) for name in names}
+        for worker in sum(ready.values(), []):
+            worker.ask(arguments.warmup)
+        for worker in sum(ready.values(), []):
+            with contextlib.suppress(RuntimeError):  # it is told when it is measured
+                worker.answer()
+    for name in names:
         try:
-            ratios.append(measure(name, arguments))
+            ratios.append(measure(name, arguments, ready.get(name) or workers_of(name, arguments)))
         except Exception as error:  # one network's failure is a line of the table
             print(f"| {name} | {type(error).__name__}: {str(error).splitlines()[0][:150]} |", flush=True)
     if ratios:
