@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-TYPES = ("promote", "floating", "real", "whole", "boolean", "same", "sum")
+TYPES = ("promote", "floating", "quotient", "real", "whole", "boolean", "same", "sum")
 FIELDS = {"overloads", "types", "meet", "code", "defaults", "empty", "loss"}
 # What stands in expressions for numbers that follow from a call: the elements of the result, and the largest and the
 # lowest number of the type in which operands meet.
@@ -234,8 +234,9 @@ before. A *loss* is reduced as the argument `reduction` says.
 |---|---|
 | promote | PyTorch's promotion of the operands |
 | floating | the same, and integers become the default float type |
-| real | the same; integers are refused |
-| whole | the same; floats are refused |
+| quotient | as *floating* where `rounding_mode` is None, else as *promote* |
+| real | as *floating*; integers are refused |
+| whole | as *promote*; floats are refused |
 | boolean | the operands are promoted, and the result is bool |
 | same | nothing is promoted; the result has the type of the first operand |
 | sum | of reductions: the argument `dtype`, else int64 for integers |

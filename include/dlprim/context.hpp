@@ -95,11 +95,24 @@ struct Traits {
 struct Counters {
     std::uint64_t launches = 0;         ///< kernels enqueued
     std::uint64_t waits = 0;            ///< times that the host waited for the device
-    std::uint64_t allocations = 0;      ///< device buffers created
+    std::uint64_t allocations = 0;      ///< allocations that the driver made
     std::uint64_t compiles = 0;         ///< programs compiled from source
     std::uint64_t cache_hits = 0;       ///< programs loaded from the on-disk cache
-    std::uint64_t allocated_bytes = 0;  ///< bytes of live device buffers
+    std::uint64_t allocated_bytes = 0;  ///< bytes of live tensors and nets (MemoryUse::live)
     std::uint64_t flushes = 0;          ///< times that enqueued work was handed to the device
+};
+
+/// Device memory of a context, in bytes. Tensors and eager calls take theirs from a pool: large
+/// allocations (segments) that are split into blocks and merged again. Memory that is no longer
+/// used stays in the pool, for later calls to use without asking the driver.
+struct MemoryUse {
+    std::uint64_t live = 0;       ///< in use by tensors, eager calls and nets, as they asked for it
+    std::uint64_t cached = 0;     ///< in blocks of the pool that nobody uses
+    std::uint64_t reserved = 0;   ///< allocated by the driver: live, cached and what rounding costs
+    std::uint64_t peak_live = 0;  ///< the largest `live` since the peaks were reset
+    std::uint64_t peak_reserved = 0;       ///< the largest `reserved` since then
+    std::uint64_t largest_allocation = 0;  ///< limit of the device on one tensor
+    std::uint64_t total = 0;               ///< limit of the device on `reserved`
 };
 
 class Context {
@@ -128,6 +141,17 @@ class Context {
     const DeviceInfo& info() const;
     const Traits& traits() const;
     Counters counters() const;
+
+    /// The memory that this context uses now and has used. Does not wait. Threads that allocate
+    /// meanwhile may make the numbers differ from each other by what they allocate.
+    MemoryUse memory() const;
+    /// Sets peak_live and peak_reserved to what is used now.
+    void reset_memory_peaks() const;
+    /// Gives cached memory back to the driver, as far as no block of its segment is in use. Returns
+    /// the bytes that were cached. Waits for all work. Allocations do it by themselves before they
+    /// throw Error(out_of_memory).
+    std::uint64_t release_cached() const;
+
     /// Waits until all work enqueued on the context is done. Throws Error(invalid_argument) if a
     /// kernel found an index out of range since the last wait; the message names the operator. So
     /// do the other calls that wait for results, such as Tensor::copy_to_host().

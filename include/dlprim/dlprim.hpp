@@ -6,6 +6,7 @@
 #include <dlprim/describe.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
+#include <dlprim/event.hpp>
 #include <dlprim/log.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
@@ -15,8 +16,11 @@
 #include <dlprim/op_options.hpp>
 #include <dlprim/opencl.hpp>
 #include <dlprim/ops.hpp>
+#include <dlprim/pinned.hpp>
+#include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
+#include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>
 #include <dlprim/shape.hpp>
 #include <dlprim/solver.hpp>

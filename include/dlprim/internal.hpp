@@ -7,10 +7,11 @@
 
 namespace dlprim {
 
-// The objects that Context, Tensor and Net point to.
+// The objects that Context, Event, Tensor and Net point to.
 class Buffer;
 class ContextImpl;
 class Deferred;
+class EventImpl;
 class NetImpl;
 
 namespace internal {

@@ -85,6 +85,32 @@ struct TransposedConvolution2D {
     std::string activation = "identity";  ///< applied to the result
 };
 
+/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
+struct ConvolutionND {
+    static constexpr std::string_view type = "ConvolutionND";
+    std::int64_t channels_out = 0;  ///< required
+    std::int64_t channels_in = -1;  ///< -1: the input's
+    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
+    bool bias = true;               ///< whether a bias is added to each channel
+    IntList kernel = {};            ///< required: size of the window
+    IntList stride = 1;             ///< step of the window
+    IntList pad = 0;                ///< zeros in front and behind, or first all in front
+    IntList dilate = 1;             ///< distance between the kernel's elements
+};
+
+struct TransposedConvolutionND {
+    static constexpr std::string_view type = "TransposedConvolutionND";
+    std::int64_t channels_out = 0;  ///< required
+    std::int64_t channels_in = -1;  ///< -1: the input's
+    std::int64_t groups = 1;        ///< groups of channels, each convolved on its own
+    bool bias = true;               ///< whether a bias is added to each channel
+    IntList kernel = {};            ///< required: size of the window
+    IntList stride = 1;             ///< factor by which images grow
+    IntList pad = 0;                ///< cut off around the output
+    IntList dilate = 1;             ///< distance between the kernel's elements
+    IntList output_pad = 0;         ///< added to the ends of the output
+};
+
 /// y = x W^T + b.
 struct InnerProduct {
     static constexpr std::string_view type = "InnerProduct";
@@ -103,6 +129,15 @@ struct MatMul {
     bool bias = false;  ///< whether a third input is added
 };
 
+/// alpha * op(a) op(b) + beta * c, where c is broadcast.
+struct MatMulAdd {
+    static constexpr std::string_view type = "MatMulAdd";
+    bool transpose_a = false;
+    bool transpose_b = false;
+    double alpha = 1;  ///< factor of the product
+    double beta = 1;   ///< factor of the third input, which is not read if this is 0
+};
+
 // Normalisations.
 
 struct BatchNorm {
@@ -112,6 +147,8 @@ struct BatchNorm {
     double momentum = 0.1;          ///< share of the new batch in the running statistics
     bool affine = true;             ///< whether it has a scale and an offset for each channel
     bool use_global_stats = false;  ///< whether it uses running statistics in training, too
+    /// Whether two more outputs have the mean by which it normalised and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 struct LayerNorm {
@@ -121,6 +158,8 @@ struct LayerNorm {
     double eps = 1e-5;               ///< added to the variance
     bool elementwise_affine = true;  ///< whether it has a weight
     bool bias = true;                ///< with elementwise_affine: whether it has a bias, too
+    /// Whether two more outputs have the mean and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 struct GroupNorm {
@@ -129,6 +168,8 @@ struct GroupNorm {
     std::int64_t num_channels = -1;  ///< -1: the input's
     double eps = 1e-5;               ///< added to the variance
     bool affine = true;              ///< whether it has a weight and a bias for each channel
+    /// Whether two more outputs, of shape [N, groups], have the mean and 1 / sqrt(variance + eps).
+    bool return_statistics = false;
 };
 
 // Pooling and sizes of images.
@@ -141,12 +182,63 @@ struct Pooling2D {
     IntList pad = 0;                 ///< padding around the image
     bool count_include_pad = false;  ///< whether "avg" counts the padding as elements
     bool ceil_mode = false;          ///< whether output sizes round up
-    bool return_indices = false;     ///< for "max": a second output has the positions of the maxima
+    bool return_indices = false;     ///< for "max": a second output has the maxima's positions
+};
+
+/// Pooling2D with mode "max", whose second output has the positions of the maxima in their planes,
+/// row * width + column, as int64.
+struct MaxPooling2D {
+    static constexpr std::string_view type = "MaxPooling2D";
+    IntList kernel = {};     ///< required: the window
+    IntList stride = 1;      ///< step of the window
+    IntList pad = 0;         ///< padding around the image
+    bool ceil_mode = false;  ///< whether output sizes round up
+};
+
+/// Images of one to three dimensions, [N, C, ...]. Lists have one entry for each.
+struct PoolingND {
+    static constexpr std::string_view type = "PoolingND";
+    std::string mode = "max";           ///< "max" or "avg"
+    IntList kernel = {};                ///< required: the window
+    IntList stride = 1;                 ///< step of the window
+    IntList pad = 0;                    ///< padding: in front and behind, or first all in front
+    IntList dilate = 1;                 ///< for "max": distance between the window's elements
+    bool count_include_pad = false;     ///< whether "avg" counts the padding as elements
+    bool ceil_mode = false;             ///< whether output sizes round up
+    std::int64_t divisor_override = 0;  ///< what "avg" divides by; 0: the number of elements
+    bool return_indices = false;        ///< for "max": a second output, int64, has the positions of
+                                        ///< the maxima in their image, flattened
+};
+
+/// Divides images of one to three dimensions, [N, C, ...], into parts as nn.AdaptiveAvgPool2d does.
+struct AdaptivePooling {
+    static constexpr std::string_view type = "AdaptivePooling";
+    std::string mode = "max";     ///< "max" or "avg"
+    IntList output = {};          ///< required: sizes of the result; -1 keeps the input's
+    bool return_indices = false;  ///< as for PoolingND
 };
 
 struct GlobalPooling {
     static constexpr std::string_view type = "GlobalPooling";
     std::string mode = "max";  ///< "max" or "avg"
+};
+
+/// Images of one to three dimensions, [N, C, ...], in another size. Lists have one entry for each.
+struct Resize {
+    static constexpr std::string_view type = "Resize";
+    std::string method = "nearest";   ///< "nearest", "nearest-exact", "linear" or "cubic"
+    IntList output = {};              ///< sizes of the result; empty: from the scales
+    std::vector<double> scales = {};  ///< output size over input size; empty: from the sizes
+    bool align_corners = false;       ///< whether corner elements fall on corner elements
+    bool antialias = false;           ///< whether a filter as wide as the step shrinks images
+};
+
+/// Takes images [N, C, H, W] and places [N, h, w, 2], x before y, from -1 to 1 -> [N, C, h, w].
+struct GridSample {
+    static constexpr std::string_view type = "GridSample";
+    std::string mode = "bilinear";       ///< "bilinear", "nearest" or "bicubic"
+    std::string padding_mode = "zeros";  ///< "zeros", "border" or "reflection"
+    bool align_corners = false;          ///< whether -1 and 1 are the centers of corner pixels
 };
 
 /// Sizes come from the scales or from out_h and out_w.
@@ -256,7 +348,9 @@ struct SoftmaxWithLoss {
 
 struct NLLLoss {
     static constexpr std::string_view type = "NLLLoss";
-    std::string reduce = "mean";  ///< "mean", "sum" or "none"
+    std::string reduce = "mean";                    ///< "mean", "sum" or "none"
+    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
+    bool return_weight = false;  ///< whether a second output has the sum of the labels' weights
 };
 
 struct MSELoss {
@@ -307,6 +401,13 @@ struct Transpose {
     std::int64_t dim0 = -2, dim1 = -1;  ///< used without dims: the two that are exchanged
 };
 
+/// Reverses the order of the elements along dimensions. (Pad in mode "circular" with pads {n, -n}
+/// moves them by n places, as torch.roll does.)
+struct Flip {
+    static constexpr std::string_view type = "Flip";
+    IntList dims = {};  ///< negative counts from the end
+};
+
 struct Pad {
     static constexpr std::string_view type = "Pad";
     IntList pads = {};  ///< required: {before, after} of the last dimension, then of the one before
@@ -335,24 +436,32 @@ struct Embedding {
 /// dimension `dim`, as in torch.index_select. "elements": the indices have the tensor's rank and
 /// name elements of dimension `dim`, as in torch.gather. "tuples": the first batch_dims dimensions
 /// are common to tensor and indices; the last dimension of the indices holds positions in the
-/// tensor's next dimensions, as in ONNX's GatherND. An index below 0 counts from the end.
+/// tensor's next dimensions, as in ONNX's GatherND. "dims": the last dimension of the indices holds
+/// positions in the dimensions `dims`; in the result the dimensions of the indices replace these
+/// where they lie side by side, and else come first, as in PyTorch's x[:, i, j]. An index below 0
+/// counts from the end.
 struct Gather {
     static constexpr std::string_view type = "Gather";
-    std::string mode = "rows";    ///< "rows", "elements" or "tuples"
+    std::string mode = "rows";    ///< "rows", "elements", "tuples" or "dims"
     std::int64_t dim = 0;         ///< of rows and elements; negative counts from the end
     std::int64_t batch_dims = 0;  ///< of tuples
+    IntList dims = {};            ///< of dims: in rising order, counted from 0
 };
 
 /// A copy of a tensor in which updates change the parts that indices name, in the order of the
 /// indices: if several replace a part, the last one counts. The tensor may be left out; then
-/// `shape` is required, and the updates change zeros.
+/// `shape` is required, and the updates change zeros. In a call it may also be the result
+/// (CallOptions::out), which saves a copy.
 struct Scatter {
     static constexpr std::string_view type = "Scatter";
-    std::string mode = "rows";       ///< as in Gather
-    std::int64_t dim = 0;            ///< as in Gather
-    std::int64_t batch_dims = 0;     ///< as in Gather
-    std::string reduction = "none";  ///< "none" (replaces), "add", "mul", "max" or "min"
-    IntList shape = {};              ///< of the result, where the tensor is left out
+    std::string mode = "rows";    ///< as in Gather
+    std::int64_t dim = 0;         ///< as in Gather
+    std::int64_t batch_dims = 0;  ///< as in Gather
+    IntList dims = {};            ///< as in Gather
+    /// "none" (replaces), "add", "mul", "max", "min", or "mean", of integers rounded down.
+    std::string reduction = "none";
+    bool include_self = true;  ///< whether the tensor's own element is combined with the updates
+    IntList shape = {};        ///< of the result, where the tensor is left out
 };
 
 /// The k largest or smallest values along a dimension, in order, and their positions (int64). Of
@@ -371,6 +480,40 @@ struct Sort {
     static constexpr std::string_view type = "Sort";
     std::int64_t dim = -1;
     bool descending = false;
+};
+
+/// The largest or smallest value of each line along a dimension, or of all elements, and its
+/// position (int64). Of equal values the first counts, and a NaN is more extreme than every number.
+struct ArgReduce {
+    static constexpr std::string_view type = "ArgReduce";
+    std::string method = "max";  ///< "max" or "min"
+    IntList dim = {};            ///< one dimension; empty: all elements are one line
+    bool keep_dim = false;       ///< whether that dimension stays, with size 1
+    bool values = true;          ///< whether the first output has the values; false: positions only
+};
+
+/// Of each element the sum (or another method) of the elements of its line up to itself. "max" and
+/// "min" have a second output: their positions (int64), of equal values the last. A NaN is more
+/// extreme than every number.
+struct Scan {
+    static constexpr std::string_view type = "Scan";
+    std::string method = "sum";  ///< "sum", "prod", "max", "min" or "logsumexp"
+    std::int64_t dim = -1;
+    bool reverse = false;    ///< whether lines are walked from their end
+    bool exclusive = false;  ///< of "sum" and "prod": whether the element itself is left out
+    /// Of "sum" and "prod" of integers and bool: the integer type of the results. Without it the
+    /// input's.
+    std::optional<DType> dtype = {};
+};
+
+/// The positions of the elements that are not 0, in row-major order, as rows of an int64 tensor of
+/// `size` rows, and their number (int64 [1]). dlprim/selection.hpp has calls whose result has as
+/// many rows as there are such elements.
+struct Nonzero {
+    static constexpr std::string_view type = "Nonzero";
+    std::int64_t size = -1;  ///< rows of the result; -1: as many as elements
+    bool flat = false;       ///< one number for each element, its position among all
+    std::int64_t fill = -1;  ///< what rows behind the last element hold
 };
 
 // Sequences.
@@ -404,6 +547,73 @@ struct GRU {
     bool batch_first = false;  ///< [N, T, features] in place of [T, N, features]
     double dropout = 0;        ///< share dropped after each layer but the last, in training
     std::int64_t stream = -1;  ///< as in Dropout
+};
+
+// Gradients from what forward calls returned, for programs that keep that themselves. Where nothing
+// is kept, ops::backward() computes it again.
+
+/// dx of Softmax from dy and the result.
+struct SoftmaxBackward {
+    static constexpr std::string_view type = "SoftmaxBackward";
+    bool log = false;       ///< as of Softmax, like the next
+    std::int64_t axis = 1;  ///< negative: counts from the end
+};
+
+/// dx of Activation from dy and the result, for relu, relu6, sigmoid, tanh, and leaky_relu and elu
+/// with alpha above 0.
+struct ActivationBackward {
+    static constexpr std::string_view type = "ActivationBackward";
+    std::string activation = {};  ///< required; as of Activation, like the rest
+    std::optional<double> alpha = {};
+    std::optional<double> beta = {};
+    std::optional<double> negative_slope = {};
+    std::optional<double> min_val = {};
+    std::optional<double> max_val = {};
+    std::optional<double> lambd = {};
+    std::optional<double> threshold = {};
+    std::optional<double> value = {};
+};
+
+/// The gradients of BatchNorm's x, scale and offset from dy, x, the two statistics that BatchNorm
+/// returned, and the scale where there is one. With CallOptions::training the statistics are the
+/// batch's, on which x has an influence.
+struct BatchNormBackward {
+    static constexpr std::string_view type = "BatchNormBackward";
+    bool use_global_stats = false;  ///< whether the statistics are constants, in training too
+};
+
+/// The gradients of LayerNorm's x, weight and bias from dy, x, the two statistics that LayerNorm
+/// returned, and the weight where there is one.
+struct LayerNormBackward {
+    static constexpr std::string_view type = "LayerNormBackward";
+    IntList normalized_shape = {};  ///< the last dimensions' sizes; empty: as `dims` says
+    std::int64_t dims = 1;          ///< number of last dimensions that are normalised together
+};
+
+/// The gradients of GroupNorm's x, weight and bias from dy, x, the two statistics that GroupNorm
+/// returned, and the weight where there is one.
+struct GroupNormBackward {
+    static constexpr std::string_view type = "GroupNormBackward";
+    std::int64_t num_groups = 0;  ///< required: groups of channels
+};
+
+/// dx of MaxPooling2D from dy and the positions that it returned, as int64 or int32.
+struct MaxPooling2DBackward {
+    static constexpr std::string_view type = "MaxPooling2DBackward";
+    IntList kernel = {};     ///< required; as of MaxPooling2D, like the next
+    IntList stride = 1;      ///< step of the window
+    IntList pad = 0;         ///< padding around the image
+    bool ceil_mode = false;  ///< whether output sizes round up
+    IntList sizes = {};      ///< required: height and width of x
+};
+
+/// dx of NLLLoss from dy, the labels, their total weight (which NLLLoss returned), and the weight
+/// of each class where there is one.
+struct NLLLossBackward {
+    static constexpr std::string_view type = "NLLLossBackward";
+    std::string reduce = "mean";                    ///< as of NLLLoss, like the next
+    std::optional<std::int64_t> ignore_index = {};  ///< a label that does not count
+    std::int64_t classes = 0;                       ///< required: number of classes
 };
 
 }  // namespace dlprim::ops

@@ -42,7 +42,7 @@ struct Handles {
     _cl_command_queue* queue = nullptr;  ///< cl_command_queue, in order
 };
 
-/// The place of a tensor's elements.
+/// The place of a tensor's elements. The cl_mem may hold other tensors too, before and behind it.
 struct Memory {
     _cl_mem* memory = nullptr;      ///< cl_mem; not retained for the caller
     std::uint64_t byte_offset = 0;  ///< of the first element
@@ -67,6 +67,11 @@ Handles handles(const Context& context);
 /// call the library assumes that the program may write to the memory at any time, so that eager
 /// calls pack weights that lie in it anew at every call. After writing to a parameter of a net, the
 /// program must call Net::params_changed(). Throws Error(invalid_argument) for an empty Tensor.
+///
+/// When the last Tensor on the memory is gone, the library uses it for other tensors, unless the
+/// program holds the cl_mem by a reference of its own (clRetainMemObject, Tensor::wrap_opencl()). A
+/// program whose kernels on other queues still use the memory retains it, or keeps the Tensor, or
+/// calls wait_for_event() first.
 Memory memory(const Tensor& tensor);
 
 /// Returns an event that completes when all work that the library has enqueued so far is done. The

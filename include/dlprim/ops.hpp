@@ -12,10 +12,13 @@
 // Waiting: no call waits for the device. A kernel that finds an index out of range is reported by
 // the next call that waits, such as Tensor::copy_to_host().
 //
+// Views: all tensors may be strided views (dlprim/tensor.hpp). A view that an operator cannot read
+// or write as it lies is copied on the device, in memory from the context's pool.
+//
 // Layout: a result may stay in its engine's layout until the program reaches its memory
 // (dlprim/tensor.hpp), and the next call reads it in that layout. So a chain of calls converts
-// layouts no more often than a Net. Results in tensors of CallOptions::out are row-major when the
-// call's work is done.
+// layouts no more often than a Net. Results in tensors of CallOptions::out lie as those say when
+// the call's work is done.
 //
 // Ownership: cached launches, packed weights and scratch memory belong to the tensors' context and
 // are freed with its last Context, tensor or net. A context caches 4096 calls and drops the one
@@ -31,6 +34,7 @@
 #include <dlprim/namespace.hpp>
 #include <dlprim/op_options.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/scalar.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <cstddef>
@@ -51,16 +55,28 @@ struct CallOptions {
     /// that it expands to, and for those of its gradient. Where one does not apply, another runs.
     std::vector<std::pair<std::string, std::string>> engines;
     Precision precision = Precision::fp32;  ///< of products (dlprim/precision.hpp)
-    /// Tensors to which results are written: contiguous(), of the output's shape and type, in the
-    /// order of the outputs. An output that has no tensor here, or an empty one, gets a new tensor.
-    /// Such a tensor may be an input or a parameter of the same call, or overlap one: the result is
-    /// what a new tensor would hold. Elementwise operators work in place where both are the same
-    /// elements; otherwise the result is made in memory of its own and copied. Two of these tensors
-    /// must not overlap: that throws Error(invalid_argument).
+    /// Tensors to which results are written: of the output's shape and type, in the order of the
+    /// outputs. An output that has no tensor here, or an empty one, gets a new tensor. Such a
+    /// tensor may be an input or a parameter of the same call, or overlap one: the result is what a
+    /// new tensor would hold. Elementwise operators work in place where both are the same elements;
+    /// otherwise the result is made in memory of its own and copied. Two of these tensors must not
+    /// overlap, nor two elements of one: that throws Error(invalid_argument). Only for two strided
+    /// views whose elements alternate this is not checked.
     std::vector<Tensor> out;
     /// The random numbers of dropout depend on the seed, the step and the operator's `stream`
     /// alone. A program counts `step` up to get other numbers.
     std::uint64_t seed = 1, step = 0;
+    /// Which results are made: of call() the outputs, of backward() the gradients of inputs and
+    /// parameters, in their order, one element each. Others are empty tensors, and what only they
+    /// need is not computed. Empty: all.
+    std::vector<bool> wanted;
+    /// The values of p0, p1, ... of a Pointwise program, for call() and backward(), in place of its
+    /// option `scalars`. They are arguments of the launch: a call in which only they differ runs
+    /// the same kernel, where other values of the option are another problem, which is planned
+    /// first. A program on doubles gets them as doubles, one on integers gets 64-bit integers
+    /// exactly, and any other gets them rounded to float. Where all tensors and all scalars are
+    /// integers, so are the results.
+    std::vector<Scalar> scalars;
 };
 
 /// A struct of dlprim/op_options.hpp.
@@ -72,9 +88,10 @@ concept OperatorOptions = requires {
 /// Calls the operator whose options these are, for example
 ///   call(Convolution2D{.channels_out = 64, .kernel = 3, .pad = 1}, {x}, {weight, bias})
 /// `inputs` are the operator's inputs, and `params` its parameters, in the order of docs/json.md.
-/// All must be on one context. Returns its outputs. BatchNorm in training mode updates its running
+/// All must be on one context, which that of the first tensor of `out` is where there are none.
+/// Returns its outputs. BatchNorm in training mode updates its running
 /// statistics, which are among `params`, in place. Throws Error(invalid_argument) for tensors or
-/// options that do not fit, and for strided views, which Tensor::to_contiguous() copies.
+/// options that do not fit.
 template <OperatorOptions Options>
 std::vector<Tensor> call(const Options& options, const std::vector<Tensor>& inputs,
                          const std::vector<Tensor>& params = {}, const CallOptions& how = {});
@@ -108,8 +125,20 @@ std::vector<std::size_t> written_params(std::string_view type, std::string_view 
 /// `inputs` are x0, x1, ... and are broadcast, and `scalars` are p0, p1, .... For example
 ///   pointwise("y0 = sum[0,2,3](x0); y1 = sum[0,2,3](x0*x0)", {x})
 /// Returns y0, y1, .... Throws Error(invalid_argument) for a program that does not parse or fit.
+/// The scalars are handed over as CallOptions::scalars are, so that other values cost nothing. For
+/// integers, types of results or a shape use
+///   call(Pointwise{.code = "y0 = x0 * p0", .dtypes = {DType::i64}}, {x}, {}, {.scalars = {n}})
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars = {}, const CallOptions& how = {});
+
+/// Copies the elements of `from` to `to`, converted to its type as Cast does. Both may be strided
+/// views. `from` is broadcast to the shape of `to`. Where their memory overlaps, `to` gets what
+/// `from` held before the call. The copy runs on the device and the call does not wait, except
+/// between two contexts: then the elements go through the host, and the call waits for both
+/// devices. Throws Error(invalid_argument) for empty tensors, shapes that do not fit, and a view
+/// `to` in which several elements are the same memory, and Error(unsupported) for a conversion that
+/// the device cannot compute, such as of double where it has none.
+void copy(const Tensor& from, const Tensor& to);
 
 // Shorthands of common calls, which return the only output. In conv2d() and inner_product() the
 // options channels_out, kernel and outputs come from the weight's shape where they are not set.

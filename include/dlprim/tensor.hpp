@@ -22,6 +22,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/dtype.hpp>
+#include <dlprim/event.hpp>
 #include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/shape.hpp>
@@ -82,10 +83,20 @@ class Tensor {
     /// lie within the memory from this tensor's first element to its last.
     Tensor view(const Shape& shape, const std::vector<std::int64_t>& strides,
                 std::int64_t offset = 0) const;
+    /// The dimensions in another order: dimension i of the view is dimension dims[i] of this
+    /// tensor. `dims` names each dimension once.
+    Tensor permute(const std::vector<int>& dims) const;
+    /// This tensor broadcast to `shape`: a dimension of size 1, or one that this tensor lacks in
+    /// front, gets any size and stride 0. So several elements of the view are the same memory.
+    Tensor expand(const Shape& shape) const;
+    /// The same bytes as elements of another type. Where the types differ in size, the last
+    /// dimension changes: it must be contiguous, its bytes must be a whole number of new elements,
+    /// and so must the byte_offset() and all other strides. A result of an eager call becomes
+    /// row-major as by opencl::memory().
+    Tensor bit_cast(DType dtype) const;
 
-    /// This tensor if it is contiguous(), else a row-major copy in new memory. Eager calls, which
-    /// refuse strided views, can take the result. The copy goes through the host, and the call
-    /// waits.
+    /// This tensor if it is contiguous(), else a row-major copy in new memory from the context's
+    /// pool. The copy runs on the device and the call does not wait.
     Tensor to_contiguous() const;
 
     // Copies between host and device. They wait until they are done. The host side is row-major and
@@ -96,12 +107,31 @@ class Tensor {
     std::vector<float> to_floats() const;              ///< converts from dtype()
     std::vector<double> to_doubles() const;            ///< converts from dtype()
 
+    // Copies that do not wait. The host memory belongs to the copy until the event is done: till
+    // then it must not be freed, nor, for copy_from_host_async(), be changed. PinnedMemory makes
+    // them fast; with other memory a driver may wait after all. They are ordered with the context's
+    // other work: what is enqueued later sees the new elements. A view with gaps is copied as by
+    // the calls above, which wait, and the event is done. A null pointer and a wrong size throw as
+    // there.
+    Event copy_from_host_async(const void* data, std::uint64_t bytes);
+    Event copy_to_host_async(void* data, std::uint64_t bytes) const;
+
+    /// Copies the elements to `target`, which has the same shape and type and may be of another
+    /// context, on another device or the host. Within a context the copy is only enqueued; both may
+    /// be views of one memory, if they do not overlap. Between contexts it goes through pinned
+    /// memory of the host, and the call waits. Throws Error(invalid_argument) for another shape or
+    /// type.
+    void copy_to(Tensor& target) const;
+    /// A row-major copy on another context, or this tensor if it is on that one. Waits as
+    /// copy_to().
+    Tensor to(const Context& context) const;
+
     /// On the host context, the address of the first element, for reading and writing elements in
     /// place by strides(). The address is valid while any tensor on the memory lives. After this
     /// call the library assumes that the program may write there at any time, so that eager calls
     /// pack weights that lie there anew at every call. Throws Error(unsupported) for other devices.
     void* host_data() const;
-    /// Sets every element to `value`, converted to dtype(). Waits only if this is a strided view.
+    /// Sets every element to `value`, converted to dtype(). Does not wait.
     void fill(double value);
 
   private:

@@ -5,17 +5,19 @@
 // Define               meaning                                                     example
 // A_STORED, B_STORED   types of the operands (common/storage.clh)                  0, 0
 // C_STORED             type of the result                                          0
+// ELEMENT, REAL        types of all tensors and of sums, if they are doubles       double, double
+//                      (common/element.clh)
 // and the epilogue (src/engine/epilogue.hpp).
 //
 // Long sums are computed in blocks, so that the error does not grow with their length.
 // Work-item: one element of the result. Local memory: none.
-#include "common/storage.clh"
+#include "common/element.clh"
 
 // The row or column of the image that an output position and a tap read, without a bounds check.
 #define IMAGE_POSITION(o, stride, pad, k, dilate) ((long)(o) * (stride) - (pad) + (long)(k) * (dilate))
 
-kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const float* weight,
-                           ulong weight_offset, global const float* bias, ulong bias_offset,
+kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const B_T* weight,
+                           ulong weight_offset, global const B_T* bias, ulong bias_offset,
                            global C_T* y, ulong y_offset, long count, int has_bias, int in,
                            int h, int w, int out, int oh, int ow, int kh, int kw, int groups,
                            int sh, int sw, int pt, int pl, int dh, int dw EPILOGUE_PARAMETERS) {
@@ -27,29 +29,29 @@ kernel void conv2d_forward(global const A_T* x, ulong x_offset, global const flo
     const int in_g = in / groups, out_g = out / groups;
     x += x_offset + (n * in + (long)(o / out_g) * in_g) * h * w;
     weight += weight_offset + (long)o * in_g * kh * kw;
-    float sum = 0;
+    REAL sum = 0;
     for (int c = 0; c < in_g; ++c) {
-        float part = 0;
+        REAL part = 0;
         for (int ky = 0; ky < kh; ++ky) {
             const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
             if (iy < 0 || iy >= h) continue;
             for (int kx = 0; kx < kw; ++kx) {
                 const long ix = IMAGE_POSITION(ox, sw, pl, kx, dw);
                 if (ix < 0 || ix >= w) continue;
-                part += A_AT(x, iy * w + ix) * weight[ky * kw + kx];
+                part += A_AT(x, iy * w + ix) * B_AT(weight, ky * kw + kx);
             }
         }
         sum += part;
         x += (long)h * w;
         weight += kh * kw;
     }
-    if (has_bias) sum += bias[bias_offset + o];
+    if (has_bias) sum += B_AT(bias, bias_offset + o);
     EPILOGUE(sum, at);
     C_PUT(y, y_offset + at, sum);
 }
 
 kernel void conv2d_backward_data(global const A_T* dy, ulong dy_offset,
-                                 global const float* weight, ulong weight_offset, global C_T* dx,
+                                 global const B_T* weight, ulong weight_offset, global C_T* dx,
                                  ulong dx_offset, long count, int in, int h, int w, int out, int oh,
                                  int ow, int kh, int kw, int groups, int sh, int sw, int pt, int pl,
                                  int dh, int dw EPILOGUE_PARAMETERS) {
@@ -62,16 +64,16 @@ kernel void conv2d_backward_data(global const A_T* dy, ulong dy_offset,
     const int o0 = c / in_g * out_g;
     dy += dy_offset + (n * out + o0) * oh * ow;
     weight += weight_offset + ((long)o0 * in_g + c % in_g) * kh * kw;
-    float sum = 0;
+    REAL sum = 0;
     for (int o = 0; o < out_g; ++o) {
-        float part = 0;
+        REAL part = 0;
         for (int ky = 0; ky < kh; ++ky) {
             const long sy = (long)iy + pt - (long)ky * dh;
             if (sy < 0 || sy % sh != 0 || sy / sh >= oh) continue;
             for (int kx = 0; kx < kw; ++kx) {
                 const long sx = (long)ix + pl - (long)kx * dw;
                 if (sx < 0 || sx % sw != 0 || sx / sw >= ow) continue;
-                part += A_AT(dy, sy / sh * ow + sx / sw) * weight[ky * kw + kx];
+                part += A_AT(dy, sy / sh * ow + sx / sw) * B_AT(weight, ky * kw + kx);
             }
         }
         sum += part;
@@ -83,7 +85,7 @@ kernel void conv2d_backward_data(global const A_T* dy, ulong dy_offset,
 }
 
 kernel void conv2d_backward_filter(global const A_T* x, ulong x_offset, global const B_T* dy,
-                                   ulong dy_offset, global float* dweight, ulong dweight_offset,
+                                   ulong dy_offset, global C_T* dweight, ulong dweight_offset,
                                    long count, int batch, int in, int h, int w, int out, int oh,
                                    int ow, int kh, int kw, int groups, int sh, int sw, int pt,
                                    int pl, int dh, int dw EPILOGUE_PARAMETERS) {
@@ -95,9 +97,9 @@ kernel void conv2d_backward_filter(global const A_T* x, ulong x_offset, global c
     const int o = (int)(at / ((long)kw * kh * in_g));
     x += x_offset + ((long)(o / out_g) * in_g + c) * h * w;
     dy += dy_offset + (long)o * oh * ow;
-    float total = 0;
+    REAL total = 0;
     for (int n = 0; n < batch; ++n) {
-        float image = 0, block = 0;
+        REAL image = 0, block = 0;
         int in_block = 0;
         for (int oy = 0; oy < oh; ++oy) {
             const long iy = IMAGE_POSITION(oy, sh, pt, ky, dh);
@@ -118,5 +120,5 @@ kernel void conv2d_backward_filter(global const A_T* x, ulong x_offset, global c
         dy += (long)out * oh * ow;
     }
     EPILOGUE(total, at);
-    dweight[dweight_offset + at] = total;
+    C_PUT(dweight, dweight_offset + at, total);
 }

@@ -3,12 +3,14 @@
 //
 // Define   meaning               example
 // INDEX    type of an index      int
+// and those of common/element.clh: the table is of float or double.
 //
 // Local memory: none.
+#include "common/element.clh"
 
 // Work-item: copies one element.
-kernel void embedding_forward(global const INDEX* indices, ulong indices_offset, global const float* weight,
-                              ulong weight_offset, global float* y, ulong y_offset, long count, long rows, long dim) {
+kernel void embedding_forward(global const INDEX* indices, ulong indices_offset, global const A_T* weight,
+                              ulong weight_offset, global C_T* y, ulong y_offset, long count, long rows, long dim) {
     const long at = get_global_id(0);
     if (at >= count) return;
     const long row = clamp((long)indices[indices_offset + at / dim], 0L, rows - 1);
@@ -18,8 +20,8 @@ kernel void embedding_forward(global const INDEX* indices, ulong indices_offset,
 // Gathers the gradient. Work-item (d, block) owns features d, d + lanes, ... of `block_rows` rows of the table, where
 // `lanes` is the number of work-items in dimension 0. It scans all indices in order, so the order of every sum is
 // fixed.
-kernel void embedding_backward(global const INDEX* indices, ulong indices_offset, global const float* dy,
-                               ulong dy_offset, global float* dw, ulong dw_offset, long rows, long dim, long count,
+kernel void embedding_backward(global const INDEX* indices, ulong indices_offset, global const A_T* dy,
+                               ulong dy_offset, global C_T* dw, ulong dw_offset, long rows, long dim, long count,
                                long block_rows, long padding) {
     const long lane = get_global_id(0), lanes = get_global_size(0);
     const long first = get_global_id(1) * block_rows, last = min(first + block_rows, rows);
@@ -27,7 +29,7 @@ kernel void embedding_backward(global const INDEX* indices, ulong indices_offset
     dy += dy_offset;
     dw += dw_offset;
     for (long row = first; row < last; ++row)
-        for (long d = lane; d < dim; d += lanes) dw[row * dim + d] = 0.0f;
+        for (long d = lane; d < dim; d += lanes) dw[row * dim + d] = 0;
     for (long i = 0; i < count; ++i) {
         const long row = (long)indices[i];
         if (row < first || row >= last || row == padding) continue;

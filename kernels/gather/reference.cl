@@ -10,7 +10,7 @@
 
 // Work-item: elements [piece * STEP, ...) of the slice of part n. There are `pieces` of a slice and `count` of all.
 kernel void gather(global const T* x, ulong x_offset, global const INDEX* indices, ulong indices_offset, global T* y,
-                   ulong y_offset, long count, long slice, long pieces, long period, long s0, long s1, long s2,
+                   ulong y_offset, long count, long slice, long pieces, long period, long group, long s0, long s1, long s2,
                    long s3, long s4, long s5, long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5,
                    long f6, long f7, long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0,
                    long m1, long m2, long m3, long m4, long m5, long m6, long m7,

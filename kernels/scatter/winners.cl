@@ -21,7 +21,7 @@ kernel void clear_winners(global int* winners, ulong winners_offset, long count)
 
 // Work-item: one update. One whose index is outside of its dimension is left out.
 kernel void choose_winners(global int* winners, ulong winners_offset, global const INDEX* indices,
-                           ulong indices_offset, long count, long period, long s0, long s1, long s2, long s3, long s4,
+                           ulong indices_offset, long count, long period, long group, long s0, long s1, long s2, long s3, long s4,
                            long s5, long s6, long s7, long f0, long f1, long f2, long f3, long f4, long f5, long f6,
                            long f7, long c0, long c1, long c2, long c3, long c4, long c5, long c6, long c7, long m0,
                            long m1, long m2, long m3, long m4, long m5, long m6, long m7,

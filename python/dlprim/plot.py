@@ -20,8 +20,11 @@ _COLOURS = {
     "#dae8fc": (
         "Convolution2D",
         "TransposedConvolution2D",
+        "ConvolutionND",
+        "TransposedConvolutionND",
         "InnerProduct",
         "MatMul",
+        "MatMulAdd",
         "Embedding",
         "Attention",
         "LSTM",
@@ -39,7 +42,18 @@ _COLOURS = {
         "Elementwise",
         "Pointwise",
     ),
-    "#e1d5e7": ("Pooling2D", "GlobalPooling", "Interpolation", "Reduction"),
+    "#e1d5e7": (
+        "Pooling2D",
+        "PoolingND",
+        "AdaptivePooling",
+        "GlobalPooling",
+        "Interpolation",
+        "Resize",
+        "GridSample",
+        "Reduction",
+        "ArgReduce",
+        "Scan",
+    ),
     "#f8cecc": ("SoftmaxWithLoss", "NLLLoss", "MSELoss"),
 }
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}

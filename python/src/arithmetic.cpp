@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <numeric>
 #include <vector>
 
 namespace dlprim::python {
@@ -60,53 +59,9 @@ Tensor run(const char* program, const std::vector<Tensor>& inputs,
     return ops::call("Pointwise", options, inputs).at(0);
 }
 
-/// Whether the tensor is a permutation of the dimensions of a tensor without gaps. Then `order`
-/// gives for each of that tensor's dimensions the dimension of this one.
-bool is_permuted(const Tensor& tensor, std::vector<int>& order) {
-    const auto stride = [&](int dim) { return tensor.strides()[static_cast<std::size_t>(dim)]; };
-    order.resize(static_cast<std::size_t>(tensor.shape().rank()));
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return stride(a) > stride(b); });
-    std::int64_t expected = 1;
-    for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
-        if (tensor.shape()[*dim] != 1 && stride(*dim) != expected) return false;
-        expected *= tensor.shape()[*dim];
-    }
-    return true;
-}
-
-/// The tensor without gaps whose dimensions a view permutes.
-Tensor put_in_order(const Tensor& view, const std::vector<int>& order) {
-    std::vector<std::int64_t> sizes;
-    sizes.reserve(order.size());
-    for (const int dim : order) sizes.push_back(view.shape()[dim]);
-    const Shape shape(sizes);
-    return view.view(shape, shape.strides());
-}
-
-/// A copy of the view's elements in row-major order, made on the device.
-Tensor transposed_copy(const Tensor& view, const std::vector<int>& order) {
-    std::vector<std::size_t> dims(order.size());
-    for (std::size_t i = 0; i < order.size(); ++i) dims[static_cast<std::size_t>(order[i])] = i;
-    std::string options = R"({"dims": [)";
-    for (std::size_t i = 0; i < dims.size(); ++i)
-        options += (i == 0 ? "" : ", ") + std::to_string(dims[i]);
-    return ops::call("Transpose", options + "]}", {put_in_order(view, order)}).at(0);
-}
-
-/// Copies on the device to a tensor without gaps of the same shape and type.
-void write_to(Tensor& to, const Tensor& from) {
-    if (to.shape().empty()) return;
-    ops::CallOptions options;
-    const Shape line{to.shape().numel()};
-    options.out = {to.reshape(line)};
-    ops::call("Slice", R"({"dim": 0})", {from.reshape(line)}, {}, options);
-}
-
 Tensor converted(const Tensor& tensor, DType dtype) {
     const std::string options = std::string(R"({"dtype": ")") + dtype_name(dtype) + R"("})";
-    return ops::call("Cast", options, {dense(tensor)}).at(0);
+    return ops::call("Cast", options, {tensor}).at(0);
 }
 
 /// Throws if the operands belong to two contexts.
@@ -142,7 +97,7 @@ nb::object combine(const Binary& op, const Tensor& a, const Tensor& b) {
     Tensor result;
     {
         const ContextLock lock(a.context());
-        result = run(op.tensors, {dense(a), dense(b)}, {}, op.truth);
+        result = run(op.tensors, {a, b}, {}, op.truth);
     }
     return nb::cast(std::move(result));
 }
@@ -227,7 +182,7 @@ nb::object combine_with_number(const Binary& op, const Tensor& tensor, const Num
     Tensor result;
     {
         const ContextLock lock(tensor.context());
-        const Tensor x = dense(tensor);
+        const Tensor& x = tensor;
         if (scalar) {
             result = run(with_scalar, {x}, {number.value}, op.truth);
         } else {
@@ -265,14 +220,14 @@ nb::object raise(const Tensor& tensor, nb::handle exponent) {
     Tensor result;
     {
         const ContextLock lock(tensor.context());
-        result = run(program.c_str(), {dense(tensor)}, {}, false);
+        result = run(program.c_str(), {tensor}, {}, false);
     }
     return nb::cast(std::move(result));
 }
 
 Tensor unary(const Tensor& tensor, const char* program, bool truth) {
     const ContextLock lock(tensor.context());
-    return run(program, {dense(tensor)}, {}, truth);
+    return run(program, {tensor}, {}, truth);
 }
 
 Tensor negated(const Tensor& tensor) {
@@ -290,27 +245,10 @@ Tensor inverted(const Tensor& tensor) {
 
 // Matrix products.
 
-/// An operand of a product: without gaps, except that its last two dimensions may be swapped.
-struct Factor {
-    Tensor tensor;
-    bool swapped = false;
-};
-
-Factor factor(const Tensor& tensor) {
-    if (tensor.contiguous() || tensor.shape().rank() < 2) return {dense(tensor)};
-    const Tensor other = tensor.transpose(-1, -2);
-    return other.contiguous() ? Factor{other, true} : Factor{dense(tensor)};
-}
-
 Tensor product(const Tensor& a, const Tensor& b) {
     check_contexts("@", a, b);
-    static constexpr const char* options[2][2] = {
-        {"{}", R"({"transpose_b": true})"},
-        {R"({"transpose_a": true})", R"({"transpose_a": true, "transpose_b": true})"}};
     const ContextLock lock(a.context());
-    const Factor left = factor(a), right = factor(b);
-    return ops::call("MatMul", options[left.swapped][right.swapped], {left.tensor, right.tensor})
-        .at(0);
+    return ops::call("MatMul", "{}", {a, b}).at(0);
 }
 
 template <bool reversed>
@@ -363,30 +301,18 @@ void fill(Tensor& tensor, nb::handle object) {
     }
 }
 
-Tensor in_order(const Tensor& tensor) {
-    std::vector<int> order;
-    const bool permuted = !tensor.contiguous() && is_permuted(tensor, order);
-    return permuted ? transposed_copy(tensor, order) : tensor;
-}
-
-Tensor dense(const Tensor& tensor) {
-    return in_order(tensor).to_contiguous();
-}
-
 Tensor copied(const Tensor& tensor) {
     const ContextLock lock(tensor.context());
-    if (!tensor.contiguous()) return dense(tensor);
+    if (!tensor.contiguous()) return tensor.to_contiguous();
     Tensor copy(tensor.context(), tensor.shape(), tensor.dtype());
-    write_to(copy, tensor);
+    ops::copy(tensor, copy);
     return copy;
 }
 
 bool copy_on_device(Tensor& to, const Tensor& from) {
-    if (!(to.context() == from.context()) || to.shape() != from.shape() || !to.contiguous())
-        return false;
+    if (!(to.context() == from.context()) || to.shape() != from.shape()) return false;
     const ContextLock lock(to.context());
-    if (to.shares_memory(from)) return false;  // they may overlap
-    write_to(to, to.dtype() == from.dtype() ? dense(from) : converted(from, to.dtype()));
+    ops::copy(from, to);
     return true;
 }
 

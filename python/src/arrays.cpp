@@ -65,7 +65,7 @@ void read(const Tensor& tensor, const nb::object& array) {
     if (tensor.shape().empty()) return;
     void* const memory = const_cast<void*>(memory_of(array));
     const ContextLock lock(tensor.context());
-    in_order(tensor).copy_to_host(memory, tensor.bytes());
+    tensor.to_contiguous().copy_to_host(memory, tensor.bytes());
 }
 
 std::int64_t to_size(nb::handle size) {

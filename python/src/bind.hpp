@@ -124,12 +124,4 @@ Shape to_shape(nb::handle sizes);
 /// A tuple of ints.
 nb::tuple to_tuple(const Shape& shape);
 
-// Tensors without gaps (arithmetic.cpp).
-
-/// The tensor itself, or a copy of a strided view without gaps, as operators need it. Permuted
-/// dimensions are put in order on the device. The caller holds a ContextLock.
-Tensor dense(const Tensor& tensor);
-/// The same for permuted dimensions only. It is enough for data that are copied to the host anyway.
-Tensor in_order(const Tensor& tensor);
-
 }  // namespace dlprim::python

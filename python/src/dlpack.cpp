@@ -86,7 +86,7 @@ nb::object copied_out(const Tensor& tensor) {
     const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
     {
         const ContextLock lock(tensor.context());
-        in_order(tensor).copy_to_host(data, tensor.bytes());
+        tensor.to_contiguous().copy_to_host(data, tensor.bytes());
     }
     return exported(tensor, data, tensor.shape().strides(), owner);
 }

@@ -143,34 +143,11 @@ class Call {
         return how;
     }
 
-    /// Whether a call in training mode writes the parameter.
-    bool writes(std::size_t param) const {
-        const std::vector<std::size_t> written = ops::written_params(type_, options_);
-        return std::find(written.begin(), written.end(), param) != written.end();
-    }
-
-    /// Makes copies of strided views, because operators do not accept them. An operand that the
-    /// operator writes must not be copied, because the copy would get the result.
-    void make_contiguous(Operands& operands, bool writes_params) const {
-        for (Tensors* list : {&operands.inputs, &operands.params, &operands.output_gradients})
-            for (Tensor& given : *list) {
-                if (given.contiguous()) continue;
-                if (writes_params && list == &operands.params &&
-                    writes(static_cast<std::size_t>(&given - list->data())))
-                    throw Error(ErrorKind::invalid_argument,
-                                type_ +
-                                    " writes its running statistics in training, and one of "
-                                    "them is a strided view; give it a tensor of its own");
-                given = dense(given);
-            }
-    }
-
     /// The part that may wait or take long. It runs with the interpreter's lock released.
     Tensors work(Operands& operands, const ops::CallOptions& how, bool backward = false) const {
         const Tensors& first = operands.inputs.empty() ? operands.params : operands.inputs;
         std::optional<ContextLock> lock;
         if (!first.empty()) lock.emplace(first[0].context());
-        make_contiguous(operands, how.training && !backward);
         return backward ? ops::backward(type_, options_, operands.inputs, operands.params,
                                         operands.output_gradients, how)
                         : ops::call(type_, options_, operands.inputs, operands.params, how);

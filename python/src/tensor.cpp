@@ -79,7 +79,7 @@ nb::tuple strides(const Tensor& tensor) {
 
 Tensor gapless(const Tensor& tensor) {
     const ContextLock lock(tensor.context());
-    return dense(tensor);
+    return tensor.to_contiguous();
 }
 
 nb::object tensor_text(nb::handle self) {

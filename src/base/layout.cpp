@@ -16,6 +16,11 @@ std::string Layout::str() const {
             return cat("nchw", block, "c");
         case Kind::packed:
             return cat("packed:", tag);
+        case Kind::strided: {
+            std::string list;
+            for (const std::int64_t stride : strides) list += cat(list.empty() ? "" : ",", stride);
+            return cat("strided[", list, aligned ? "]" : "] unaligned");
+        }
     }
     return "unknown";
 }
@@ -36,6 +41,15 @@ Shape physical_shape(const Shape& logical, const Layout& layout) {
 std::uint64_t storage_bytes(const Shape& logical, DType dtype, const Layout& layout) {
     if (layout.kind == Layout::Kind::packed) return layout.bytes;
     return static_cast<std::uint64_t>(physical_shape(logical, layout).numel()) * size_of(dtype);
+}
+
+std::vector<std::int64_t> logical_strides(const Shape& logical, const Layout& layout) {
+    if (layout.is_strided()) return layout.strides;
+    if (layout.is_plain()) return logical.strides();
+    require(layout.kind == Layout::Kind::channels_last, "layout ", layout.str(),
+            " has no strides by logical dimension");
+    const std::vector<std::int64_t> s = physical_shape(logical, layout).strides();
+    return {s[0], s[3], s[1], s[2]};
 }
 
 }  // namespace dlprim

@@ -3,8 +3,8 @@
 #include "engine/call_batch.hpp"
 
 #include "base/text.hpp"
+#include "engine/batch_text.hpp"
 #include "engine/kernel_function.hpp"
-#include "runtime/kernel_parameters.hpp"
 
 #include <algorithm>
 
@@ -12,14 +12,8 @@ namespace dlprim {
 
 namespace {
 
-constexpr const char* row_source = "engine/call_batch.clh";
-
 /// Which of the calls' two tensors a parameter belongs to.
 enum SideOf : int { reads, writes };
-
-bool is_pointer(const KernelParameter& parameter) {
-    return parameter.type.find('*') != std::string::npos;
-}
 
 /// reads or writes for a pointer.
 SideOf side_of(const KernelParameter& parameter) {
@@ -41,95 +35,21 @@ bool has_two_sides(const KernelCall& call, const std::vector<KernelParameter>& p
     return fit && seen[reads] && seen[writes];
 }
 
-bool has_one_dimension(const NDRange& range) {
-    for (std::size_t d = 1; d < static_cast<std::size_t>(range.dims); ++d)
-        if (range.global[d] != 1) return false;
-    return range.local[0] > 0 && range.global[0] > 0 && range.global[0] % range.local[0] == 0;
-}
-
-/// The head of the batch's kernel and the declarations that take the place of its parameters.
-std::string batch_head(const std::vector<KernelParameter>& parameters) {
-    std::string head, body;
-    std::size_t at = 1;
-    for (const auto& [type, name] : parameters) {
-        if (type.find('*') != std::string::npos) {
-            head += cat(type, ' ', name, ", ");
-            continue;
-        }
-        const std::string word = cat("batch_arguments[", at, ']');
-        body += argument_words(type) == 1
-                    ? cat("    ", type, ' ', name, " = as_", type, '(', word, ");\n")
-                    : cat("    ", type, ' ', name, " = as_", type, "((int2)(", word,
-                          ", batch_arguments[", at + 1, "]));\n");
-        at += argument_words(type);
-    }
-    return cat(head,
-               "global const int* batch_table, int batch_rows) {\n"
-               "    global const int* batch_arguments =\n"
-               "        batch_row(batch_table, batch_rows, (int)get_group_id(0));\n"
-               "    const size_t batch_group = get_group_id(0) - (size_t)batch_arguments[0];\n",
-               body,
-               "#define get_group_id(d) ((d) == 0 ? batch_group : (size_t)0)\n"
-               "#define get_global_id(d) "
-               "((d) == 0 ? batch_group * get_local_size(0) + get_local_id(0) : (size_t)0)\n");
-}
-
-/// Ints of a row of the table: the first work-group, then the arguments that are no pointers.
-std::size_t row_words(const std::vector<KernelParameter>& parameters) {
-    std::size_t words = 1;
+/// Pointers stay parameters, and all else is in the row.
+BatchText text_of(const std::vector<KernelParameter>& parameters) {
+    BatchText text;
+    text.parameters = parameters;
     for (const KernelParameter& parameter : parameters)
-        if (!is_pointer(parameter)) words += argument_words(parameter.type);
-    return words;
-}
-
-ProgramSource batch_source(const KernelCall& call, const KernelDefinition& kernel) {
-    const ProgramSource& source = call.source();
-    const std::string& text = source.source;
-    return {source.name,
-            cat("#define BATCH_ROW ", row_words(kernel.parameters), '\n', kernel_source(row_source),
-                text.substr(0, kernel.open), batch_head(kernel.parameters),
-                text.substr(kernel.body, kernel.rest - kernel.body),
-                "\n#undef get_group_id\n#undef get_global_id\n", text.substr(kernel.rest)),
-            source.options};
-}
-
-/// The tokens from position `begin` to `end` of the text.
-std::span<const SourceToken> between(const std::vector<SourceToken>& tokens, std::size_t begin,
-                                     std::size_t end) {
-    const auto first = [&](std::size_t at) {
-        return std::partition_point(tokens.begin(), tokens.end(),
-                                    [&](const SourceToken& token) { return token.at < at; });
-    };
-    return {first(begin), first(end)};
-}
-
-/// Whether the kernel asks for the size of its whole range, or what stands in front of it for the
-/// ids of a work-group or a work-item, which only the kernel itself gets by its call.
-bool depends_on_range(const std::vector<SourceToken>& tokens, const KernelDefinition& kernel,
-                      const std::string& options) {
-    static const std::vector<std::string_view> sizes{"get_global_size", "get_num_groups",
-                                                     "get_global_offset"};
-    static const std::vector<std::string_view> all{
-        "get_group_id", "get_global_id", "get_global_size", "get_num_groups", "get_global_offset"};
-    const auto before = between(tokens, 0, kernel.open);
-    return mentions(before, all) || macros_mention(before, all) ||
-           mentions(between(tokens, kernel.body, kernel.rest), sizes) ||
-           std::any_of(all.begin(), all.end(), [&](std::string_view word) {
-               return options.find(word) != std::string::npos;
-           });
+        text.roles.push_back(is_pointer(parameter) ? BatchRole::parameter : BatchRole::row);
+    return text;
 }
 
 }  // namespace
 
 std::optional<std::string> batch_key(const KernelCall& call) {
-    const auto& [name, text, options] = call.source();
-    if (!has_one_dimension(call.range())) return std::nullopt;
-    const std::vector<SourceToken> tokens = tokens_of(text);
-    const std::optional<KernelDefinition> kernel = kernel_definition(tokens, call.kernel());
-    if (!kernel || !has_two_sides(call, kernel->parameters) ||
-        depends_on_range(tokens, *kernel, options))
-        return std::nullopt;
-    return cat(call.kernel(), '\n', call.range().local[0], '\n', options, '\n', text);
+    const std::optional<KernelDefinition> kernel = batchable(call, false);
+    if (!kernel || !has_two_sides(call, kernel->parameters)) return std::nullopt;
+    return batch_text_key(call);
 }
 
 CallBatch::CallBatch(ContextImpl& context, std::span<const BatchedCall> calls) {
@@ -137,7 +57,7 @@ CallBatch::CallBatch(ContextImpl& context, std::span<const BatchedCall> calls) {
     const KernelDefinition definition =
         kernel_definition(tokens_of(first.source().source), first.kernel()).value();
     const std::vector<KernelParameter>& parameters = definition.parameters;
-    program_ = context.build(batch_source(first, definition));
+    program_ = context.build(text_of(parameters).source(first, definition));
     kernel_ = program_->kernel(first.kernel());
     for (const KernelParameter& parameter : parameters)
         if (is_pointer(parameter))
@@ -178,7 +98,8 @@ void CallBatch::enqueue(Queue& queue, std::span<const BufferRef> operands) {
         require(buffer != nullptr && ref.buffer == buffer, "kernel '", kernel_->name(),
                 "': operand ", patch.operand, " of a batch is not bound, or not in one buffer ",
                 "with the others");
-        const std::uint64_t offset = (ref.byte_offset + patch.extra_bytes) / patch.element_bytes;
+        const std::uint64_t offset =
+            (ref.handle_offset() + patch.extra_bytes) / patch.element_bytes;
         if (offset == patch.bound_offset) continue;
         patch.bound_offset = offset;
         words_[patch.word] = static_cast<std::int32_t>(offset & 0xffffffff);

@@ -3,6 +3,7 @@
 #include "engine/copy_engines.hpp"
 
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 namespace dlprim {
@@ -22,6 +23,7 @@ class CopyEngine : public Engine {
         return movement_.layouts != nullptr ? movement_.layouts(device, problem)
                                             : Engine::layouts(device, problem);
     }
+    bool addresses_strides() const override { return std::is_same_v<Copy, StridedCopy>; }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return copy_seconds(device, problem, static_cast<int>(problem.inputs.size()));
     }
@@ -72,6 +74,11 @@ void add_both(EngineRegistry& engines, const Movement<Copy>& movement) {
 }
 
 }  // namespace
+
+Ints memory_strides(const Operand& operand) {
+    if (operand.layout.is_strided()) return operand.layout.strides;
+    return physical_shape(operand.shape, operand.layout).strides();
+}
 
 void add_copy_engines(EngineRegistry& engines, const Movement<StridedCopy>& movement) {
     add_both(engines, movement);

@@ -17,11 +17,15 @@ struct Movement {
     std::string_view op;    ///< the operator type: "Slice"
     std::string_view copy;  ///< the name of its engine for OpenCL devices: "slice.copy"
     std::string_view host;  ///< the name of its engine for the host: "slice.host"
-    /// One copy per input, from that input to the output, in any of `layouts`.
+    /// One copy per input, from that input to the output, in any of `layouts`. A StridedCopy also
+    /// supports strided layouts in place of plain ones.
     std::vector<Copy> (*copies)(const Problem& problem);
     /// As Engine::layouts; nullptr means that everything is plain.
     std::vector<LayoutChoice> (*layouts)(const Traits& device, const Problem& problem) = nullptr;
 };
+
+/// The strides of the array in memory: of its physical shape, or of a strided view.
+Ints memory_strides(const Operand& operand);
 
 /// Registers both engines. They support elements of any type and copy them as raw bits.
 void add_copy_engines(EngineRegistry& engines, const Movement<StridedCopy>& movement);

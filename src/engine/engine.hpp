@@ -80,6 +80,9 @@ class Engine {
     /// default everything is plain.
     virtual std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const;
 
+    /// Whether build() also supports strided layouts of operands that layouts() lists as plain.
+    virtual bool addresses_strides() const { return false; }
+
     /// Bytes of scratch memory, bound after the outputs.
     virtual std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
                                           const Tuning& tuning) const;

@@ -2,6 +2,7 @@
 // Launches: kernel calls, which set a buffer again only if it changed, and host work.
 #include "engine/launch.hpp"
 
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "runtime/refusals.hpp"
 
@@ -70,6 +71,41 @@ KernelCall& KernelCall::scalar(std::string_view name, float value) {
     return set(name, &value, sizeof(value));
 }
 
+namespace {
+
+/// The scalar's bits as a kernel's parameter of a type, in the lowest bytes.
+std::uint64_t bits_of(const Scalar& scalar, DType as) {
+    std::uint64_t bits = 0;
+    const auto take = [&](auto value) { std::memcpy(&bits, &value, sizeof(value)); };
+    if (as == DType::f32)
+        take(value_of<float>(scalar));
+    else if (as == DType::f64)
+        take(value_of<double>(scalar));
+    else
+        take(value_of<std::int64_t>(scalar));
+    return bits;
+}
+
+}  // namespace
+
+KernelCall& KernelCall::argument(std::string_view name, int number, DType as) {
+    const std::uint64_t zero = 0;
+    set(name, &zero, size_of(as));
+    arguments_.push_back({kernel_->index_of(name), number, as});
+    return *this;
+}
+
+void KernelCall::set_scalars(std::span<const Scalar> values) {
+    for (const Argument& argument : arguments_) {
+        const std::uint64_t bits =
+            bits_of(values[static_cast<std::size_t>(argument.number)], argument.as);
+        std::uint64_t& known = scalars_[static_cast<std::size_t>(argument.parameter)];
+        if (known == bits) continue;
+        kernel_->set(argument.parameter, &bits, size_of(argument.as));
+        known = bits;
+    }
+}
+
 KernelCall& KernelCall::refuses(ContextImpl& context) {
     refusals_ = context.queue().refusals();
     const int index = kernel_->index_of("refused");
@@ -102,7 +138,7 @@ void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
             binding.bound_id = ref.buffer->id();
         }
         const std::uint64_t offset =
-            (ref.byte_offset + binding.extra_bytes) / binding.element_bytes;
+            (ref.handle_offset() + binding.extra_bytes) / binding.element_bytes;
         if (first || binding.bound_offset != offset) {
             kernel_->set(binding.offset_index, &offset, sizeof(offset));
             binding.bound_offset = offset;
@@ -114,6 +150,7 @@ void KernelCall::enqueue(Queue& queue, std::span<const BufferRef> operands) {
 
 KernelLaunch& KernelLaunch::add(KernelCall call) {
     call.check();
+    has_arguments_ = has_arguments_ || call.has_arguments();
     calls_.push_back(std::move(call));
     return *this;
 }

@@ -9,6 +9,9 @@
 
 #include "runtime/context_impl.hpp"
 
+#include <dlprim/dtype.hpp>
+#include <dlprim/scalar.hpp>
+
 #include <functional>
 #include <memory>
 #include <span>
@@ -28,6 +31,9 @@ class Launch {
     virtual std::span<const KernelCall> calls() const { return {}; }
     /// Compiles what was postponed. Throws Error(build).
     virtual void compile() {}
+    /// Sets the numbers that the problem leaves to each run: those of Pointwise programs whose
+    /// scalars are arguments (engine/pointwise/job.hpp). They stay until they are set again.
+    virtual void set_scalars(std::span<const Scalar> /* values */) {}
     /// Says whose launch it is, for errors about what its kernels refuse (KernelCall::refuses()).
     virtual void set_owner(const std::string& /* who */) {}
 };
@@ -54,6 +60,10 @@ class KernelCall {
     KernelCall& scalar(std::string_view name, std::int32_t value);
     KernelCall& scalar(std::string_view name, std::int64_t value);
     KernelCall& scalar(std::string_view name, float value);
+    /// The parameter gets scalar `number` of the run as f32, f64 or i64; 0 until it is set.
+    KernelCall& argument(std::string_view name, int number, DType as);
+    void set_scalars(std::span<const Scalar> values);
+    bool has_arguments() const { return !arguments_.empty(); }
     /// Binds the parameters `refused` and `refused_by`, by which the kernel says that an index is
     /// out of range (runtime/refusals.hpp).
     KernelCall& refuses(ContextImpl& context);
@@ -87,13 +97,20 @@ class KernelCall {
   private:
     KernelCall& set(std::string_view name, const void* value, std::size_t bytes);
 
+    struct Argument {
+        int parameter;
+        int number;
+        DType as;
+    };
+
     std::shared_ptr<Program> program_;
     std::shared_ptr<Kernel> kernel_;
     NDRange range_;
     std::vector<Binding> bindings_;
     std::vector<bool> given_;
     std::vector<std::uint64_t> scalars_;  ///< by parameter
-    Refusals* refusals_ = nullptr;        ///< of the context, if the kernel may refuse something
+    std::vector<Argument> arguments_;
+    Refusals* refusals_ = nullptr;  ///< of the context, if the kernel may refuse something
 };
 
 /// `groups` work-groups of `items` work-items.
@@ -107,7 +124,13 @@ class KernelLaunch : public Launch {
   public:
     KernelLaunch& add(KernelCall call);
     void enqueue(Queue& queue, std::span<const BufferRef> operands) override;
-    std::span<const KernelCall> calls() const override { return calls_; }
+    std::span<const KernelCall> calls() const override {
+        return has_arguments_ ? std::span<const KernelCall>() : calls_;
+    }
+    void set_scalars(std::span<const Scalar> values) override {
+        if (!has_arguments_) return;
+        for (KernelCall& call : calls_) call.set_scalars(values);
+    }
     void compile() override {
         for (KernelCall& call : calls_) call.compile();
     }
@@ -118,6 +141,7 @@ class KernelLaunch : public Launch {
 
   private:
     std::vector<KernelCall> calls_;
+    bool has_arguments_ = false;
 };
 
 /// Host work. It is called with the operands in the same order.

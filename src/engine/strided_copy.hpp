@@ -13,7 +13,8 @@
 namespace dlprim {
 
 /// y[y_offset + sum i_d * y_strides[d]] = x[x_offset + sum i_d * x_strides[d]] for all i_d <
-/// sizes[d]. Strides and offsets are in elements. At most Shape::max_rank dimensions.
+/// sizes[d]. Strides and offsets are in elements; strides of x may be negative. At most
+/// Shape::max_rank dimensions.
 struct StridedCopy {
     Ints sizes, x_strides, y_strides;
     std::int64_t x_offset = 0, y_offset = 0;

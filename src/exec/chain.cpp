@@ -166,8 +166,8 @@ bool Chain::enqueue(const std::function<BufferRef(const Place&)>& resolve) {
             kernel_->set(kernel_->index_of(cat("b", i)), *ref.buffer);
             slot.bound_id = ref.buffer->id();
         }
-        moved = moved || first || slot.offset != ref.byte_offset;
-        slot.offset = ref.byte_offset;
+        moved = moved || first || slot.offset != ref.handle_offset();
+        slot.offset = ref.handle_offset();
     }
     if (moved) {
         for (const Patch& patch : patches_) {

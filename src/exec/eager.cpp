@@ -5,8 +5,11 @@
 
 #include "base/lru_map.hpp"
 #include "base/text.hpp"
+#include "exec/copy_launches.hpp"
 #include "exec/eager_entry.hpp"
 #include "exec/eager_overlap.hpp"
+#include "exec/eager_views.hpp"
+#include "exec/eager_weights.hpp"
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "runtime/deferred.hpp"
@@ -32,11 +35,14 @@ struct ContextCache : ContextImpl::Attachment {
     /// Entries by problem. If a plan keeps data derived from its parameters (packed weights), the
     /// entry belongs to those parameters, so that layers of the same shape do not replace each
     /// other's data. Its key is then the problem with the parameters, and the entry of the problem
-    /// alone is null.
+    /// alone is null. Parameters that change all the time share an entry that keeps no such data.
     LruMap<std::shared_ptr<EagerEntry>> entries{most_kept};
+    WeightUses weights{most_kept};
     LruMap<std::shared_ptr<Executor>> conversions{most_kept};  ///< conversions of results to plain
+    CopyLaunches copies;                                       ///< of strided views
     BlockStore store;
-    std::string key;  ///< the key of the current call
+    std::unique_ptr<ContextImpl::Attachment> extra;  ///< of eager_extra()
+    std::string key;                                 ///< the key of the current call
 };
 
 ContextCache& cache_of(const Context& context) {
@@ -81,19 +87,34 @@ void make_key(std::string& key, const EagerCall& call, std::span<const EagerOper
         append_text(key, what);
         append_text(key, engine);
     }
+    append(key, call.how.wanted.size());
+    for (const bool wanted : call.how.wanted) key += static_cast<char>(wanted);
+    // The values of scalars are no part of the problem.
+    append(key, call.how.scalars.size());
+    for (const Scalar& scalar : call.how.scalars) key += static_cast<char>(scalar.index());
     for (const auto& list : {call.inputs, call.params}) {
         append(key, list.size());
         for (const Tensor& tensor : list) append_shape(key, tensor.shape(), tensor.dtype());
     }
-    for (const EagerOperand& operand : operands) append_layout(key, operand.layout);
+    for (const EagerOperand& operand : operands) {
+        append_layout(key, operand.layout);
+        if (operand.view != nullptr) append_view(key, *operand.view);
+    }
+    for (const Tensor& out : call.how.out) {
+        key += out.defined() ? '\1' : '\0';
+        if (out.defined() && is_view(out)) append_view(key, out);
+    }
 }
 
 void add_params(std::string& key, const EagerCall& call, std::span<const EagerOperand> operands) {
     for (const EagerOperand& operand : operands.subspan(call.inputs.size(), call.params.size())) {
         append(key, operand.buffer->id());
-        append(key, operand.byte_offset);
+        append(key, operand.buffer->offset() + operand.byte_offset);
     }
 }
+
+/// What a key has at its end for the entry whose parameters change from call to call.
+constexpr std::string_view changing = "changing";
 
 /// The caller holds `cache.mutex`.
 std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& context,
@@ -102,18 +123,28 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
     std::string& key = cache.key;
     make_key(key, call, operands);
     const std::size_t problem = key.size();
-    if (const auto* found = cache.entries.find(key)) {
-        if (*found) return *found;
-        add_params(key, call, operands);
-        if (const auto* owned = cache.entries.find(key)) return *owned;
-        key.resize(problem);
+    const auto* const found = cache.entries.find(key);
+    if (found != nullptr && *found) return *found;
+    std::shared_ptr<EagerEntry> made;
+    if (found == nullptr) {
+        made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
+        // What is derived from constants of the operator serves all its calls.
+        const bool packs = !call.params.empty() && !made->executor->plan().setup.empty();
+        cache.entries.insert(key, packs ? nullptr : made);
+        if (!packs) return made;
     }
-    std::shared_ptr<EagerEntry> made =
-        make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
-    if (made->executor->plan().setup.empty()) return cache.entries.insert(key, made);
-    cache.entries.insert(key, nullptr);
     add_params(key, call, operands);
-    return cache.entries.insert(key, made);
+    const bool keeps = cache.weights.worth_keeping(
+        key, call, operands.subspan(call.inputs.size(), call.params.size()));
+    if (!keeps) {
+        cache.entries.erase(key);
+        key.resize(problem);
+        key += changing;
+    }
+    if (const auto* known = cache.entries.find(key)) return *known;
+    if (!made) made = make_eager_entry(Access::impl(context).inner(), call, operands, cache.store);
+    if (!keeps) made->executor->forget_constants();
+    return cache.entries.insert(key, std::move(made));
 }
 
 void forget_entry(const Context& context, const EagerCall& call,
@@ -126,10 +157,26 @@ void forget_entry(const Context& context, const EagerCall& call,
         cache.entries.erase(cache.key);
     };
     make_key(cache.key, call, operands);
+    const std::size_t problem = cache.key.size();
     forget();
     add_params(cache.key, call, operands);
     forget();
+    cache.key.resize(problem);
+    cache.key += changing;
+    forget();
 }
+
+/// Releases the memory that an executor was given for a call, also if the call fails.
+class BoundMemory {
+  public:
+    explicit BoundMemory(Executor& executor) : executor_(executor) {}
+    BoundMemory(const BoundMemory&) = delete;
+    BoundMemory& operator=(const BoundMemory&) = delete;
+    ~BoundMemory() { executor_.release_bindings(); }
+
+  private:
+    Executor& executor_;
+};
 
 /// The plan that converts a value from its layout to plain.
 std::shared_ptr<Executor> make_conversion(const Deferred& from, BlockStore& store) {
@@ -161,12 +208,13 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
         const std::shared_ptr<Executor> executor =
             found != nullptr ? *found
                              : cache.conversions.insert(key, make_conversion(from, cache.store));
+        const BoundMemory bound(*executor);
         try {
             executor->bind(0, contents, 0);
             executor->bind(1, plain, 0);
+            executor->take_scratch();
             executor->run(Part::forward);
             Access::impl(from.context()).queue().flush();
-            executor->release_bindings();
             return;
         } catch (const EngineFailure&) {
             cache.conversions.erase(key);  // planned again without the failed engine
@@ -174,10 +222,18 @@ void convert_result(const Deferred& from, const std::shared_ptr<Buffer>& content
     }
 }
 
+/// The tensor on whose device the call runs: the first of inputs, parameters and `out`.
+const Tensor& device_giver(const EagerCall& call) {
+    if (!call.inputs.empty()) return call.inputs[0];
+    if (!call.params.empty()) return call.params[0];
+    for (const Tensor& tensor : call.how.out)
+        if (tensor.defined()) return tensor;
+    fail(ErrorKind::invalid_argument, call.type,
+         " needs at least one tensor, on whose device it runs");
+}
+
 const Context& context_of(const EagerCall& call) {
-    require(!call.inputs.empty() || !call.params.empty(), call.type,
-            " needs at least one tensor, on whose device it runs");
-    const Tensor& first = !call.inputs.empty() ? call.inputs[0] : call.params[0];
+    const Tensor& first = device_giver(call);
     const auto check = [&](const Tensor& tensor) {
         require(tensor.defined(), call.type, " got an empty tensor");
         require(tensor.context() == first.context(), call.type,
@@ -200,10 +256,6 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
     std::vector<EagerOperand> operands;
     operands.reserve(call.inputs.size() + call.params.size() + call.output_gradients.size());
     const auto add = [&](const Tensor& tensor, bool as_it_lies) {
-        if (!tensor.contiguous())
-            fail(ErrorKind::invalid_argument, call.type, " got a strided view of shape ",
-                 tensor.shape().str(),
-                 "; Tensor::to_contiguous() copies it into a tensor of its own");
         if (const Deferred* deferred = Access::deferred(tensor).get();
             deferred && as_it_lies && is_whole(tensor, *deferred))
             if (std::shared_ptr<Buffer> contents = deferred->contents()) {
@@ -211,7 +263,7 @@ std::vector<EagerOperand> operands_of(const EagerCall& call) {
                 operands.push_back({std::move(contents), 0, &deferred->layout(), bytes});
                 return;
             }
-        operands.push_back({Access::buffer(tensor), tensor.byte_offset(), nullptr, tensor.bytes()});
+        operands.push_back(operand_of(tensor));
     };
     for (const Tensor& tensor : call.inputs) add(tensor, true);
     for (const Tensor& tensor : call.params) add(tensor, false);
@@ -226,8 +278,7 @@ void check_out(const EagerCall& call, const EagerEntry& entry) {
     for (const auto& [is_result, i] : entry.bindings) {
         if (!is_result || i >= out.size() || !out[i].defined()) continue;
         check_operand(call, "out tensor", i, out[i], entry.results[i].spec);
-        require(out[i].contiguous(), call.type, ": out tensor ", i,
-                " is a strided view; results go to memory without gaps");
+        if (!out[i].contiguous()) check_strided_out(call, i);
     }
 }
 
@@ -254,31 +305,39 @@ std::vector<EagerOperand> results_of(const Context& context, const EagerCall& ca
         result = given ? call.how.out[index] : make_result(context, entry.results[index]);
         Deferred* const deferred = Access::deferred(result).get();
         if (given && deferred && is_whole(result, *deferred)) deferred->overwrite();
-        places[index] = {!given && deferred ? deferred->contents() : Access::buffer(result),
-                         result.byte_offset(), nullptr, result.bytes()};
+        if (!given && deferred)
+            places[index] = {deferred->contents(), 0, nullptr, result.bytes()};
+        else
+            places[index] = operand_of(result);
     }
     return places;
 }
 
 std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
-                             std::span<const EagerOperand> operands) {
+                             std::span<const EagerOperand> given) {
     ContextCache& cache = cache_of(context);
     std::unique_lock lock(cache.mutex);
-    const std::shared_ptr<EagerEntry> entry = find_entry(cache, context, call, operands);
+    const std::shared_ptr<EagerEntry> entry = find_entry(cache, context, call, given);
     lock.unlock();
     check_gradients(call, entry->gradients);
     check_out(call, *entry);
+    std::vector<EagerOperand> gathered;
+    const std::span<const EagerOperand> operands = gather_written(context, *entry, given, gathered);
     std::vector<Tensor> results(entry->results.size());
     std::vector<EagerOperand> places = results_of(context, call, *entry, results);
     std::vector<Detour> detours;
     if (!call.how.out.empty()) detours = avoid_overlaps(context, call, *entry, operands, places);
+    for (const std::size_t i : entry->written)
+        if (given[i].view != nullptr)
+            detours.push_back({operands[i], given[i], given[i].view->shape().strides()});
 
     lock.lock();
     if (entry->forgotten) {
         lock.unlock();
-        return run_once(context, call, operands);
+        return run_once(context, call, given);
     }
     Executor& executor = *entry->executor;
+    const BoundMemory bound(executor);
     for (std::size_t i = 0; i < entry->bindings.size(); ++i) {
         const auto [is_result, index] = entry->bindings[i];
         const EagerOperand& operand = is_result ? places[index] : operands[index];
@@ -288,12 +347,13 @@ std::vector<Tensor> run_once(const Context& context, const EagerCall& call,
         executor.set_integer("@seed", call.how.seed);
         executor.set_integer("@step", call.how.step);
     }
+    if (!call.how.scalars.empty()) executor.set_scalars(call.how.scalars);
     executor.check_params();
+    executor.take_scratch();
     executor.run(Part::forward);
     if (call.backward) executor.run(Part::backward);
-    finish_detours(context, detours);
+    finish_detours(context, cache.copies, detours);
     Access::impl(context).queue().flush();
-    executor.release_bindings();
     return results;
 }
 
@@ -313,6 +373,13 @@ std::vector<Tensor> run(const EagerCall& call) {
 
 }  // namespace
 
+void enqueue_copy(const Context& context, const Shape& shape, std::size_t element_bytes,
+                  const StridedPlace& from, const StridedPlace& to) {
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    cache.copies.copy(Access::impl(context), shape, element_bytes, from, to);
+}
+
 std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     static std::mutex mutex;
     static auto* known = new std::unordered_map<std::string, std::shared_ptr<const EagerOptions>>;
@@ -324,6 +391,22 @@ std::shared_ptr<const EagerOptions> eager_options(const Attrs& attrs) {
     auto& slot = (*known)[key];
     if (!slot) slot = std::make_shared<const EagerOptions>(EagerOptions{attrs, ++last});
     return slot;
+}
+
+std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call) {
+    const Context& context = context_of(call);
+    const std::vector<EagerOperand> operands = operands_of(call);
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    return find_entry(cache, context, call, operands);
+}
+
+ContextImpl::Attachment& eager_extra(const Context& context,
+                                     std::unique_ptr<ContextImpl::Attachment> (*make)()) {
+    ContextCache& cache = cache_of(context);
+    const std::lock_guard lock(cache.mutex);
+    if (!cache.extra) cache.extra = make();
+    return *cache.extra;
 }
 
 std::vector<Tensor> eager_call(std::string_view type, const EagerOptions& options,

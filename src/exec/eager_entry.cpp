@@ -3,6 +3,8 @@
 #include "exec/eager_entry.hpp"
 
 #include "base/text.hpp"
+#include "engine/pointwise/job.hpp"
+#include "exec/eager_views.hpp"
 #include "graph/operator.hpp"
 #include "graph/passes/pipeline.hpp"
 #include "plan/make_plan.hpp"
@@ -26,6 +28,16 @@ ValueId add_operand(Graph& graph, const std::string& name, const Tensor& tensor,
     return id;
 }
 
+/// The spec, in the parameter's own float type if no input says which it is (Embedding's indices).
+TensorSpec of_the_callers_type(const EagerCall& call, const Tensor& param, TensorSpec spec) {
+    const bool any_float =
+        std::any_of(call.inputs.begin(), call.inputs.end(),
+                    [](const Tensor& tensor) { return is_float(tensor.dtype()); });
+    if (!any_float && !call.inputs.empty() && is_float(spec.dtype) && is_float(param.dtype()))
+        spec.dtype = param.dtype();
+    return spec;
+}
+
 /// The parameters that the operator declares. Checks those of the call against them.
 std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
                                       const EagerCall& call) {
@@ -35,8 +47,34 @@ std::vector<ParamSpec> checked_params(const Operator& op, const Attrs& attrs,
     require(wanted.size() == call.params.size(), call.type, " takes ", wanted.size(),
             " parameters, got ", call.params.size());
     for (std::size_t i = 0; i < wanted.size(); ++i)
-        check_operand(call, "parameter", i, call.params[i], wanted[i].spec);
+        check_operand(call, "parameter", i, call.params[i],
+                      of_the_callers_type(call, call.params[i], wanted[i].spec));
     return wanted;
+}
+
+/// The options of the call. A program's scalars that come with each call are not among them: its
+/// node only says what they are (engine/pointwise/job.hpp).
+Attrs attrs_of(const Operator& op, const EagerCall& call) {
+    Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    if (call.how.scalars.empty()) return attrs;
+    require(attrs.has("scalars"), call.type, " has no scalars, but CallOptions::scalars has ",
+            call.how.scalars.size());
+    require(attrs.numbers("scalars").empty(), call.type,
+            " got scalars as an option and in CallOptions::scalars; give them in one place");
+    std::string kinds;
+    for (const Scalar& scalar : call.how.scalars)
+        kinds += std::holds_alternative<std::int64_t>(scalar) ? 'i' : 'd';
+    attrs.set(pointwise::arguments_attr, std::move(kinds));
+    return attrs;
+}
+
+/// Whether CallOptions::wanted asks for a result, of `count`.
+bool is_wanted(const EagerCall& call, std::size_t result, std::size_t count) {
+    const std::vector<bool>& wanted = call.how.wanted;
+    require(wanted.empty() || wanted.size() == count, call.type, " has ", count,
+            call.backward ? " inputs and parameters" : " outputs", ", CallOptions::wanted has ",
+            wanted.size(), " elements");
+    return wanted.empty() || wanted[result];
 }
 
 /// Whether the plan gives the same results where the external `result` is the same memory as the
@@ -66,6 +104,34 @@ bool works_in_place(const Plan& plan, int result, int operand) {
             return false;
     }
     return true;
+}
+
+std::vector<TensorSpec> specs_of(const Graph& graph, const std::vector<ValueId>& values) {
+    std::vector<TensorSpec> specs;
+    for (const ValueId id : values) specs.push_back(graph.spec(id));
+    return specs;
+}
+
+bool writes(const EagerEntry& entry, std::size_t operand) {
+    return std::find(entry.written.begin(), entry.written.end(), operand) != entry.written.end();
+}
+
+std::string output_name(std::size_t index) {
+    return cat("output ", index);
+}
+
+/// The layouts of `out` tensors. Those that do not fit `specs` are refused before the plan runs.
+void set_result_layouts(PlanOptions& options, const EagerCall& call,
+                        const std::vector<ValueId>& operands,
+                        const std::vector<TensorSpec>& specs) {
+    for (std::size_t i = 0; i < std::min(specs.size(), call.how.out.size()); ++i) {
+        const Tensor& out = call.how.out[i];
+        if (!out.defined() || out.shape() != specs[i].shape) continue;
+        if (call.backward)
+            options.gradient_layouts[operands[i]] = layout_of(out);
+        else
+            options.output_layouts[output_name(i)] = layout_of(out);
+    }
 }
 
 void find_in_place(EagerEntry& entry) {
@@ -107,7 +173,7 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     const auto count = static_cast<int>(call.inputs.size());
     require(count >= op.min_inputs() && count <= op.max_inputs(), call.type, " got ", count,
             " inputs, takes ", op.min_inputs(), " to ", op.max_inputs());
-    const Attrs attrs = op.schema().complete(call.options.attrs, cat("[", call.type, "] "));
+    const Attrs attrs = attrs_of(op, call);
     const std::vector<ParamSpec> params = checked_params(op, attrs, call);
 
     Graph graph;
@@ -120,16 +186,29 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         values.push_back(add_operand(graph, cat("parameter ", i), call.params[i], Role::parameter,
                                      params[i].trainable));
     const std::size_t given = values.size();
+    const std::vector<TensorSpec> specs = specs_of(graph, values);
     const std::vector<ValueId> made = graph.add(call.type, call.type, values, attrs);
     graph.nodes.back().engine = call.backward ? "" : call.how.engine;
-    for (std::size_t i = 0; i < made.size(); ++i)
-        graph.outputs.emplace_back(made[i], cat("output ", i));
+    const std::vector<TensorSpec> result_specs = specs_of(graph, made);
+    std::vector<std::size_t> outputs;  // by output of the graph
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        if (!call.backward && !is_wanted(call, i, made.size())) continue;
+        graph.outputs.emplace_back(made[i], output_name(i));
+        outputs.push_back(i);
+    }
 
     auto entry = std::make_unique<EagerEntry>();
+    if (call.how.training && !call.backward)
+        for (const std::size_t i : op.written_params(attrs))
+            entry->written.push_back(call.inputs.size() + i);
     DeriveOptions derive_options;
-    if (call.backward)
+    if (call.backward) {
         derive_options.gradients = {.input_gradients = true, .seeds_are_inputs = true};
+        for (std::size_t i = 0; i < given; ++i)
+            if (!is_wanted(call, i, given)) derive_options.gradients->unwanted.push_back(values[i]);
+    }
     derive(graph, derive_options);
+    if (outputs.size() < made.size()) graph.remove_dead();
     if (call.backward) {
         graph.outputs.clear();
         graph.assignments.clear();
@@ -147,7 +226,10 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
     options.engines = call.how.engines;
     options.free_outputs = !has_out(call);
     for (std::size_t i = 0; i < values.size(); ++i)
-        if (operands[i].layout != nullptr) options.input_layouts[values[i]] = *operands[i].layout;
+        if (Layout layout = layout_of(operands[i]); !layout.is_plain() && !writes(*entry, i))
+            options.input_layouts[values[i]] = std::move(layout);
+    turn_matrices(graph, options.input_layouts);
+    set_result_layouts(options, call, values, call.backward ? specs : result_specs);
     entry->executor =
         std::make_unique<Executor>(context, make_plan(context, graph, options), store, true);
 
@@ -158,10 +240,13 @@ std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const Eager
         const auto operand = static_cast<std::size_t>(
             std::find(values.begin(), values.end(), external.value) - values.begin());
         EagerEntry::Binding binding{false, operand};
-        if (external.kind == External::Kind::output) binding = {true, next_output++};
+        if (external.kind == External::Kind::output) binding = {true, outputs[next_output++]};
         if (external.kind == External::Kind::gradient) binding.result = true;
-        if (binding.result)
-            entry->results[binding.index] = {plan.graph.spec(external.value), external.layout};
+        if (binding.result)  // a gradient's operand may be a matrix that was turned
+            entry->results[binding.index] = {external.kind == External::Kind::gradient
+                                                 ? specs[operand]
+                                                 : plan.graph.spec(external.value),
+                                             external.layout};
         entry->bindings.push_back(binding);
     }
     for (const Block& block : plan.blocks)

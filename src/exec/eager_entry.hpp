@@ -4,6 +4,7 @@
 
 #include "exec/eager.hpp"
 #include "exec/executor.hpp"
+#include "runtime/context_impl.hpp"
 
 #include <utility>
 
@@ -21,8 +22,10 @@ struct EagerCall {
 struct EagerOperand {
     std::shared_ptr<Buffer> buffer;
     std::uint64_t byte_offset = 0;
-    const Layout* layout = nullptr;  ///< nullptr: plain
-    std::uint64_t bytes = 0;
+    const Layout* layout = nullptr;  ///< nullptr: plain, or as `view` says
+    std::uint64_t bytes = 0;         ///< from the first element to the last
+    /// The tensor, if its elements are not row-major or not aligned as kernels expect.
+    const Tensor* view = nullptr;
 };
 
 /// A planned call, and the operands or results to which its externals are bound.
@@ -43,6 +46,7 @@ struct EagerEntry {
     /// Pairs (result, operand) that may be the same memory, from its first byte to its last. Others
     /// must not overlap.
     std::vector<std::pair<std::size_t, std::size_t>> in_place;
+    std::vector<std::size_t> written;  ///< operands that the call writes: running statistics
     bool uses_scalars = false;
     bool forgotten = false;  ///< an engine of it failed, and later calls use another plan
 };
@@ -55,6 +59,14 @@ void check_operand(const EagerCall& call, const char* what, std::size_t index, c
                    const TensorSpec& wanted);
 /// Checks all output gradients and their number.
 void check_gradients(const EagerCall& call, const std::vector<TensorSpec>& wanted);
+
+/// The plan of the call with all operands plain, from the cache of eager calls or made now.
+std::shared_ptr<EagerEntry> planned_entry(const EagerCall& call);
+
+/// What another kind of eager call keeps for a context, made in the first call. It is destroyed
+/// with the cache of eager calls.
+ContextImpl::Attachment& eager_extra(const Context& context,
+                                     std::unique_ptr<ContextImpl::Attachment> (*make)());
 
 /// Plans the call for operands in the layouts of `operands`. Scratch memory comes from `store`.
 std::unique_ptr<EagerEntry> make_eager_entry(const Context& context, const EagerCall& call,

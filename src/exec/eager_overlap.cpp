@@ -3,6 +3,7 @@
 #include "exec/eager_overlap.hpp"
 
 #include "base/text.hpp"
+#include "exec/eager_views.hpp"
 #include "runtime/access.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -22,7 +23,10 @@ struct Extent {
 
     explicit Extent(const EagerOperand& operand)
         : handle(operand.buffer->handle()),
-          begin(operand.byte_offset + reinterpret_cast<std::uintptr_t>(operand.buffer->host())),
+          begin(operand.byte_offset +
+                (operand.buffer->host() == nullptr
+                     ? operand.buffer->offset()
+                     : reinterpret_cast<std::uintptr_t>(operand.buffer->host()))),
           end(begin + operand.bytes) {}
     bool operator==(const Extent&) const = default;
     bool overlaps(const Extent& other) const {
@@ -30,17 +34,35 @@ struct Extent {
     }
 };
 
+/// Whether both are the same elements in the same order.
+bool same_elements(const EagerOperand& a, const EagerOperand& b) {
+    if (!(Extent(a) == Extent(b)) || (a.view == nullptr) != (b.view == nullptr)) return false;
+    return a.view == nullptr ||
+           (a.view->shape() == b.view->shape() && a.view->strides() == b.view->strides());
+}
+
 bool overlaps_operand(const EagerEntry& entry, std::span<const EagerOperand> operands,
-                      std::size_t result, const Extent& written) {
+                      std::size_t result, const EagerOperand& place) {
     for (std::size_t i = 0; i < operands.size(); ++i) {
-        const Extent read(operands[i]);
-        if (!written.overlaps(read)) continue;
-        const bool in_place =
-            written == read && std::find(entry.in_place.begin(), entry.in_place.end(),
-                                         std::pair(result, i)) != entry.in_place.end();
+        if (!Extent(place).overlaps(Extent(operands[i]))) continue;
+        const bool in_place = same_elements(place, operands[i]) &&
+                              std::find(entry.in_place.begin(), entry.in_place.end(),
+                                        std::pair(result, i)) != entry.in_place.end();
         if (!in_place) return true;
     }
     return false;
+}
+
+/// Memory in which the plan makes a result that is wanted at `place`.
+Detour detour_to(const Context& context, const EagerOperand& place, const Layout& planned) {
+    Detour detour{{nullptr, 0, nullptr, place.bytes}, place};
+    if (place.view != nullptr) {
+        const Shape& shape = place.view->shape();
+        detour.made_strides = logical_strides(shape, planned);
+        if (!planned.is_strided()) detour.made.bytes = place.view->bytes();
+    }
+    detour.made.buffer = Access::impl(context).allocate_cached(detour.made.bytes);
+    return detour;
 }
 
 }  // namespace
@@ -52,26 +74,37 @@ std::vector<Detour> avoid_overlaps(const Context& context, const EagerCall& call
     std::vector<std::pair<std::size_t, Extent>> written;
     for (std::size_t i = 0; i < std::min(places.size(), call.how.out.size()); ++i) {
         if (!call.how.out[i].defined() || !places[i].buffer) continue;
+        const Layout& planned = entry.results[i].layout;
+        bool direct = places[i].view == nullptr || layout_of(places[i]) == planned;
         const Extent extent(places[i]);
-        for (const auto& [other, its] : written)
-            if (extent.overlaps(its))
+        for (const auto& [other, its] : written) {
+            if (!extent.overlaps(its)) continue;
+            // Elements of strided views may alternate. If they do not, the later result counts.
+            if (call.how.out[i].contiguous() && call.how.out[other].contiguous())
                 fail(ErrorKind::invalid_argument, call.type, ": out tensors ", other, " and ", i,
                      " overlap, but each result needs memory of its own");
+            direct = false;
+        }
         written.emplace_back(i, extent);
-        if (!overlaps_operand(entry, operands, i, extent)) continue;
-        const std::uint64_t bytes = places[i].bytes;
-        const EagerOperand elsewhere{Access::impl(context).allocate_cached(bytes), 0, nullptr,
-                                     bytes};
-        detours.push_back({elsewhere, places[i]});
-        places[i] = elsewhere;
+        if (direct && !overlaps_operand(entry, operands, i, places[i])) continue;
+        detours.push_back(detour_to(context, places[i], planned));
+        places[i] = detours.back().made;
     }
     return detours;
 }
 
-void finish_detours(const Context& context, const std::vector<Detour>& detours) {
-    for (const auto& [made, wanted] : detours)
-        Access::impl(context).queue().copy({made.buffer.get(), made.byte_offset},
-                                           {wanted.buffer.get(), wanted.byte_offset}, made.bytes);
+void finish_detours(const Context& context, CopyLaunches& copies,
+                    const std::vector<Detour>& detours) {
+    ContextImpl& device = Access::impl(context);
+    for (const auto& [made, wanted, made_strides] : detours) {
+        if (wanted.view == nullptr)
+            device.queue().copy({made.buffer.get(), made.byte_offset},
+                                {wanted.buffer.get(), wanted.byte_offset}, made.bytes);
+        else
+            copies.copy(device, wanted.view->shape(), size_of(wanted.view->dtype()),
+                        {made.buffer, made.byte_offset, made_strides},
+                        {wanted.buffer, wanted.byte_offset, wanted.view->strides()});
+    }
 }
 
 }  // namespace dlprim

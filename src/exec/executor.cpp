@@ -32,21 +32,19 @@ constexpr std::size_t scalar_bytes = 128;  // the most that one fill can write
 }  // namespace
 
 Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
-                   bool share_scratch)
+                   bool brief_scratch)
     : context_(context),
       plan_(std::move(plan)),
+      brief_scratch_(brief_scratch),
+      slabs_(plan_->slabs.size()),
       bound_(plan_->externals.size()),
       scalars_(scalar_bytes) {
     ContextImpl& device = Access::impl(context_);
-    for (std::uint64_t bytes : plan_->slabs) {
-        if (!share_scratch) {
-            slabs_.push_back(device.allocate(bytes));
-            continue;
-        }
-        std::shared_ptr<Buffer>& shared = store[cat("slab ", slabs_.size())];
-        if (!shared || shared->bytes() < bytes) shared = device.allocate(bytes);
-        slabs_.push_back(shared);
-    }
+    const auto allocate = [&](std::uint64_t bytes) {
+        return brief_scratch_ ? device.allocate_cached(bytes) : device.allocate(bytes);
+    };
+    if (!brief_scratch_)
+        for (std::size_t i = 0; i < slabs_.size(); ++i) slabs_[i] = allocate(plan_->slabs[i]);
     for (std::size_t i = 0; i < plan_->blocks.size(); ++i) {
         const Block& block = plan_->blocks[i];
         const bool own = block.name == "constants";
@@ -54,7 +52,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
         if (!own && found != store.end() && found->second->bytes() >= block.bytes) {
             blocks_.push_back(found->second);
         } else {
-            blocks_.push_back(device.allocate(block.bytes));
+            blocks_.push_back(allocate(block.bytes));
             if (block.bytes > 0) {
                 const std::uint32_t zero = 0;
                 device.queue().fill({blocks_.back().get(), 0}, block.bytes / 4 * 4, &zero,
@@ -63,6 +61,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
             if (!own) store[block.name] = blocks_.back();
         }
         if (block.name == "scalars") scalar_block_ = static_cast<int>(i);
+        if (own) constants_ = static_cast<int>(i);
     }
     for (const auto& [value, offset] : plan_->literals) {
         const std::vector<std::byte>& data = plan_->graph.value(value).data;
@@ -158,14 +157,21 @@ BufferRef Executor::resolve(const Place& place) const {
     return {};
 }
 
+/// Whether a run may find the place in other memory than the last one did.
+bool Executor::moves(const Place& place) const {
+    return brief_scratch_ && (place.kind == Place::Kind::slab ||
+                              (place.kind == Place::Kind::block && place.index == constants_));
+}
+
 void Executor::resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound) {
     for (const Step& step : steps) {
         Bound b;
         for (std::size_t i = 0; i < step.operands.size(); ++i) {
             const Place& place = step.operands[i];
-            if (place.kind == Place::Kind::external) b.externals.emplace_back(i, place.index);
-            b.operands.push_back(place.kind == Place::Kind::external ? BufferRef{}
-                                                                     : resolve(place));
+            const bool external = place.kind == Place::Kind::external;
+            if (external) b.externals.emplace_back(i, place.index);
+            if (moves(place)) b.scratch.push_back(i);
+            b.operands.push_back(external || moves(place) ? BufferRef{} : resolve(place));
         }
         bound.push_back(std::move(b));
     }
@@ -175,8 +181,31 @@ void Executor::bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t 
     bound_.at(static_cast<std::size_t>(external)) = {std::move(buffer), byte_offset};
 }
 
-void Executor::release_bindings() {
+void Executor::take_scratch() {
+    if (!brief_scratch_) return;
+    ContextImpl& device = Access::impl(context_);
+    for (std::size_t i = 0; i < slabs_.size(); ++i)
+        slabs_[i] = device.allocate_cached(plan_->slabs[i]);
+    if (!brief_constants_) return;
+    const auto index = static_cast<std::size_t>(constants_);
+    const std::uint64_t bytes = plan_->blocks[index].bytes;
+    const std::uint32_t zero = 0;
+    blocks_[index] = device.allocate_cached(bytes);
+    device.queue().fill({blocks_[index].get(), 0}, bytes / 4 * 4, &zero, sizeof(zero));
+    setup_done_ = false;
+}
+
+void Executor::forget_constants() {
+    if (!brief_scratch_ || constants_ < 0 || !plan_->literals.empty()) return;
+    brief_constants_ = true;
+    blocks_[static_cast<std::size_t>(constants_)].reset();
+}
+
+void Executor::release_bindings() noexcept {
     for (Binding& binding : bound_) binding.buffer.reset();
+    if (!brief_scratch_) return;
+    for (std::shared_ptr<Buffer>& slab : slabs_) slab.reset();
+    if (brief_constants_) blocks_[static_cast<std::size_t>(constants_)].reset();
 }
 
 std::byte* Executor::slot(const std::string& name) {
@@ -193,6 +222,10 @@ void Executor::set_scalar(const std::string& name, double value) {
 
 void Executor::set_integer(const std::string& name, std::uint64_t value) {
     std::memcpy(slot(name), &value, sizeof(value));
+}
+
+void Executor::set_scalars(std::span<const Scalar> values) {
+    for (const Step& step : plan_->steps) step.launch->set_scalars(values);
 }
 
 void Executor::take_over(const Executor& other) {
@@ -277,7 +310,8 @@ void Executor::touch_written() {
         if (!read_only && bound_[i].buffer) bound_[i].buffer->touch();
     }
     if (changes_state)
-        for (const auto& block : blocks_) block->touch();
+        for (const auto& block : blocks_)
+            if (block) block->touch();
 }
 
 void Executor::check_params() {
@@ -302,6 +336,8 @@ void Executor::check_params() {
 
 void Executor::enqueue(const Step& step, Bound& bound) {
     for (const auto& [operand, external] : bound.externals)
+        bound.operands[operand] = resolve(step.operands[operand]);
+    for (const std::size_t operand : bound.scratch)
         bound.operands[operand] = resolve(step.operands[operand]);
     step.launch->enqueue(Access::impl(context_).queue(), bound.operands);
 }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,11 +45,11 @@ class ParamSupply {
 class Executor {
   public:
     /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
-    /// others are added to it. The block "constants" is not shared. With `share_scratch`, slabs are
-    /// in the store too, shared by executors that never run at the same time, as eager calls do not
-    /// because their queue is in order. Throws Error(out_of_memory).
+    /// others are added to it. The block "constants" is not shared. With `brief_scratch`, as eager
+    /// calls want it, memory comes from the context's pool, and slabs only from take_scratch() to
+    /// release_bindings(). Throws Error(out_of_memory).
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
-             bool share_scratch = false);
+             bool brief_scratch = false);
 
     const Plan& plan() const { return *plan_; }
 
@@ -65,14 +66,24 @@ class Executor {
     }
     /// The same for memory whose contents are in the external's layout.
     void bind(int external, std::shared_ptr<Buffer> buffer, std::uint64_t byte_offset);
-    /// Releases the bound memory. Enqueued work keeps it alive by the driver's own references.
-    void release_bindings();
+    /// Takes memory for the slabs of an executor with `brief_scratch`, which a run needs.
+    void take_scratch();
+    /// Says that parameters change from run to run, so that what setup makes of them (packed
+    /// weights) is worth no memory of its own: take_scratch() takes that, too, and each run repeats
+    /// setup. Does nothing if the plan has literals, which lie there as well. For `brief_scratch`.
+    void forget_constants();
+    /// Releases the bound memory and what take_scratch() took. Enqueued work may still use it: what
+    /// is enqueued later on the same queue finds it unused.
+    void release_bindings() noexcept;
 
     /// Sets a scalar for the next run: the seed, the step, the learning rate. It is uploaded by the
     /// commands of that run, without waiting.
     void set_scalar(const std::string& name, double value);
     /// Sets "@seed" or "@step" exactly, with all 64 bits.
     void set_integer(const std::string& name, std::uint64_t value);
+    /// Sets p0, p1, ... of programs whose scalars are arguments (engine/pointwise/job.hpp),
+    /// exactly.
+    void set_scalars(std::span<const Scalar> values);
     /// Copies scalars and kept states from an executor of the same graph.
     void take_over(const Executor& other);
 
@@ -119,8 +130,10 @@ class Executor {
     struct Bound {
         std::vector<BufferRef> operands;
         std::vector<std::pair<std::size_t, int>> externals;  ///< operand, external
+        std::vector<std::size_t> scratch;  ///< operands in memory that each run may take anew
     };
     BufferRef resolve(const Place& place) const;
+    bool moves(const Place& place) const;
     void resolve_steps(const std::vector<Step>& steps, std::vector<Bound>& bound);
     void prepare_run();
     void run_setup();
@@ -144,6 +157,9 @@ class Executor {
 
     Context context_;
     std::unique_ptr<Plan> plan_;
+    const bool brief_scratch_;
+    bool brief_constants_ = false;
+    int constants_ = -1;  ///< the block of that name
     std::vector<std::shared_ptr<Buffer>> slabs_, blocks_;
     struct Binding {
         std::shared_ptr<Buffer> buffer;

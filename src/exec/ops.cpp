@@ -18,14 +18,9 @@ Options parsed(std::string_view json) {
     return known->find(json, [&] { return parse_options_json(json); });
 }
 
-Options pointwise_options(std::string_view code, const std::vector<double>& scalars) {
+Options pointwise_options(std::string_view code) {
     static auto* known = new KnownOptions;
-    std::string text(code);
-    text.append(1, '\0');
-    text.append(reinterpret_cast<const char*>(scalars.data()), scalars.size() * sizeof(double));
-    return known->find(text, [&] {
-        return Attrs{{"code", std::string(code)}, {"scalars", Doubles(scalars)}};
-    });
+    return known->find(code, [&] { return Attrs{{"code", std::string(code)}}; });
 }
 
 void check_rank(std::string_view type, const Tensor& weight, int rank) {
@@ -77,11 +72,18 @@ DLPRIM_CALLS_OF(Convolution2D)
 DLPRIM_CALLS_OF(TransposedConvolution2D)
 DLPRIM_CALLS_OF(InnerProduct)
 DLPRIM_CALLS_OF(MatMul)
+DLPRIM_CALLS_OF(MatMulAdd)
+DLPRIM_CALLS_OF(ConvolutionND)
+DLPRIM_CALLS_OF(TransposedConvolutionND)
 DLPRIM_CALLS_OF(BatchNorm)
 DLPRIM_CALLS_OF(LayerNorm)
 DLPRIM_CALLS_OF(GroupNorm)
 DLPRIM_CALLS_OF(Pooling2D)
+DLPRIM_CALLS_OF(PoolingND)
+DLPRIM_CALLS_OF(AdaptivePooling)
 DLPRIM_CALLS_OF(GlobalPooling)
+DLPRIM_CALLS_OF(Resize)
+DLPRIM_CALLS_OF(GridSample)
 DLPRIM_CALLS_OF(Interpolation)
 DLPRIM_CALLS_OF(Activation)
 DLPRIM_CALLS_OF(PReLU)
@@ -111,9 +113,21 @@ DLPRIM_CALLS_OF(Gather)
 DLPRIM_CALLS_OF(Scatter)
 DLPRIM_CALLS_OF(TopK)
 DLPRIM_CALLS_OF(Sort)
+DLPRIM_CALLS_OF(ArgReduce)
+DLPRIM_CALLS_OF(Scan)
+DLPRIM_CALLS_OF(Nonzero)
+DLPRIM_CALLS_OF(Flip)
 DLPRIM_CALLS_OF(Attention)
 DLPRIM_CALLS_OF(LSTM)
 DLPRIM_CALLS_OF(GRU)
+DLPRIM_CALLS_OF(MaxPooling2D)
+DLPRIM_CALLS_OF(SoftmaxBackward)
+DLPRIM_CALLS_OF(ActivationBackward)
+DLPRIM_CALLS_OF(BatchNormBackward)
+DLPRIM_CALLS_OF(LayerNormBackward)
+DLPRIM_CALLS_OF(GroupNormBackward)
+DLPRIM_CALLS_OF(MaxPooling2DBackward)
+DLPRIM_CALLS_OF(NLLLossBackward)
 #undef DLPRIM_CALLS_OF
 
 std::vector<Tensor> call(std::string_view type, std::string_view options_json,
@@ -136,7 +150,12 @@ std::vector<std::size_t> written_params(std::string_view type, std::string_view 
 
 std::vector<Tensor> pointwise(std::string_view code, const std::vector<Tensor>& inputs,
                               const std::vector<double>& scalars, const CallOptions& how) {
-    return eager_call("Pointwise", *pointwise_options(code, scalars), inputs, {}, how);
+    if (scalars.empty()) return eager_call("Pointwise", *pointwise_options(code), inputs, {}, how);
+    require(how.scalars.empty(),
+            "pointwise() got scalars twice, once of them in CallOptions::scalars");
+    CallOptions with_scalars = how;
+    with_scalars.scalars.assign(scalars.begin(), scalars.end());
+    return eager_call("Pointwise", *pointwise_options(code), inputs, {}, with_scalars);
 }
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Convolution2D& options,

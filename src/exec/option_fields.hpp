@@ -80,26 +80,53 @@ inline constexpr auto option_names<ops::TransposedConvolution2D> =
     name_list("channels_out", "channels_in", "groups", "bias", "kernel", "stride", "pad", "dilate",
               "output_pad", "activation");
 template <>
+inline constexpr auto option_names<ops::ConvolutionND> = name_list("channels_out", "channels_in",
+                                                                   "groups", "bias", "kernel",
+                                                                   "stride", "pad", "dilate");
+template <>
+inline constexpr auto option_names<ops::TransposedConvolutionND> =
+    name_list("channels_out", "channels_in", "groups", "bias", "kernel", "stride", "pad", "dilate",
+              "output_pad");
+template <>
 inline constexpr auto option_names<ops::InnerProduct> = name_list("outputs", "inputs", "bias",
                                                                   "activation");
 template <>
 inline constexpr auto option_names<ops::MatMul> = name_list("transpose_a", "transpose_b", "alpha",
                                                             "bias");
 template <>
+inline constexpr auto option_names<ops::MatMulAdd> = name_list("transpose_a", "transpose_b",
+                                                               "alpha", "beta");
+template <>
 inline constexpr auto option_names<ops::BatchNorm> = name_list("features", "eps", "momentum",
-                                                               "affine", "use_global_stats");
+                                                               "affine", "use_global_stats",
+                                                               "return_statistics");
 template <>
 inline constexpr auto option_names<ops::LayerNorm> = name_list("normalized_shape", "dims", "eps",
-                                                               "elementwise_affine", "bias");
+                                                               "elementwise_affine", "bias",
+                                                               "return_statistics");
 template <>
 inline constexpr auto option_names<ops::GroupNorm> = name_list("num_groups", "num_channels", "eps",
-                                                               "affine");
+                                                               "affine", "return_statistics");
 template <>
 inline constexpr auto option_names<ops::Pooling2D> = name_list("mode", "kernel", "stride", "pad",
                                                                "count_include_pad", "ceil_mode",
                                                                "return_indices");
 template <>
+inline constexpr auto option_names<ops::PoolingND> = name_list("mode", "kernel", "stride", "pad",
+                                                               "dilate", "count_include_pad",
+                                                               "ceil_mode", "divisor_override",
+                                                               "return_indices");
+template <>
+inline constexpr auto option_names<ops::AdaptivePooling> = name_list("mode", "output",
+                                                                     "return_indices");
+template <>
 inline constexpr auto option_names<ops::GlobalPooling> = name_list("mode");
+template <>
+inline constexpr auto option_names<ops::Resize> = name_list("method", "output", "scales",
+                                                            "align_corners", "antialias");
+template <>
+inline constexpr auto option_names<ops::GridSample> = name_list("mode", "padding_mode",
+                                                                "align_corners");
 template <>
 inline constexpr auto option_names<ops::Interpolation> = name_list("method", "scale_y", "scale_x",
                                                                    "out_h", "out_w",
@@ -131,7 +158,8 @@ inline constexpr auto option_names<ops::Reduction> = name_list("method", "keep_d
 template <>
 inline constexpr auto option_names<ops::Softmax> = name_list("log", "axis");
 template <>
-inline constexpr auto option_names<ops::NLLLoss> = name_list("reduce");
+inline constexpr auto option_names<ops::NLLLoss> = name_list("reduce", "ignore_index",
+                                                             "return_weight");
 template <>
 inline constexpr auto option_names<ops::MSELoss> = name_list("reduce");
 template <>
@@ -155,14 +183,24 @@ template <>
 inline constexpr auto option_names<ops::Embedding> = name_list("num_embeddings", "embedding_dim",
                                                                "padding_idx");
 template <>
-inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims");
+inline constexpr auto option_names<ops::Gather> = name_list("mode", "dim", "batch_dims", "dims");
 template <>
-inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims",
-                                                             "reduction", "shape");
+inline constexpr auto option_names<ops::Scatter> = name_list("mode", "dim", "batch_dims", "dims",
+                                                             "reduction", "include_self", "shape");
 template <>
 inline constexpr auto option_names<ops::TopK> = name_list("k", "dim", "largest", "sorted");
 template <>
 inline constexpr auto option_names<ops::Sort> = name_list("dim", "descending");
+template <>
+inline constexpr auto option_names<ops::ArgReduce> = name_list("method", "dim", "keep_dim",
+                                                               "values");
+template <>
+inline constexpr auto option_names<ops::Nonzero> = name_list("size", "flat", "fill");
+template <>
+inline constexpr auto option_names<ops::Flip> = name_list("dims");
+template <>
+inline constexpr auto option_names<ops::Scan> = name_list("method", "dim", "reverse", "exclusive",
+                                                          "dtype");
 template <>
 inline constexpr auto option_names<ops::Attention> = name_list("scale", "is_causal", "enable_gqa",
                                                                "dropout_p", "stream");
@@ -175,14 +213,39 @@ inline constexpr auto option_names<ops::GRU> = name_list("hidden_size", "num_lay
                                                          "bidirectional", "bias", "batch_first",
                                                          "dropout", "stream");
 
+template <>
+inline constexpr auto option_names<ops::MaxPooling2D> = name_list("kernel", "stride", "pad",
+                                                                  "ceil_mode");
+template <>
+inline constexpr auto option_names<ops::SoftmaxBackward> = name_list("log", "axis");
+template <>
+inline constexpr auto option_names<ops::ActivationBackward> = option_names<ops::Activation>;
+template <>
+inline constexpr auto option_names<ops::BatchNormBackward> = name_list("use_global_stats");
+template <>
+inline constexpr auto option_names<ops::LayerNormBackward> = name_list("normalized_shape", "dims");
+template <>
+inline constexpr auto option_names<ops::GroupNormBackward> = name_list("num_groups");
+template <>
+inline constexpr auto option_names<ops::MaxPooling2DBackward> = name_list("kernel", "stride", "pad",
+                                                                          "ceil_mode", "sizes");
+template <>
+inline constexpr auto option_names<ops::NLLLossBackward> = name_list("reduce", "ignore_index",
+                                                                     "classes");
+
 using AllOptions =
     std::tuple<ops::Convolution2D, ops::TransposedConvolution2D, ops::InnerProduct, ops::MatMul,
-               ops::BatchNorm, ops::LayerNorm, ops::GroupNorm, ops::Pooling2D, ops::GlobalPooling,
-               ops::Interpolation, ops::Activation, ops::PReLU, ops::Elementwise, ops::Threshold,
-               ops::Hardtanh, ops::Abs, ops::Cast, ops::Dropout, ops::Pointwise, ops::Reduction,
-               ops::Softmax, ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat,
-               ops::Slice, ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose,
-               ops::Pad, ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK,
-               ops::Sort, ops::Attention, ops::LSTM, ops::GRU>;
+               ops::MatMulAdd, ops::ConvolutionND, ops::TransposedConvolutionND, ops::BatchNorm,
+               ops::LayerNorm, ops::GroupNorm, ops::Pooling2D, ops::PoolingND, ops::AdaptivePooling,
+               ops::GlobalPooling, ops::Resize, ops::GridSample, ops::Interpolation,
+               ops::Activation, ops::PReLU, ops::Elementwise, ops::Threshold, ops::Hardtanh,
+               ops::Abs, ops::Cast, ops::Dropout, ops::Pointwise, ops::Reduction, ops::Softmax,
+               ops::SoftmaxWithLoss, ops::NLLLoss, ops::MSELoss, ops::Concat, ops::Slice,
+               ops::Split, ops::Flatten, ops::Reshape, ops::Squeeze, ops::Transpose, ops::Pad,
+               ops::Parameter, ops::Embedding, ops::Gather, ops::Scatter, ops::TopK, ops::Sort,
+               ops::Attention, ops::LSTM, ops::GRU, ops::MaxPooling2D, ops::SoftmaxBackward,
+               ops::ActivationBackward, ops::BatchNormBackward, ops::LayerNormBackward,
+               ops::GroupNormBackward, ops::MaxPooling2DBackward, ops::NLLLossBackward,
+               ops::ArgReduce, ops::Scan, ops::Nonzero, ops::Flip>;
 
 }  // namespace dlprim

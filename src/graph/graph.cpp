@@ -80,6 +80,20 @@ ValueId Graph::constant(std::string_view name, const Shape& shape, const std::ve
     return add_value(std::move(value));
 }
 
+namespace {
+
+/// The options with their defaults. Attributes whose names begin with '@' are the library's own.
+Attrs completed(const Operator& op, const Attrs& attrs, std::string_view where) {
+    Attrs options, own;
+    for (const auto& [name, value] : attrs.items())
+        (name.starts_with('@') ? own : options).set(name, value);
+    Attrs result = op.schema().complete(options, where);
+    for (const auto& [name, value] : own.items()) result.set(name, value);
+    return result;
+}
+
+}  // namespace
+
 std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
                                 std::vector<ValueId> node_inputs, const Attrs& attrs) {
     const Operator& op = OperatorRegistry::instance().get(type);
@@ -90,7 +104,7 @@ std::vector<ValueId> Graph::add(std::string_view type, std::string_view name,
     node.part = part;
     node.precision = precision;
     node.op = &op;
-    node.attrs = op.schema().complete(attrs, where);
+    node.attrs = completed(op, attrs, where);
     node.inputs = std::move(node_inputs);
     std::vector<TensorSpec> specs;
     for (ValueId id : node.inputs) specs.push_back(spec(id));

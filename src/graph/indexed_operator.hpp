@@ -22,12 +22,16 @@ class IndexedOperator : public Operator {
   protected:
     /// Options that say how indices name parts of a tensor (engine/indexing/indexing.hpp).
     static OptionSpec mode_option() {
-        return {"mode", OptionKind::text, std::string("rows"), "rows, elements or tuples"};
+        return {"mode", OptionKind::text, std::string("rows"), "rows, elements, tuples or dims"};
     }
     static OptionSpec dim_option() {
         return {
             "dim", OptionKind::integer, std::int64_t{0},
             "of rows and elements: the dimension that is indexed; negative counts from the end"};
+    }
+    static OptionSpec dims_option() {
+        return {"dims", OptionKind::integers, Ints{},
+                "of dims: the dimensions that are indexed, in rising order"};
     }
     static OptionSpec batch_dims_option() {
         return {"batch_dims", OptionKind::integer, std::int64_t{0},

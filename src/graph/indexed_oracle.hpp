@@ -11,7 +11,7 @@ namespace dlprim {
 
 class IndexedDefinition {
   public:
-    /// From the options mode, dim and batch_dims. `indices` must outlive this object.
+    /// From the options mode, dim, batch_dims and dims. `indices` must outlive this object.
     IndexedDefinition(const Attrs& attrs, const Shape& data, const HostArray& indices);
 
     /// The shape of all that is named: Gather's result, Scatter's updates.
@@ -30,11 +30,14 @@ class IndexedDefinition {
     static std::size_t flat(const Shape& shape, const Ints& at);
     /// The index at these coordinates, of this dimension of data.
     std::int64_t index(const Ints& at, int dimension) const;
+    /// Of mode dims: where the dimensions of the indices stand among those of the parts.
+    std::size_t front() const;
     /// The coordinates in data of the part's element at `at`.
     Ints named_by(const Ints& at) const;
 
     std::string mode_;
     int dim_, batch_;
+    Ints dims_;
     Shape data_, parts_;
     const HostArray& indices_;
 };

@@ -4,28 +4,37 @@
 set(DLPRIM_OPERATORS
     pointwise
     matmul
+    matmul_add
     inner_product
     embedding
     gather
     scatter
     topk
+    arg_reduce
+    scan
+    nonzero
     attention
     split
     fork
     recurrent
     conv2d
     transposed_conv2d
+    conv_nd
     concat
     slice
     transpose
     pad
+    flip
     reshape
     flatten
     squeeze
     parameter
     constant
     pooling2d
+    pooling_nd
     interpolation
+    resize
+    grid_sample
     activation
     elementwise
     reduction

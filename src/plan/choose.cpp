@@ -112,6 +112,8 @@ class Chooser {
                 readers_[index(node.inputs[k])].emplace_back(i, k);
             if (!node.op->is_view()) find_candidates(i);
         }
+        find_wanted_strides();
+        for (std::size_t i = 0; i < count; ++i) address_strides(i);
         tell_passed_over();
         for (const auto& [value, layout] : options_.input_layouts) layout_[index(value)] = layout;
         std::map<ValueId, int>& result_readers =
@@ -284,6 +286,43 @@ class Chooser {
         }
     }
 
+    /// Strided layouts of results that the caller wants.
+    void find_wanted_strides() {
+        for (const auto& [value, name] : graph_.outputs)
+            if (const auto found = options_.output_layouts.find(name);
+                found != options_.output_layouts.end() && found->second.is_strided())
+                wanted_strides_[value] = &found->second;
+        for (const auto& [value, gradient] : graph_.gradients)
+            if (const auto found = options_.gradient_layouts.find(value);
+                found != options_.gradient_layouts.end() && found->second.is_strided())
+                wanted_strides_[gradient] = &found->second;
+    }
+
+    /// Lets candidates whose engine can do so read and write strided operands as they lie.
+    void address_strides(std::size_t i) {
+        const Node& node = graph_.nodes[i];
+        for (Candidate& candidate : candidates_[i]) {
+            if (!candidate.engine->addresses_strides()) continue;
+            bool changed = false;
+            const auto change = [&](Layout& layout, const Layout& strided) {
+                if (!layout.is_plain() || !strided.is_strided()) return;
+                layout = strided;
+                changed = true;
+            };
+            for (std::size_t k = 0; k < node.inputs.size(); ++k)
+                if (const auto found = options_.input_layouts.find(node.inputs[k]);
+                    found != options_.input_layouts.end())
+                    change(candidate.layouts.inputs[k], found->second);
+            for (std::size_t k = 0; k < node.outputs.size(); ++k)
+                if (const auto found = wanted_strides_.find(node.outputs[k]);
+                    found != wanted_strides_.end())
+                    change(candidate.layouts.outputs[k], *found->second);
+            if (changed)
+                candidate.seconds = candidate.engine->estimate(
+                    device_, with_layouts(problems_[i], candidate.layouts), candidate.tuning);
+        }
+    }
+
     void tell_passed_over() {
         for (const std::string& line : ignored_tunings()) notes_.push_back(line);
         if (passed_over_ == 0) return;
@@ -382,6 +421,7 @@ class Chooser {
     std::vector<std::vector<std::pair<std::size_t, std::size_t>>>
         readers_;  ///< by ValueId: node, operand
     std::map<ValueId, int> plain_readers_, free_readers_;
+    std::map<ValueId, const Layout*> wanted_strides_;
     std::vector<Problem> problems_;
     std::vector<std::vector<Candidate>> candidates_;
     std::vector<std::size_t> chosen_;

@@ -21,8 +21,11 @@ bool is_small_packing(const Graph& graph, const Schedule& schedule, const Item& 
     const auto stored = [&](int id) -> const Stored& {
         return schedule.stored[static_cast<std::size_t>(id)];
     };
-    const ValueId source = stored(schedule.root(item.reads[0])).value;
+    // A parameter that is bound as a strided view is converted by an item before.
+    const int root = schedule.root(item.reads[0]);
+    const ValueId source = stored(root).value;
     return source != no_value && graph.value(source).role == Role::parameter &&
+           schedule.native[static_cast<std::size_t>(source)] == root &&
            stored(item.reads[0]).bytes + stored(item.writes[0]).bytes <= most_bytes;
 }
 

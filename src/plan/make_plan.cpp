@@ -117,7 +117,7 @@ std::unique_ptr<Plan> try_plan(ContextImpl& device, Graph graph, const PlanOptio
     };
     if (stores_narrow(device.traits()))
         fit.least_seconds = [&](const Graph& g, const Node& node) {
-            if (constant.empty()) constant = constant_values(g);
+            if (constant.size() != g.values.size()) constant = constant_values(g);
             return least_seconds(device, g, node, constant);
         };
     fit.least_narrow = options.least_narrow;

@@ -40,10 +40,10 @@ class MemoryPlanner {
         place_homes();
         find_lifetimes();
         work_in_place();
-        keep_setup_results();
         redirect_outputs();
         redirect_gradients();
         redirect_assignments();
+        keep_setup_results();
         place_scratch();
         total();
         return std::move(plan_);
@@ -216,6 +216,7 @@ class MemoryPlanner {
         }
     }
 
+    /// What setup makes and a run reads, be it by a copy to a result, outlives the run.
     void keep_setup_results() {
         const int setup = static_cast<int>(schedule_.setup);
         for (std::size_t i = 0; i < schedule_.stored.size(); ++i) {

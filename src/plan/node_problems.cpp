@@ -4,6 +4,7 @@
 #include "plan/choose.hpp"
 
 #include "engine/disabled.hpp"
+#include "engine/pointwise/job.hpp"
 #include "engine/storage.hpp"
 #include "graph/operator.hpp"
 
@@ -64,9 +65,11 @@ std::vector<char> constant_values(const Graph& graph) {
             constant[static_cast<std::size_t>(id)] = 0;
     }
     for (const Node& node : graph.nodes) {
-        const bool all = std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
-            return constant[static_cast<std::size_t>(id)] != 0;
-        });
+        // Scalars that are arguments differ from run to run.
+        const bool all = !node.attrs.has(pointwise::arguments_attr) &&
+                         std::all_of(node.inputs.begin(), node.inputs.end(), [&](ValueId id) {
+                             return constant[static_cast<std::size_t>(id)] != 0;
+                         });
         for (ValueId id : node.outputs) constant[static_cast<std::size_t>(id)] = all;
     }
     return constant;

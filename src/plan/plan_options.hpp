@@ -22,8 +22,12 @@ struct PlanOptions {
     /// Parameters of at least this many bytes are bound by the caller. In eager calls that is all
     /// of them (0).
     std::uint64_t bind_params_from = ~std::uint64_t{0};
-    /// Layouts in which inputs are bound, plain by default. They must not be packed.
+    /// Layouts in which inputs and parameters are bound, plain by default. They must not be packed.
     std::map<ValueId, Layout> input_layouts;
+    /// Layouts in which the caller wants outputs (by name) and gradients (by the value whose
+    /// gradient it is). They are plain, channels_last or strided.
+    std::map<std::string, Layout> output_layouts;
+    std::map<ValueId, Layout> gradient_layouts;
     /// Whether outputs and gradients stay in the layout that their engine writes; see
     /// External::layout.
     bool free_outputs = false;

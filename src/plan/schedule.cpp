@@ -41,8 +41,10 @@ class Scheduler {
             if (graph_.values[i].producer < 0)
                 add_home(static_cast<ValueId>(i), bound_layout(static_cast<ValueId>(i)));
         for (std::size_t i = 0; i < graph_.nodes.size(); ++i) add_node(i);
-        for (const auto& output : graph_.outputs) add_result(output.first, Part::forward);
-        for (const auto& gradient : graph_.gradients) add_result(gradient.second, Part::backward);
+        for (const auto& [value, name] : graph_.outputs)
+            add_result(value, Part::forward, options_.output_layouts, name);
+        for (const auto& [value, gradient] : graph_.gradients)
+            add_result(gradient, Part::backward, options_.gradient_layouts, value);
         for (const auto& assignment : graph_.assignments) {
             const NodeId producer = graph_.value(assignment.source).producer;
             const Part part = producer < 0 ? Part::forward
@@ -86,8 +88,15 @@ class Scheduler {
         return found == options_.input_layouts.end() ? Layout::plain() : found->second;
     }
 
-    /// Adds the form of an output or gradient that the caller gets.
-    void add_result(ValueId value, Part part) {
+    /// Adds the form of an output or gradient that the caller gets. A value that several of them
+    /// are has one form, that of the first.
+    template <typename Key>
+    void add_result(ValueId value, Part part, const std::map<Key, Layout>& wanted, const Key& key) {
+        if (schedule_.results.count(value)) return;
+        if (const auto found = wanted.find(key); found != wanted.end()) {
+            schedule_.results[value] = in_layout(value, found->second, part, nullptr);
+            return;
+        }
         const Layout& made =
             schedule_
                 .stored[static_cast<std::size_t>(schedule_.native[static_cast<std::size_t>(value)])]
@@ -130,7 +139,11 @@ class Scheduler {
             item.kind = Item::Kind::reorder;
             item.type = "Reorder";
             item.name = "reorder " + graph_.value(value).name;
-            item.reads = {home};
+            // Between strides and blocks there is no direct way.
+            const auto blocked = [](const Layout& l) { return l.kind == Layout::Kind::blocked; };
+            const bool twice = (home_layout.is_strided() && blocked(layout)) ||
+                               (layout.is_strided() && blocked(home_layout));
+            item.reads = {twice ? in_layout(value, Layout::plain(), part, nullptr) : home};
         }
         item.writes = {made};
         list_for(value).push_back(std::move(item));

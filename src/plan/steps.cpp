@@ -46,7 +46,11 @@ Step StepBuilder::build(const Item& item) const {
             build_reorder(item, step);
             break;
         case Item::Kind::copy:
-            step.launch = std::make_unique<CopyLaunch>(bytes_of(item.reads[0]));
+            // The bytes between the elements of a strided view belong to others.
+            if (stored(item.reads[0]).layout.is_strided())
+                build_reorder(item, step);
+            else
+                step.launch = std::make_unique<CopyLaunch>(bytes_of(item.reads[0]));
             break;
     }
     const Traits& device = context_.traits();

@@ -41,9 +41,16 @@ class Access {
     /// A tensor whose contents lie in an engine's own layout (runtime/deferred.hpp).
     static Tensor tensor(std::shared_ptr<Deferred> deferred) { return Tensor(std::move(deferred)); }
 
+    /// An Event on an EventImpl.
+    static Event event(std::shared_ptr<EventImpl> impl) { return Event(std::move(impl)); }
+
     /// The memory in row-major layout. May enqueue a conversion, which can throw
     /// Error(out_of_memory).
     static const std::shared_ptr<Buffer>& buffer(const Tensor& tensor) { return tensor.buffer(); }
+    /// The same for who writes all of the tensor: contents that it covers need no conversion.
+    static const std::shared_ptr<Buffer>& overwritten(const Tensor& tensor) {
+        return tensor.overwritten();
+    }
     /// Contents in an engine's own layout, or nullptr.
     static const std::shared_ptr<Deferred>& deferred(const Tensor& tensor) {
         return tensor.deferred_;

@@ -207,6 +207,18 @@ std::shared_ptr<ContextImpl> ContextImpl::for_users(std::shared_ptr<ContextImpl>
     return {opened, [owner = std::move(impl)](ContextImpl*) { owner->attachment_.reset(); }};
 }
 
+MemoryUse Context::memory() const {
+    return impl_->memory();
+}
+
+void Context::reset_memory_peaks() const {
+    impl_->reset_memory_peaks();
+}
+
+std::uint64_t Context::release_cached() const {
+    return impl_->trim();
+}
+
 void Context::finish() const {
     impl_->queue().finish();
 }

@@ -59,15 +59,20 @@ class ContextImpl {
     virtual std::shared_ptr<ContextImpl> self() = 0;
 
     /// Allocates device memory, aligned to traits().base_align_bytes. A request of 0 bytes gets a
-    /// minimal buffer. Throws Error(out_of_memory) with the requested bytes, the largest single
-    /// allocation and the device's memory.
+    /// minimal buffer. It is memory of its own, for what lives long, such as a net's. If memory is
+    /// short, the pool's is freed first. Throws Error(out_of_memory) with the requested bytes,
+    /// those in use and those that were cached, the largest single allocation and the device's
+    /// memory.
     virtual std::shared_ptr<Buffer> allocate(std::uint64_t bytes) = 0;
-    /// The same from a pool that keeps freed buffers by size class. Eager calls use it, because the
-    /// second call with a shape must not allocate. Memory returns to the pool when its last user
-    /// releases it, which is safe because the queue is in order.
+    /// The same from a pool (runtime/block_pool.hpp), for tensors and eager calls: the second call
+    /// with a shape must not allocate. Memory returns to the pool when its last user releases it,
+    /// also if the device is still using it: the queue is in order, so that later work finds it
+    /// unused. Memory that a program holds by a reference of its own returns when that is released.
     virtual std::shared_ptr<Buffer> allocate_cached(std::uint64_t bytes) = 0;
-    /// Frees the pool's unused memory.
-    virtual void trim() = 0;
+    /// Frees the pool's unused memory. Waits for all work. Returns the bytes that were unused.
+    virtual std::uint64_t trim() = 0;
+    virtual MemoryUse memory() = 0;
+    virtual void reset_memory_peaks() = 0;
     /// Wraps a foreign cl_mem (retained) or host pointer (not owned).
     virtual std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) = 0;
 
@@ -86,6 +91,15 @@ class ContextImpl {
     virtual void* cl_context_handle() const { return nullptr; }
     virtual void* cl_device_handle() const { return nullptr; }
     virtual void* cl_queue_handle() const { return nullptr; }
+
+    struct EventOptions {
+        bool timed = false;  ///< whether its time will be asked for
+        bool looks = false;  ///< whether waiting for it reports refusals (runtime/refusals.hpp)
+    };
+    /// A point behind all enqueued work. Flushes the queue.
+    virtual std::shared_ptr<EventImpl> record(EventOptions options) = 0;
+    /// Host memory for fast copies, which keeps the device open.
+    virtual std::shared_ptr<std::byte> make_pinned(std::uint64_t bytes) = 0;
 
     /// Makes a feed for `bytes` bytes of a buffer, which the feed keeps alive.
     virtual std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to,

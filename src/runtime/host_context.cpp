@@ -3,6 +3,7 @@
 #include "base/text.hpp"
 #include "runtime/counting.hpp"
 #include "runtime/devices.hpp"
+#include "runtime/event_impl.hpp"
 #include "runtime/memory.hpp"
 
 #include <algorithm>
@@ -18,21 +19,21 @@ constexpr std::size_t alignment = 64;
 
 class HostBuffer : public Buffer {
   public:
-    HostBuffer(std::uint64_t bytes, std::byte* memory, std::uint64_t* account)
+    HostBuffer(std::uint64_t bytes, std::byte* memory, Gauge* account)
         : Buffer(bytes, memory, nullptr), account_(account) {
         if (account_ != nullptr)
-            count(*account_, bytes);
+            account_->add(bytes);
         else
             set_foreign();
     }
     ~HostBuffer() override {
         if (account_ == nullptr) return;
-        uncount(*account_, bytes());
+        account_->remove(bytes());
         std::free(host());
     }
 
   private:
-    std::uint64_t* account_;  ///< nullptr for memory that is not owned
+    Gauge* account_;  ///< nullptr for memory that is not owned
 };
 
 std::uint64_t now_ns() {
@@ -136,6 +137,18 @@ class HostReadback : public Readback {
     std::size_t reads_ = 0, taken_ = 0;
 };
 
+class HostEvent : public EventImpl {
+  public:
+    explicit HostEvent(std::uint64_t recorded_ns) : recorded_ns_(recorded_ns) {}
+    bool done() override { return true; }
+    void wait() override {}
+    void order(ContextImpl&) override {}
+    std::uint64_t time_ns() override { return recorded_ns_; }
+
+  private:
+    std::uint64_t recorded_ns_;
+};
+
 class HostContext : public PooledContext {
   public:
     HostContext() : queue_(counters_, shared_pool()) {
@@ -143,12 +156,24 @@ class HostContext : public PooledContext {
         traits_ = host_traits();
         lower_traits(traits_);
     }
+    ~HostContext() override { destroy_pool(); }
 
     std::shared_ptr<Buffer> wrap(void* handle, std::uint64_t bytes) override {
         require(handle != nullptr || bytes == 0, "host memory to wrap must not be null");
         return std::make_shared<HostBuffer>(bytes, static_cast<std::byte*>(handle), nullptr);
     }
     Queue& queue() override { return queue_; }
+    std::shared_ptr<EventImpl> record(EventOptions options) override {
+        return std::make_shared<HostEvent>(options.timed ? now_ns() : 0);
+    }
+    std::shared_ptr<std::byte> make_pinned(std::uint64_t bytes) override {
+        std::unique_ptr<Buffer> memory = make_buffer(bytes);
+        if (!memory) fail(ErrorKind::out_of_memory, "the host cannot allocate ", bytes, " bytes");
+        std::byte* const data = memory->host();
+        // The memory counts as the context's, which it therefore keeps.
+        return {data, [self = shared_from_this(),
+                       kept = std::shared_ptr<Buffer>(std::move(memory))](std::byte*) {}};
+    }
     std::unique_ptr<InputFeed> make_feed(std::shared_ptr<Buffer> to, std::uint64_t byte_offset,
                                          std::uint64_t bytes) override {
         return std::make_unique<HostFeed>(std::move(to), byte_offset, bytes);
@@ -166,9 +191,10 @@ class HostContext : public PooledContext {
         const std::uint64_t padded = (bytes + alignment - 1) / alignment * alignment;
         void* memory = std::aligned_alloc(alignment, padded);
         if (memory == nullptr) return nullptr;
-        return std::make_unique<HostBuffer>(bytes, static_cast<std::byte*>(memory),
-                                            &counters_.allocated_bytes);
+        return std::make_unique<HostBuffer>(bytes, static_cast<std::byte*>(memory), &reserved());
     }
+    bool held_elsewhere(const Buffer&) override { return false; }
+    void drain() noexcept override {}
 
   private:
     HostQueue queue_;

@@ -8,6 +8,7 @@
 #include "runtime/instruction_probe.hpp"
 #include "runtime/memory.hpp"
 #include "runtime/opencl_builds.hpp"
+#include "runtime/opencl_event.hpp"
 #include "runtime/opencl_program.hpp"
 #include "runtime/opencl_queue.hpp"
 #include "runtime/opencl_transfer.hpp"
@@ -48,20 +49,20 @@ Live& live() {
 class OpenCLBuffer : public Buffer {
   public:
     /// Takes ownership of `memory`. `account` (may be null) counts its bytes.
-    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, std::uint64_t* account)
+    OpenCLBuffer(std::uint64_t bytes, cl_mem memory, Gauge* account)
         : Buffer(bytes, nullptr, memory), account_(account) {
         if (account_ != nullptr)
-            count(*account_, bytes);
+            account_->add(bytes);
         else
             set_foreign();
     }
     ~OpenCLBuffer() override {
-        if (account_ != nullptr) uncount(*account_, bytes());
+        if (account_ != nullptr) account_->remove(bytes());
         if (!opencl_gone()) clReleaseMemObject(static_cast<cl_mem>(handle()));
     }
 
   private:
-    std::uint64_t* account_;
+    Gauge* account_;
 };
 
 class OpenCLContext : public PooledContext {
@@ -82,7 +83,13 @@ class OpenCLContext : public PooledContext {
     std::unique_ptr<Readback> make_readback(std::uint64_t bytes) override {
         return make_opencl_readback(transfer_home(), bytes);
     }
-    void drain() noexcept { queue_->drain(); }
+    std::shared_ptr<EventImpl> record(EventOptions options) override {
+        return record_opencl_event(transfer_home(), options);
+    }
+    std::shared_ptr<std::byte> make_pinned(std::uint64_t bytes) override {
+        return make_opencl_pinned(transfer_home(), bytes);
+    }
+    void drain() noexcept override { queue_->drain(); }
     /// Sets the traits that can only be found by running something.
     void probe() {
         probe_matrix_units();
@@ -94,6 +101,7 @@ class OpenCLContext : public PooledContext {
 
   protected:
     std::unique_ptr<Buffer> make_buffer(std::uint64_t bytes) override;
+    bool held_elsewhere(const Buffer& memory) override;
 
   private:
     /// Tests each type of operands separately.
@@ -212,7 +220,7 @@ OpenCLContext::~OpenCLContext() {
         live().contexts.erase(this);
     }
     if (!opencl_gone()) queue_->drain();
-    kept_.clear();
+    destroy_pool();
     programs_.clear();
     queue_.reset();
     if (!opencl_gone()) clReleaseContext(context_);
@@ -225,7 +233,15 @@ std::unique_ptr<Buffer> OpenCLContext::make_buffer(std::uint64_t bytes) {
     if (memory == nullptr)
         memory = clCreateBuffer(context_, CL_MEM_READ_WRITE, bytes, nullptr, &code);
     if (code != CL_SUCCESS) return nullptr;
-    return std::make_unique<OpenCLBuffer>(bytes, memory, &counters_.allocated_bytes);
+    return std::make_unique<OpenCLBuffer>(bytes, memory, &reserved());
+}
+
+bool OpenCLContext::held_elsewhere(const Buffer& memory) {
+    if (opencl_gone()) return false;
+    cl_uint references = 0;
+    return clGetMemObjectInfo(static_cast<cl_mem>(memory.handle()), CL_MEM_REFERENCE_COUNT,
+                              sizeof(references), &references, nullptr) == CL_SUCCESS &&
+           references > 1;
 }
 
 std::shared_ptr<Buffer> OpenCLContext::wrap(void* handle, std::uint64_t bytes) {

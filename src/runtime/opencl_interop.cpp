@@ -69,7 +69,7 @@ Memory memory(const Tensor& tensor) {
     opencl_impl(tensor.context(), "memory");
     Buffer& buffer = *Access::buffer(tensor);
     buffer.set_foreign();
-    return {static_cast<cl_mem>(buffer.handle()), tensor.byte_offset()};
+    return {static_cast<cl_mem>(buffer.handle()), buffer.offset() + tensor.byte_offset()};
 }
 
 _cl_event* enqueued_event(const Context& context) {

@@ -70,7 +70,7 @@ void OpenCLQueue::write(const BufferRef& to, const void* from, std::uint64_t byt
     if (blocking) count(counters_.waits);
     to.buffer->touch();
     cl_check(clEnqueueWriteBuffer(current_, memory(to), blocking ? CL_TRUE : CL_FALSE,
-                                  to.byte_offset, bytes, from, 0, nullptr, nullptr),
+                                  to.handle_offset(), bytes, from, 0, nullptr, nullptr),
              "writing ", bytes, " bytes to the device");
 }
 
@@ -82,7 +82,7 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
         refusals_.enqueue(current_, look);
     }
     const cl_int code = clEnqueueReadBuffer(current_, memory(from), blocking ? CL_TRUE : CL_FALSE,
-                                            from.byte_offset, bytes, to, 0, nullptr, nullptr);
+                                            from.handle_offset(), bytes, to, 0, nullptr, nullptr);
     if (code != CL_SUCCESS && look.pending()) clFinish(current_);  // the look is about to go
     cl_check(code, "reading ", bytes, " bytes from the device");
     refusals_.check(current_, look);
@@ -91,8 +91,8 @@ void OpenCLQueue::read(const BufferRef& from, void* to, std::uint64_t bytes, boo
 void OpenCLQueue::copy(const BufferRef& from, const BufferRef& to, std::uint64_t bytes) {
     if (bytes == 0) return;
     to.buffer->touch();
-    cl_check(clEnqueueCopyBuffer(current_, memory(from), memory(to), from.byte_offset,
-                                 to.byte_offset, bytes, 0, nullptr, nullptr),
+    cl_check(clEnqueueCopyBuffer(current_, memory(from), memory(to), from.handle_offset(),
+                                 to.handle_offset(), bytes, 0, nullptr, nullptr),
              "copying ", bytes, " bytes on the device");
 }
 
@@ -100,7 +100,7 @@ void OpenCLQueue::fill(const BufferRef& to, std::uint64_t bytes, const void* pat
                        std::size_t pattern_bytes) {
     if (bytes == 0) return;
     to.buffer->touch();
-    cl_check(clEnqueueFillBuffer(current_, memory(to), pattern, pattern_bytes, to.byte_offset,
+    cl_check(clEnqueueFillBuffer(current_, memory(to), pattern, pattern_bytes, to.handle_offset(),
                                  bytes, 0, nullptr, nullptr),
              "filling ", bytes, " bytes on the device");
 }

@@ -50,8 +50,8 @@ class OpenCLFeed : public InputFeed {
         const cl_command_queue second = home_.queue.transfers();
         const auto memory = static_cast<cl_mem>(staging_->handle());
         cl_event written = nullptr;
-        cl_check(clEnqueueWriteBuffer(second, memory, CL_FALSE, 0, bytes_, slot.data(),
-                                      copied_ != nullptr ? 1 : 0,
+        cl_check(clEnqueueWriteBuffer(second, memory, CL_FALSE, staging_->offset(), bytes_,
+                                      slot.data(), copied_ != nullptr ? 1 : 0,
                                       copied_ != nullptr ? &copied_ : nullptr, &written),
                  "writing ", bytes_, " bytes of an input to the device");
         slot.set_event(written);
@@ -60,10 +60,10 @@ class OpenCLFeed : public InputFeed {
 
         to_->touch();
         cl_event copied = nullptr;
-        cl_check(
-            clEnqueueCopyBuffer(home_.queue.handle(), memory, static_cast<cl_mem>(to_->handle()), 0,
-                                byte_offset_, bytes_, 1, &written, &copied),
-            "copying ", bytes_, " bytes of an input on the device");
+        cl_check(clEnqueueCopyBuffer(home_.queue.handle(), memory,
+                                     static_cast<cl_mem>(to_->handle()), staging_->offset(),
+                                     to_->offset() + byte_offset_, bytes_, 1, &written, &copied),
+                 "copying ", bytes_, " bytes of an input on the device");
         if (copied_ != nullptr) clReleaseEvent(copied_);
         copied_ = copied;
         copied_at_ = home_.queue.handed_over();
@@ -137,7 +137,7 @@ class OpenCLReadback : public Readback {
         cl_event event = nullptr;
         cl_check(clEnqueueReadBuffer(home_.queue.handle(),
                                      static_cast<cl_mem>(from.buffer->handle()), CL_FALSE,
-                                     from.byte_offset, bytes_, slot.data(), 0, nullptr, &event),
+                                     from.handle_offset(), bytes_, slot.data(), 0, nullptr, &event),
                  "reading ", bytes_, " bytes from the device");
         slot.set_event(event);
     }
@@ -202,6 +202,17 @@ void PinnedSlot::wait(Counters& counters) {
 std::unique_ptr<InputFeed> make_opencl_feed(TransferHome home, std::shared_ptr<Buffer> to,
                                             std::uint64_t byte_offset, std::uint64_t bytes) {
     return std::make_unique<OpenCLFeed>(std::move(home), std::move(to), byte_offset, bytes);
+}
+
+std::shared_ptr<std::byte> make_opencl_pinned(const TransferHome& home, std::uint64_t bytes) {
+    struct Kept {
+        TransferHome home;
+        PinnedSlot slot;
+        Kept(const TransferHome& made_on, std::uint64_t size)
+            : home(made_on), slot(made_on, size) {}
+    };
+    const auto kept = std::make_shared<Kept>(home, bytes);
+    return {kept, kept->slot.data()};
 }
 
 std::unique_ptr<Readback> make_opencl_readback(TransferHome home, std::uint64_t bytes) {

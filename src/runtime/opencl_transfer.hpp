@@ -44,6 +44,8 @@ class PinnedSlot {
 
 std::unique_ptr<InputFeed> make_opencl_feed(TransferHome home, std::shared_ptr<Buffer> to,
                                             std::uint64_t byte_offset, std::uint64_t bytes);
+/// Pinned memory that keeps its context.
+std::shared_ptr<std::byte> make_opencl_pinned(const TransferHome& home, std::uint64_t bytes);
 std::unique_ptr<Readback> make_opencl_readback(TransferHome home, std::uint64_t bytes);
 
 }  // namespace dlprim

@@ -4,6 +4,7 @@
 
 #include "base/text.hpp"
 #include "runtime/context_impl.hpp"
+#include "runtime/copy_between.hpp"
 #include "runtime/deferred.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ void check_pointer(const void* data, const Shape& shape) {
 
 Tensor::Tensor(const Context& context, const Shape& shape, DType dtype)
     : context_(context),
-      buffer_(Access::impl(context).allocate(byte_size(shape, dtype))),
+      buffer_(Access::impl(context).allocate_cached(byte_size(shape, dtype))),
       shape_(shape),
       strides_(shape.strides()),
       dtype_(dtype) {}
@@ -207,6 +208,79 @@ Tensor Tensor::transpose(int dim0, int dim1) const {
     return view;
 }
 
+Tensor Tensor::permute(const std::vector<int>& dims) const {
+    const int rank = shape_.rank();
+    require(static_cast<int>(dims.size()) == rank, "an order of the dimensions of shape ",
+            shape_.str(), " names ", rank, " dimensions, not ", dims.size());
+    std::vector<std::int64_t> sizes(dims.size()), strides(dims.size());
+    std::vector<bool> used(dims.size(), false);
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        const int dim = dims[i];
+        require(dim >= -rank && dim < rank, "dimension ", dim, " is not in shape ", shape_.str());
+        const auto d = static_cast<std::size_t>(dim < 0 ? dim + rank : dim);
+        require(!used[d], "an order of the dimensions of shape ", shape_.str(), " names dimension ",
+                d, " twice");
+        used[d] = true;
+        sizes[i] = shape_[static_cast<int>(d)];
+        strides[i] = strides_[d];
+    }
+    Tensor view = *this;
+    view.shape_ = Shape(sizes);
+    view.strides_ = std::move(strides);
+    return view;
+}
+
+Tensor Tensor::expand(const Shape& shape) const {
+    require(defined(), "an undefined tensor has no views");
+    const int lead = shape.rank() - shape_.rank();
+    std::vector<std::int64_t> strides(static_cast<std::size_t>(shape.rank()), 0);
+    bool fits = lead >= 0;
+    for (int i = 0; fits && i < shape_.rank(); ++i) {
+        fits = shape_[i] == 1 || shape_[i] == shape[lead + i];
+        if (shape_[i] == shape[lead + i])
+            strides[static_cast<std::size_t>(lead + i)] = strides_[static_cast<std::size_t>(i)];
+    }
+    if (!fits)
+        fail(ErrorKind::invalid_argument, "a tensor of shape ", shape_.str(),
+             " cannot be expanded to ", shape.str(),
+             ": only dimensions of size 1 and new ones in front can get another size");
+    Tensor view = *this;
+    view.shape_ = shape;
+    view.strides_ = std::move(strides);
+    return view;
+}
+
+Tensor Tensor::bit_cast(DType dtype) const {
+    require(defined(), "an undefined tensor has no views");
+    if (deferred_) plain();  // other layouts are made for elements of this type
+    const std::size_t from = size_of(dtype_), to = size_of(dtype);
+    Tensor view = *this;
+    view.dtype_ = dtype;
+    if (from == to) return view;
+    const auto refuse = [&](const char* why) {
+        fail(ErrorKind::invalid_argument, "the ", name_of(dtype_),
+             " elements of a tensor of shape ", shape_.str(), " with strides ", list(strides_),
+             " cannot be seen as ", name_of(dtype), ": ", why);
+    };
+    const auto last = static_cast<std::size_t>(std::max(0, shape_.rank() - 1));
+    if (shape_.rank() == 0) refuse("the sizes of elements differ, and it has no dimension");
+    if (strides_[last] != 1 && shape_[-1] != 1) refuse("its last dimension is not contiguous");
+    // In numbers of the smaller type, `ratio` of which make the larger one.
+    const auto ratio = static_cast<std::int64_t>(from > to ? from / to : to / from);
+    const auto change = [&](std::int64_t number) {
+        if (from > to) return number * ratio;
+        if (number % ratio != 0)
+            refuse("its last dimension, an offset or a stride is not a whole number of them");
+        return number / ratio;
+    };
+    view.shape_ = shape_.with(-1, change(shape_[-1]));
+    if (byte_offset_ % to != 0) change(1);
+    for (std::size_t d = 0; d < last; ++d)
+        if (shape_[static_cast<int>(d)] > 1) view.strides_[d] = change(strides_[d]);
+    view.strides_[last] = 1;
+    return view;
+}
+
 Tensor Tensor::view(const Shape& shape, const std::vector<std::int64_t>& strides,
                     std::int64_t offset) const {
     require(defined(), "an undefined tensor has no views");
@@ -224,16 +298,6 @@ Tensor Tensor::view(const Shape& shape, const std::vector<std::int64_t>& strides
     view.strides_ = strides;
     if (!shape.empty()) view.byte_offset_ += static_cast<std::uint64_t>(offset) * size_of(dtype_);
     return view;
-}
-
-Tensor Tensor::to_contiguous() const {
-    require(defined(), "an undefined tensor holds no elements");
-    if (contiguous()) return *this;
-    std::vector<std::byte> elements(bytes());
-    copy_to_host(elements.data(), elements.size());
-    Tensor copy(*context_, shape_, dtype_);
-    copy.copy_from_host(elements.data(), elements.size());
-    return copy;
 }
 
 void Tensor::copy_from_host(const void* data, std::uint64_t size) {
@@ -281,6 +345,54 @@ void Tensor::copy_to_host(void* data, std::uint64_t size) const {
     });
 }
 
+Event Tensor::copy_from_host_async(const void* data, std::uint64_t size) {
+    require(defined(), "an undefined tensor holds no elements");
+    if (!contiguous() || size != bytes() || size == 0) {
+        copy_from_host(data, size);
+        return {};
+    }
+    check_pointer(data, shape_);
+    ContextImpl& impl = Access::impl(*context_);
+    impl.queue().write({overwritten().get(), byte_offset_}, data, size, false);
+    return Access::event(impl.record({}));
+}
+
+Event Tensor::copy_to_host_async(void* data, std::uint64_t size) const {
+    require(defined(), "an undefined tensor holds no elements");
+    if (!contiguous() || size != bytes() || size == 0) {
+        copy_to_host(data, size);
+        return {};
+    }
+    check_pointer(data, shape_);
+    ContextImpl& impl = Access::impl(*context_);
+    impl.queue().read({buffer().get(), byte_offset_}, data, size, false);
+    return Access::event(impl.record({.looks = true}));
+}
+
+void Tensor::copy_to(Tensor& target) const {
+    require(defined() && target.defined(), "an undefined tensor holds no elements");
+    if (shape_ != target.shape_ || dtype_ != target.dtype_)
+        fail(ErrorKind::invalid_argument, "a tensor of ", name_of(dtype_), ' ', shape_.str(),
+             " cannot be copied to one of ", name_of(target.dtype_), ' ', target.shape_.str());
+    if (shape_.empty()) return;
+    if (!contiguous() || !target.contiguous()) {
+        std::vector<std::byte> elements(bytes());
+        copy_to_host(elements.data(), elements.size());
+        return target.copy_from_host(elements.data(), elements.size());
+    }
+    const std::shared_ptr<Buffer>& from = buffer();
+    copy_between(Access::impl(*context_), {from.get(), byte_offset_},
+                 Access::impl(*target.context_), {target.overwritten().get(), target.byte_offset_},
+                 bytes());
+}
+
+Tensor Tensor::to(const Context& context) const {
+    if (this->context() == context) return *this;
+    Tensor copy(context, shape_, dtype_);
+    copy_to(copy);
+    return copy;
+}
+
 void* Tensor::host_data() const {
     require(defined(), "an undefined tensor holds no elements");
     if (!Access::impl(*context_).is_host())
@@ -318,23 +430,6 @@ std::vector<double> Tensor::to_doubles() const {
     copy_to_host(raw.data(), raw.size());
     convert(raw.data(), dtype_, values.data(), DType::f64, values.size());
     return values;
-}
-
-void Tensor::fill(double value) {
-    require(defined(), "an undefined tensor holds no elements");
-    if (shape_.empty()) return;
-    std::byte pattern[8];
-    const std::size_t element = size_of(dtype_);
-    convert(&value, DType::f64, pattern, dtype_, 1);
-    if (contiguous()) {
-        Access::impl(*context_).queue().fill({overwritten().get(), byte_offset_}, bytes(), pattern,
-                                             element);
-        return;
-    }
-    std::vector<std::byte> values(bytes());
-    for (std::size_t i = 0; i < values.size(); i += element)
-        std::memcpy(values.data() + i, pattern, element);
-    copy_from_host(values.data(), values.size());
 }
 
 }  // namespace dlprim

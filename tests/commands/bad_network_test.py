@@ -177,9 +177,10 @@ class BadNetwork(CommandTest):
                 "'Convolution2D'?": "Conv2D Conv2d Conv conv_2d Convolution",
                 "'TransposedConvolution2D'?": "ConvTranspose2d Conv2DTranspose Deconvolution",
                 "'InnerProduct'?": "Linear Dense FullyConnected Gemm fc InnerProd",
-                "'Pooling2D' with \"mode\": \"max\"?": "MaxPool2d MaxPooling2D MaxPool",
+                "'Pooling2D' with \"mode\": \"max\"?": "MaxPool2d MaxPool",
                 "'Pooling2D' with \"mode\": \"avg\"?": "AvgPool2d AveragePooling2D AveragePool",
-                "'GlobalPooling' with \"mode\": \"avg\"?": "AdaptiveAvgPool2d GlobalAveragePool",
+                "'GlobalPooling' with \"mode\": \"avg\"?": "GlobalAveragePool",
+                "'AdaptivePooling' with \"mode\": \"avg\"?": "AdaptiveAvgPool2d AdaptiveAvgPool1d",
                 "'BatchNorm'?": "BatchNorm2d BatchNormalization batch_norm",
                 "'Activation' with \"activation\": \"relu\"?": "ReLU Relu relu",
                 "'Activation' with \"activation\": \"leaky_relu\"?": "LeakyReLU LeakyRelu",
@@ -187,7 +188,7 @@ class BadNetwork(CommandTest):
                 "'Elementwise' with \"operation\": \"sum\"?": "Add Sum Eltwise",
                 "'Elementwise' with \"operation\": \"prod\"?": "Mul Multiply",
                 "'Elementwise' with \"operation\": \"max\"?": "Max Maximum",
-                "'Concat'?": "Concatenate cat Concta", "'Interpolation'?": "Upsample Resize",
+                "'Concat'?": "Concatenate cat Concta", "'Interpolation'?": "Upsample",
                 "'Softmax' with \"log\": true?": "LogSoftmax", "'SoftmaxWithLoss'?": "CrossEntropyLoss",
                 "'Reduction' with \"method\": \"mean\"?": "ReduceMean", "'Reshape'?": "View Unsqueeze"}.items():
             for name in names.split():

@@ -124,6 +124,19 @@ TEST_CASE("derivatives agree with differences") {
                                      "acosh(x0 + 1)",
                                      "atanh(x0 / 4)",
                                      "erf(x0)",
+                                     "erfc(x0)",
+                                     "erfinv(x0 / 4)",
+                                     "exp2(x0)",
+                                     "log2(x0)",
+                                     "log10(x0)",
+                                     "lgamma(x0)",
+                                     "digamma(x0)",
+                                     "atan2(x0, 2 - x0)",
+                                     "hypot(x0, x0 * x0)",
+                                     "copysign(x0, -1)",
+                                     "fmod(x0 * 3, x0 + 4)",
+                                     "remainder(4, 0.3 + x0)",
+                                     "floordiv(x0, 7) + truncdiv(x0, 7) + x0",
                                      "sigmoid(x0)",
                                      "pow(x0, 3)",
                                      "pow(2, x0)",
@@ -193,6 +206,44 @@ TEST_CASE("merged programs compute the chain") {
     const Program joined = renumber(bind_scalars(merged, {7, 2}), {0, 0, 1}, 2);
     CHECK(joined.scalars == 0);
     CHECK(evaluate(joined.outputs[0].value, {3, -1}, {}, {0, 0}, {2, 3}) == 8);
+}
+
+TEST_CASE("special functions have their values") {
+    const auto near = [](double found, double wanted) {
+        INFO(found << " for " << wanted);
+        CHECK(std::fabs(found - wanted) <= 1e-13 * std::max(1.0, std::fabs(wanted)));
+    };
+    const double euler = 0.57721566490153286, pi = 3.14159265358979324;
+    near(at("y0 = digamma(x0)", {1}), -euler);
+    near(at("y0 = digamma(x0)", {0.5}), -euler - 2 * std::log(2));
+    near(at("y0 = digamma(x0)", {-0.5}), 2 - euler - 2 * std::log(2));
+    near(at("y0 = trigamma(x0)", {1}), pi * pi / 6);
+    near(at("y0 = trigamma(x0)", {0.5}), pi * pi / 2);
+    near(at("y0 = trigamma(x0)", {-0.5}), pi * pi / 2 + 4);
+    CHECK(at("y0 = digamma(x0)", {0}) == -INFINITY);
+    CHECK(std::isnan(at("y0 = digamma(x0)", {-3})));
+    for (const double y : {-3.0, -0.7, 0.0, 1e-9, 0.3, 2.0, 4.0}) {
+        const double x = std::erf(y);
+        CHECK(std::fabs(at("y0 = erfinv(x0)", {x}) - y) <= (std::fabs(y) < 3 ? 1e-13 : 1e-8));
+    }
+    CHECK(at("y0 = erfinv(x0)", {-1}) == -INFINITY);
+    CHECK(std::isnan(at("y0 = erfinv(x0)", {1.5})));
+    CHECK_THROWS_AS(differentiate(parse("y0 = trigamma(x0)").outputs[0].value, 0), Error);
+}
+
+TEST_CASE("quotients have PyTorch's signs") {
+    for (const double a : {7.0, -7.0, 6.0, -6.0, 0.0})
+        for (const double b : {2.0, -2.0, 3.0, -3.0}) {
+            CHECK(at("y0 = floordiv(x0, x1)", {a, b}) == std::floor(a / b));
+            CHECK(at("y0 = truncdiv(x0, x1)", {a, b}) == std::trunc(a / b));
+            CHECK(at("y0 = fmod(x0, x1)", {a, b}) == std::fmod(a, b));
+            CHECK(at("y0 = remainder(x0, x1)", {a, b}) == a - b * std::floor(a / b));
+        }
+    // 1 / 0.1 rounds to 10, but 0.1 is more than a tenth.
+    CHECK(at("y0 = floordiv(x0, x1)", {1, 0.1}) == 9);
+    CHECK(at("y0 = floordiv(x0, x1)", {-1, INFINITY}) == -1);
+    CHECK(at("y0 = floordiv(x0, x1)", {3, 0}) == INFINITY);
+    CHECK(std::signbit(at("y0 = floordiv(x0, x1)", {-0.0, 3})));
 }
 
 TEST_CASE("Philox gives its published numbers") {

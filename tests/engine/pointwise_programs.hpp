@@ -91,6 +91,36 @@ inline std::vector<PointwiseCase> elementwise_programs() {
          {{{5, 37}}, {{37}}},
          {},
          0},
+        {"y0 = lgamma(x0) + digamma(x0) + trigamma(x0 + 0.5) + log2(x0) + log10(x0) + exp2(-x0)",
+         {{{5, 37}}},
+         {},
+         5e-6,
+         "positive"},
+        {"y0 = erfinv(erf(x0) * 0.9) + erfc(x0); y1 = atan2(x0, x1) + hypot(x0, copysign(1, x1))",
+         {{{5, 37}}, {{37}}},
+         {},
+         5e-6},
+        {"y0 = floordiv(x0 * 9, x1) + fmod(x0 * 9, x1); y1 = remainder(x0 * 9, x1) - truncdiv(x0, "
+         "2)",
+         {{{5, 37}}, {{37}}},
+         {},
+         2e-5,
+         "positive"},
+        {"t = x1 * 2 + 1; y0 = floordiv(x0 * 5, t); y1 = truncdiv(x0 * 5, t); y2 = fmod(x0 * 5, "
+         "t); "
+         "y3 = remainder(x0 * 5, t)",
+         {{{5, 37}, DType::i64}, {{37}, DType::i32}},
+         {},
+         0,
+         "integers"},
+        {"y0 = normal(p0, p1, 3) + x0 * 0.0001",
+         {{{2, 18, 2, 3}}},
+         {{"scalars", Doubles{12345678901.0, 7}}}},
+        {"y0 = random(x0, 2, 9)", {{{1}, DType::i64}}, {{"shape", Ints{3, 41}}}, 0},
+        {"y0 = index(0) * 100 + index(1)",
+         {},
+         {{"shape", Ints{4, 60}}, {"dtypes", Strings{"int64"}}},
+         0},
     };
 }
 

@@ -116,12 +116,58 @@ def transposed(o, x, p):
     return activate(o.get("activation", "identity"), y, {})
 
 
+def convolution_nd(o, x, p):
+    function = [F.conv1d, F.conv2d, F.conv3d][x[0].dim() - 3]
+    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
+                    o.get("dilate", 1), o.get("groups", 1))
+
+
+def transposed_nd(o, x, p):
+    function = [F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d][x[0].dim() - 3]
+    return function(x[0], p[0], p[1] if len(p) > 1 else None, o.get("stride", 1), o.get("pad", 0),
+                    o.get("output_pad", 0), o.get("groups", 1), o.get("dilate", 1))
+
+
+def nd_shapes(is_transposed):
+    def shapes(o, x):
+        kernel = o["kernel"] if isinstance(o["kernel"], list) else [o["kernel"]] * (len(x[0]) - 2)
+        first, second = (x[0][1], o["channels_out"]) if is_transposed else (o["channels_out"], x[0][1])
+        return [[first, second // o.get("groups", 1)] + kernel] + bias_of(o, [o["channels_out"]])
+
+    return shapes
+
+
 def pooling(o, x, p):
     kernel, stride, pad = pair(o["kernel"]), pair(o.get("stride", 1)), pair(o.get("pad", 0))
     ceil = bool(o.get("ceil_mode", False))
     if o.get("mode", "max") == "max":
         return F.max_pool2d(x[0], kernel, stride, pad, ceil_mode=ceil)
     return F.avg_pool2d(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)))
+
+
+def pooling_nd(o, x, p):
+    dims = x[0].dim() - 2
+    kernel, stride, pad, dilate = (o.get(name, default) for name, default in
+                                   (("kernel", 1), ("stride", 1), ("pad", 0), ("dilate", 1)))
+    ceil = bool(o.get("ceil_mode", False))
+    if o.get("mode", "max") == "max":
+        function = [F.max_pool1d, F.max_pool2d, F.max_pool3d][dims - 1]
+        y, at = function(x[0], kernel, stride, pad, dilate, ceil_mode=ceil, return_indices=True)
+        return [y, at + 0 * y] if o.get("return_indices") else y
+    function = [F.avg_pool1d, F.avg_pool2d, F.avg_pool3d][dims - 1]
+    divisor = {"divisor_override": o.get("divisor_override")} if dims > 1 else {}
+    return function(x[0], kernel, stride, pad, ceil, bool(o.get("count_include_pad", False)), **divisor)
+
+
+def adaptive_pooling(o, x, p):
+    dims = x[0].dim() - 2
+    size = o["output"] if isinstance(o["output"], list) else [o["output"]] * dims
+    size = [x[0].shape[2 + i] if n == -1 else n for i, n in enumerate(size)]
+    if o.get("mode", "max") == "max":
+        function = [F.adaptive_max_pool1d, F.adaptive_max_pool2d, F.adaptive_max_pool3d][dims - 1]
+        y, at = function(x[0], size, return_indices=True)
+        return [y, at + 0 * y] if o.get("return_indices") else y
+    return [F.adaptive_avg_pool1d, F.adaptive_avg_pool2d, F.adaptive_avg_pool3d][dims - 1](x[0], size)
 
 
 def batch_norm(o, x, p, training):
@@ -151,6 +197,20 @@ def interpolation(o, x, p):
     return F.interpolate(x[0], **how)
 
 
+def resize(o, x, p):
+    dims = x[0].dim() - 2
+    method = o.get("method", "nearest")
+    names = {"linear": ["linear", "bilinear", "trilinear"][dims - 1], "cubic": "bicubic"}
+    how = {"mode": names.get(method, method)}
+    if method in names:
+        how |= {"align_corners": bool(o.get("align_corners")), "antialias": bool(o.get("antialias"))}
+    if "scales" in o:
+        how["scale_factor"] = o["scales"]
+    else:
+        how["size"] = o["output"]
+    return F.interpolate(x[0], **how)
+
+
 def elementwise(o, x, p):
     a, b = x[0] * o.get("coef1", 1), x[1] * o.get("coef2", 1)
     kind = o.get("operation", "sum")
@@ -164,6 +224,11 @@ def matmul(o, x, p):
 
     y = torch.matmul(turn(x[0], o.get("transpose_a")), turn(x[1], o.get("transpose_b"))) * o.get("alpha", 1.0)
     return y + x[2] if len(x) > 2 else y
+
+
+def matmul_add(o, x, p):
+    c = x[2] * o.get("beta", 1.0)
+    return matmul(o, x[:2], p) + c
 
 
 def reduction(o, x, p):
@@ -213,6 +278,91 @@ def recurrent(kind):
         y, h = torch.func.functional_call(net, values, (x[0], states) if states is not None else (x[0],))
         return [y] + (list(h) if isinstance(h, tuple) else [h])
     return run
+
+
+def softmax_backward(o, x, p):
+    function = torch.ops.aten._log_softmax_backward_data if o.get("log") else torch.ops.aten._softmax_backward_data
+    return function(x[0], x[1], o.get("dim", o.get("axis", 1)), torch.float64)
+
+
+def activation_backward(o, x, p):
+    aten, (dy, y) = torch.ops.aten, x
+    return {
+        "identity": lambda: dy * 1, "relu": lambda: aten.threshold_backward(dy, y, 0),
+        "relu6": lambda: aten.hardtanh_backward(dy, y, 0, 6), "sigmoid": lambda: aten.sigmoid_backward(dy, y),
+        "tanh": lambda: aten.tanh_backward(dy, y), "elu": lambda: aten.elu_backward(dy, 1, 1, 1, True, y),
+        "leaky_relu": lambda: aten.leaky_relu_backward(dy, y, o["negative_slope"], True),
+    }[o["activation"]]()
+
+
+def batch_norm_backward(o, x, p, training):
+    dy, x_, mean, rstd = x[:4]
+    batch = training and not o.get("use_global_stats", False)
+    return list(torch.ops.aten.native_batch_norm_backward(
+        dy, x_, x[4] if len(x) > 4 else None, mean, rstd**-2, mean, rstd, batch, 0.0, [True] * 3))
+
+
+def layer_norm_backward(o, x, p):
+    dy, x_, mean, rstd = x[:4]
+    shape = o.get("normalized_shape") or list(x_.shape)[-o.get("dims", 1):]
+    weight = x[4] if len(x) > 4 else torch.ones(shape, dtype=torch.float64)
+    return list(torch.ops.aten.native_layer_norm_backward(
+        dy, x_, shape, mean, rstd, weight, torch.zeros_like(weight), [True] * 3))
+
+
+def group_norm_backward(o, x, p):
+    dy, x_, mean, rstd = x[:4]
+    n, c = x_.shape[:2]
+    weight = x[4] if len(x) > 4 else torch.ones(c, dtype=torch.float64)
+    return list(torch.ops.aten.native_group_norm_backward(
+        dy, x_, mean, rstd, weight, n, c, int(np.prod(x_.shape[2:])), o["num_groups"], [True] * 3))
+
+
+def windows(o):
+    """The arguments of PyTorch's pooling, and how much padding is at the image's sides."""
+    pad = o.get("pad", 0)
+    sides = pad if isinstance(pad, list) and len(pad) == 4 else [*pair(pad), *pair(pad)]
+    return [pair(o["kernel"]), pair(o.get("stride", 1))], sides
+
+
+def max_pooling(o, x, p):
+    how, (top, left, bottom, right) = windows(o)
+    if (top, left) == (bottom, right):
+        y, at = F.max_pool2d(x[0], *how, (top, left), 1, bool(o.get("ceil_mode", False)), True)
+        return [y, at + 0 * y]
+    padded = F.pad(x[0], (left, right, top, bottom), value=-torch.inf)
+    y, at = F.max_pool2d(padded, *how, 0, 1, bool(o.get("ceil_mode", False)), True)
+    row, column = at // padded.shape[3] - top, at % padded.shape[3] - left
+    return [y, row * x[0].shape[3] + column + 0 * y]
+
+
+def max_pooling_backward(o, x, p):
+    how, (top, left, _, _) = windows(o)
+    image = torch.zeros(*x[0].shape[:2], *o["sizes"], dtype=torch.float64)
+    return torch.ops.aten.max_pool2d_with_indices_backward(
+        x[0], image, *how, (top, left), (1, 1), bool(o.get("ceil_mode", False)), x[1].long())
+
+
+def nll_loss(o, x, p):
+    ignored, label = o.get("ignore_index", -(10**9)), x[1].long()
+    weight = x[2].detach() if len(x) > 2 else None
+    loss = F.nll_loss(x[0], label, weight, ignore_index=ignored, reduction=o.get("reduce", "mean"))
+    if not o.get("return_weight"):
+        return loss
+    each = torch.ones(x[0].shape[1], dtype=torch.float64) if weight is None else weight
+    return [loss, each[label[label != ignored]].sum().reshape(1) + 0 * loss]
+
+
+def nll_loss_backward(o, x, p):
+    label = x[1].long()
+    shape = [label.shape[0], o["classes"], *label.shape[1:]]
+    flat = [label.shape[0], o["classes"], 1, int(np.prod(label.shape[1:]))]
+    reduction = ["none", "mean", "sum"].index(o.get("reduce", "mean"))
+    dy = x[0].reshape(flat[0], 1, flat[3]) if reduction == 0 else x[0].reshape(())
+    dx = torch.ops.aten.nll_loss2d_backward(
+        dy, torch.zeros(flat, dtype=torch.float64), label.reshape(flat[0], 1, flat[3]),
+        x[3] if len(x) > 3 else None, reduction, o.get("ignore_index", -(10**9)), x[2].reshape(()))
+    return dx.reshape(shape)
 
 
 def split_params(shapes):
@@ -270,11 +420,21 @@ def tuples(o, data, indices):
     return tuple(grid + [from_front(t, data.shape[batch + k]) for k, t in enumerate(indices.unbind(-1))])
 
 
+def along(o, data, indices):
+    """What indexes the data: a tensor for each of dims, all of the other dimensions."""
+    parts = [slice(None)] * data.dim()
+    for k, dim in enumerate(o["dims"]):
+        parts[dim] = from_front(indices[..., k], data.shape[dim])
+    return tuple(parts)
+
+
 def gather(o, x, p):
     data, indices, dim = x[0], x[1], o.get("dim", 0)
     mode = o.get("mode", "rows")
     if mode == "tuples":
         return data[tuples(o, data, indices)] * 1
+    if mode == "dims":
+        return data[along(o, data, indices)] * 1
     at = from_front(indices, data.shape[dim])
     if mode == "elements":
         return torch.gather(data, dim, at)
@@ -289,6 +449,9 @@ def scatter(o, x, p):
     mode, how = o.get("mode", "rows"), o.get("reduction", "none")
     if mode == "tuples":
         return data.index_put(tuples(o, data, indices), updates, accumulate=how == "add")
+    if mode == "dims":
+        at, parts = torch.arange(data.numel()).reshape(data.shape)[along(o, data, indices)], data.flatten()
+        return parts.index_put((at.flatten(),), updates.flatten(), accumulate=how == "add").reshape(data.shape)
     at = from_front(indices, data.shape[dim])
     if mode == "rows":
         rows = updates.reshape(list(data.shape[:dim]) + [-1] + list(data.shape[dim + 1:]))
@@ -297,7 +460,8 @@ def scatter(o, x, p):
         return data.scatter(dim, at, updates)
     if how == "add":
         return data.scatter_add(dim, at, updates)
-    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin"}[how])
+    return data.scatter_reduce(dim, at, updates, {"mul": "prod", "max": "amax", "min": "amin", "mean": "mean"}[how],
+                               include_self=bool(o.get("include_self", True)))
 
 
 def sort(o, x, p):
@@ -307,6 +471,38 @@ def sort(o, x, p):
     values, positions = x[0].sort(dim=dim, descending=descending, stable=True)
     k = o.get("k", x[0].shape[dim])
     return [values.narrow(dim, 0, k), positions.narrow(dim, 0, k) + 0 * values.narrow(dim, 0, k)]
+
+
+def arg_reduce(o, x, p):
+    """Positions along the dimension, or among all elements. Ties are not golden: torch.max does not say which it takes."""
+    dim, keep = o.get("dim"), bool(o.get("keep_dim", False))
+    positions = (torch.argmax if o.get("method", "max") == "max" else torch.argmin)(x[0], dim, keep)
+    at = positions if keep and dim is not None and x[0].dim() else positions.unsqueeze(dim or 0)
+    if dim is None or not x[0].dim():
+        values = x[0].flatten()[positions.flatten()].reshape(positions.shape)
+    else:
+        values = x[0].gather(dim, at).reshape(positions.shape)
+    return [values, positions + 0 * values]
+
+
+def scan(o, x, p):
+    dim, method, back = o.get("dim", -1), o.get("method", "sum"), bool(o.get("reverse", False))
+    line = x[0].flip(dim) if back else x[0]
+    if o.get("exclusive"):
+        first = torch.full_like(line.narrow(dim, 0, 1), 0.0 if method == "sum" else 1.0)
+        line = torch.cat([first, line.narrow(dim, 0, line.shape[dim] - 1)], dim)
+    if method in ("max", "min"):
+        values, positions = (torch.cummax if method == "max" else torch.cummin)(line, dim)
+        return [values, positions + 0 * values]
+    y = {"sum": torch.cumsum, "prod": torch.cumprod, "logsumexp": torch.logcumsumexp}[method](line, dim)
+    return y.flip(dim) if back else y
+
+
+def nonzero(o, x, p):
+    found = torch.nonzero(x[0]).double()
+    positions = torch.full((x[0].numel(), x[0].dim()), float(o.get("fill", -1)), dtype=torch.float64)
+    positions[: len(found)] = found
+    return [positions, torch.tensor([float(len(found))])]
 
 
 TYPES = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32, "double": torch.float64}
@@ -320,6 +516,15 @@ POINTWISE = {
                                   torch.sigmoid(x[0]) * torch.tanh(x[1])],
     "functions": lambda x: [x[0].sin() * x[0].cos() + x[0].atan() + x[0].erf() + torch.expm1(x[0] / 4),
                             (x[0].abs() + 0.1) ** 1.5 + x[0].asinh()],
+    "logarithms": lambda x: [x[0].log2() + x[0].log10(), x[0].exp2() / 4 + x[0].lgamma()],
+    "gamma_negative": lambda x: [x[0].digamma(), torch.polygamma(1, x[0]) / 100],
+    "error_functions": lambda x: [x[0].erfc() + (x[0] * 0.7).erfinv(), (x[0] * 0.999).erfinv()],
+    "two_arguments": lambda x: [torch.atan2(x[0], x[1]) + torch.hypot(x[0], x[1]), torch.copysign(x[0], x[1].detach())],
+    "quotients": lambda x: [torch.fmod(x[0], x[1]) + torch.remainder(x[0], x[1]),
+                            torch.floor_divide(x[0], x[1]) - torch.div(x[0], x[1], rounding_mode="trunc")],
+    "quotient_gradients": lambda x: torch.fmod(x[0], x[1]) * 2 + torch.remainder(x[0], x[1]),
+    "integer_quotients": lambda x: [function(x[0].long() - 20, x[1].long() * 2 - 7).double() for function in (
+        torch.floor_divide, lambda a, b: torch.div(a, b, rounding_mode="trunc"), torch.fmod, torch.remainder)],
     "statistics": lambda x: [x[0].sum([0, 2, 3], True), (x[0] * x[0]).sum([0, 2, 3], True)],
     "mean_and_copy": lambda x: [x[0].mean([2, 3], True), 2 * x[0]],
     "no_keep_dim": lambda x: (x[0] * x[1]).sum([0, 2]),
@@ -336,6 +541,9 @@ def NO_PARAMS(o, x):
 OPS = {  # type: (function of options, inputs, parameters; shapes of the parameters)
     "Convolution2D": (convolution, conv_shapes),
     "TransposedConvolution2D": (transposed, transposed_shapes),
+    "ConvolutionND": (convolution_nd, nd_shapes(False)),
+    "TransposedConvolutionND": (transposed_nd, nd_shapes(True)),
+    "MatMulAdd": (matmul_add, NO_PARAMS),
     "InnerProduct": (lambda o, x, p: activate(o.get("activation", "identity"),
                                               F.linear(x[0].flatten(1), p[0], p[1] if len(p) > 1 else None), {}),
                      lambda o, x: [[o["outputs"], int(np.prod(x[0][1:]))]] + bias_of(o, [o["outputs"]])),
@@ -344,13 +552,23 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "GroupNorm": (lambda o, x, p: F.group_norm(x[0], o["num_groups"], *(p or [None, None]), o.get("eps", 1e-5)),
                   lambda o, x: [[x[0][1]]] * (2 if o.get("affine", True) else 0)),
     "Pooling2D": (pooling, NO_PARAMS),
+    "PoolingND": (pooling_nd, NO_PARAMS),
+    "AdaptivePooling": (adaptive_pooling, NO_PARAMS),
     "GlobalPooling": (lambda o, x, p: F.adaptive_max_pool2d(x[0], 1) if o.get("mode", "max") == "max"
                       else F.adaptive_avg_pool2d(x[0], 1), NO_PARAMS),
     "Activation": (lambda o, x, p: activate(o["activation"], x[0], o), NO_PARAMS),
     "Elementwise": (elementwise, NO_PARAMS),
     "Softmax": (lambda o, x, p: (F.log_softmax if o.get("log") else F.softmax)(x[0], o.get("dim", o.get("axis", 1))), NO_PARAMS),
     "SoftmaxWithLoss": (lambda o, x, p: F.cross_entropy(x[0], x[1].long().flatten()).reshape(1), NO_PARAMS),
-    "NLLLoss": (lambda o, x, p: F.nll_loss(x[0], x[1].long(), reduction=o.get("reduce", "mean")), NO_PARAMS),
+    "NLLLoss": (nll_loss, NO_PARAMS),
+    "NLLLossBackward": (nll_loss_backward, NO_PARAMS),
+    "SoftmaxBackward": (softmax_backward, NO_PARAMS),
+    "ActivationBackward": (activation_backward, NO_PARAMS),
+    "BatchNormBackward": (batch_norm_backward, NO_PARAMS),
+    "LayerNormBackward": (layer_norm_backward, NO_PARAMS),
+    "GroupNormBackward": (group_norm_backward, NO_PARAMS),
+    "MaxPooling2D": (max_pooling, NO_PARAMS),
+    "MaxPooling2DBackward": (max_pooling_backward, NO_PARAMS),
     "MSELoss": (lambda o, x, p: F.mse_loss(x[0], x[1], reduction=o.get("reduce", "mean")), NO_PARAMS),
     "Concat": (lambda o, x, p: torch.cat(x, o.get("dim", 1)), NO_PARAMS),
     "Split": (parts, NO_PARAMS),
@@ -365,6 +583,9 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Threshold": (lambda o, x, p: (x[0] > o.get("threshold", 0)).double(), NO_PARAMS),
     "Hardtanh": (lambda o, x, p: F.hardtanh(x[0], o.get("min_val", -1.0), o.get("max_val", 1.0)), NO_PARAMS),
     "Abs": (lambda o, x, p: x[0].abs(), NO_PARAMS),
+    "GridSample": (lambda o, x, p: F.grid_sample(x[0], x[1], o.get("mode", "bilinear"), o.get("padding_mode", "zeros"),
+                                                 o.get("align_corners", False)), NO_PARAMS),
+    "Resize": (resize, NO_PARAMS),
     "Interpolation": (interpolation, NO_PARAMS),
     "Dropout": (lambda o, x, p: x[0] * 1, NO_PARAMS),
     "PReLU": (lambda o, x, p: F.prelu(x[0], p[0]), lambda o, x: [[o.get("num_parameters", 1)]]),
@@ -374,6 +595,10 @@ OPS = {  # type: (function of options, inputs, parameters; shapes of the paramet
     "Scatter": (scatter, NO_PARAMS),
     "TopK": (sort, NO_PARAMS),
     "Sort": (sort, NO_PARAMS),
+    "ArgReduce": (arg_reduce, NO_PARAMS),
+    "Scan": (scan, NO_PARAMS),
+    "Nonzero": (nonzero, NO_PARAMS),
+    "Flip": (lambda o, x, p: x[0].flip(o.get("dims", [])), NO_PARAMS),
     "MatMul": (matmul, NO_PARAMS),
     "Attention": (lambda o, x, p: F.scaled_dot_product_attention(
         x[0], x[1], x[2], x[3] if len(x) > 3 else None, is_causal=bool(o.get("is_causal", False)),
@@ -401,7 +626,8 @@ def run_case(case, group):
     operands, floats = [], []
     for spec in case["inputs"]:
         operands.append(make(spec, spec["shape"], random))
-        floats.append(is_float(spec) and spec.get("fill") not in INDICES)
+        weights = kind == "NLLLoss" and len(floats) == 2  # which have no gradient
+        floats.append(is_float(spec) and spec.get("fill") not in INDICES and not weights)
     for i, shape in enumerate(shapes(o, [spec["shape"] for spec in case["inputs"]])):
         operands.append(make(fills[i] if i < len(fills) else {}, shape, random))
         floats.append(not (kind == "BatchNorm" and i < 2))
@@ -414,6 +640,8 @@ def run_case(case, group):
     updated = {}
     if kind == "BatchNorm":
         outputs, updated = function(o, inputs, params, case.get("training", False))
+    elif kind == "BatchNormBackward":
+        outputs = function(o, inputs, params, case.get("training", False))
     else:
         outputs = function(o, inputs, params)
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]

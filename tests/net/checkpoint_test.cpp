@@ -115,9 +115,14 @@ std::string another_engine(const Context& device, Net& net) {
         if (node.name == "conv") chosen = node.engine;
     REQUIRE_FALSE(chosen.empty());
     const auto engines = EngineRegistry::instance().of("Convolution2D", device.traits().host);
-    for (auto engine = engines.rbegin(); engine != engines.rend(); ++engine)
-        if ((*engine)->name() != chosen && (*engine)->name().find("broken") == std::string::npos)
-            return std::string((*engine)->name());
+    const auto lacks = [](std::string_view name, std::string_view part) {
+        return name.find(part) == std::string_view::npos;
+    };
+    for (auto engine = engines.rbegin(); engine != engines.rend(); ++engine) {
+        const std::string_view name = (*engine)->name();
+        if (name != chosen && lacks(name, "broken") && lacks(name, "double"))
+            return std::string(name);
+    }
     return "";
 }
 

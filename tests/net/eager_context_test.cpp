@@ -131,12 +131,10 @@ TEST_CASE("several threads call on one context", "[eager_context]") {
     }
 }
 
-TEST_CASE("a strided view's error names the call that helps", "[eager_context]") {
+TEST_CASE("a strided view has a copy without gaps", "[eager_context]") {
     ON_EVERY_DEVICE(device) {
         const Tensor x(device, Shape{3, 2}, {-1, 2, 3, -4, 5, 6});
         const Tensor turned = x.transpose(0, 1);
-        check_error(ErrorKind::invalid_argument, {"[2, 3]", "Tensor::to_contiguous()"},
-                    [&] { ops::relu(turned); });
         const Tensor copy = turned.to_contiguous();
         CHECK(copy.contiguous());
         CHECK(!copy.shares_memory(x));

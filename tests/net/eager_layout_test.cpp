@@ -147,7 +147,9 @@ TEST_CASE("an operator takes a view of a result", "[eager_layout]") {
             ops::call("Convolution2D", R"({"channels_out": 2, "kernel": 1, "bias": false})", {y},
                       {Tensor(device, {2, 20, 1, 1}, random_floats(40, 4))})
                 .at(0);
-        CHECK_THROWS_AS(ops::relu(square.transpose(0, 1)), Error);
+        const Tensor copy(device, square.shape(), square.to_floats());
+        CHECK(ops::relu(square.transpose(0, 1)).to_floats() ==
+              ops::relu(copy.transpose(0, 1)).to_floats());
     }
 }
 

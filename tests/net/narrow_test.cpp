@@ -68,10 +68,6 @@ double unit_of(Precision precision) {
     return precision == Precision::fp16 ? 0x1p-11 : 0x1p-8;
 }
 
-bool has_16_bits(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
-
 std::vector<float> floats(const Tensor& tensor) {
     std::vector<float> values(static_cast<std::size_t>(tensor.shape().numel()));
     tensor.copy_to_host(values.data(), values.size() * sizeof(float));

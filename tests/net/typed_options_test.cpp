@@ -112,20 +112,59 @@ void check_layers(Arrivals& arrivals) {
         ops::MatMul{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .bias = true},
         R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "bias": true})");
     arrivals.check(
-        ops::BatchNorm{
-            .features = 4, .eps = 1e-3, .momentum = 0.5, .affine = false, .use_global_stats = true},
-        R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
-            "use_global_stats": true})");
+        ops::MatMulAdd{.transpose_a = true, .transpose_b = true, .alpha = 0.5, .beta = 2},
+        R"({"transpose_a": true, "transpose_b": true, "alpha": 0.5, "beta": 2})");
+    arrivals.check(
+        ops::ConvolutionND{.channels_out = 8,
+                           .channels_in = 6,
+                           .groups = 2,
+                           .bias = false,
+                           .kernel = {3, 5, 2},
+                           .stride = 2,
+                           .pad = {1, 2, 3},
+                           .dilate = {2, 3, 1}},
+        R"({"channels_out": 8, "channels_in": 6, "groups": 2, "bias": false, "kernel": [3, 5, 2],
+            "stride": 2, "pad": [1, 2, 3], "dilate": [2, 3, 1]})");
+    arrivals.check(
+        ops::TransposedConvolutionND{.channels_out = 8,
+                                     .channels_in = 6,
+                                     .groups = 2,
+                                     .bias = false,
+                                     .kernel = {3, 5, 2},
+                                     .stride = {2, 3, 1},
+                                     .pad = {1, 2, 0},
+                                     .dilate = {3, 4, 1},
+                                     .output_pad = {1, 0, 0}},
+        R"({"channels_out": 8, "channels_in": 6, "groups": 2, "bias": false, "kernel": [3, 5, 2],
+            "stride": [2, 3, 1], "pad": [1, 2, 0], "dilate": [3, 4, 1],
+            "output_pad": [1, 0, 0]})");
+    arrivals.check(ops::BatchNorm{.features = 4,
+                                  .eps = 1e-3,
+                                  .momentum = 0.5,
+                                  .affine = false,
+                                  .use_global_stats = true,
+                                  .return_statistics = true},
+                   R"({"features": 4, "eps": 1e-3, "momentum": 0.5, "affine": false,
+            "use_global_stats": true, "return_statistics": true})");
     arrivals.check(
         ops::LayerNorm{.normalized_shape = {2, 3},
                        .dims = 2,
                        .eps = 1e-3,
                        .elementwise_affine = false,
-                       .bias = false},
+                       .bias = false,
+                       .return_statistics = true},
         R"({"normalized_shape": [2, 3], "dims": 2, "eps": 1e-3, "elementwise_affine": false,
-            "bias": false})");
-    arrivals.check(ops::GroupNorm{.num_groups = 2, .num_channels = 4, .eps = 1e-3, .affine = false},
-                   R"({"num_groups": 2, "num_channels": 4, "eps": 1e-3, "affine": false})");
+            "bias": false, "return_statistics": true})");
+    arrivals.check(ops::GroupNorm{.num_groups = 2,
+                                  .num_channels = 4,
+                                  .eps = 1e-3,
+                                  .affine = false,
+                                  .return_statistics = true},
+                   R"({"num_groups": 2, "num_channels": 4, "eps": 1e-3, "affine": false,
+            "return_statistics": true})");
+    arrivals.check(
+        ops::MaxPooling2D{.kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = true},
+        R"({"kernel": [3, 2], "stride": [2, 1], "pad": [1, 0], "ceil_mode": true})");
     arrivals.check(ops::Pooling2D{.mode = "avg",
                                   .kernel = {3, 2},
                                   .stride = {2, 1},
@@ -135,7 +174,34 @@ void check_layers(Arrivals& arrivals) {
                                   .return_indices = true},
                    R"({"mode": "avg", "kernel": [3, 2], "stride": [2, 1], "pad": [1, 0],
             "count_include_pad": true, "ceil_mode": true, "return_indices": true})");
+}
+
+void check_images(Arrivals& arrivals) {
+    arrivals.check(ops::PoolingND{.mode = "avg",
+                                  .kernel = {3, 2, 4},
+                                  .stride = {2, 1, 3},
+                                  .pad = {1, 0, 2},
+                                  .dilate = {2, 3, 1},
+                                  .count_include_pad = true,
+                                  .ceil_mode = true,
+                                  .divisor_override = 5,
+                                  .return_indices = true},
+                   R"({"mode": "avg", "kernel": [3, 2, 4], "stride": [2, 1, 3],
+            "pad": [1, 0, 2], "dilate": [2, 3, 1], "count_include_pad": true, "ceil_mode": true,
+            "divisor_override": 5, "return_indices": true})");
+    arrivals.check(ops::AdaptivePooling{.mode = "avg", .output = {3, 2}, .return_indices = true},
+                   R"({"mode": "avg", "output": [3, 2], "return_indices": true})");
     arrivals.check(ops::GlobalPooling{.mode = "avg"}, R"({"mode": "avg"})");
+    arrivals.check(ops::Resize{.method = "cubic",
+                               .output = {3, 2},
+                               .scales = {1.5, 2.5},
+                               .align_corners = true,
+                               .antialias = true},
+                   R"({"method": "cubic", "output": [3, 2], "scales": [1.5, 2.5],
+            "align_corners": true, "antialias": true})");
+    arrivals.check(
+        ops::GridSample{.mode = "bicubic", .padding_mode = "border", .align_corners = true},
+        R"({"mode": "bicubic", "padding_mode": "border", "align_corners": true})");
     arrivals.check(ops::Interpolation{.method = "bilinear",
                                       .scale_y = 2,
                                       .scale_x = 3,
@@ -144,6 +210,34 @@ void check_layers(Arrivals& arrivals) {
                                       .align_corners = true},
                    R"({"method": "bilinear", "scale_y": 2, "scale_x": 3, "out_h": 8, "out_w": 9,
             "align_corners": true})");
+}
+
+void check_gradients(Arrivals& arrivals) {
+    arrivals.check(ops::SoftmaxBackward{.log = true, .axis = -1}, R"({"log": true, "axis": -1})");
+    arrivals.check(
+        ops::ActivationBackward{.activation = "elu",
+                                .alpha = 1,
+                                .beta = 2,
+                                .negative_slope = 3,
+                                .min_val = 4,
+                                .max_val = 5,
+                                .lambd = 6,
+                                .threshold = 7,
+                                .value = 8},
+        R"({"activation": "elu", "alpha": 1, "beta": 2, "negative_slope": 3, "min_val": 4,
+            "max_val": 5, "lambd": 6, "threshold": 7, "value": 8})");
+    arrivals.check(ops::BatchNormBackward{.use_global_stats = true},
+                   R"({"use_global_stats": true})");
+    arrivals.check(ops::LayerNormBackward{.normalized_shape = {2, 3}, .dims = 2},
+                   R"({"normalized_shape": [2, 3], "dims": 2})");
+    arrivals.check(ops::GroupNormBackward{.num_groups = 2}, R"({"num_groups": 2})");
+    arrivals.check(
+        ops::MaxPooling2DBackward{
+            .kernel = {3, 2}, .stride = {2, 1}, .pad = {1, 0}, .ceil_mode = true, .sizes = {7, 9}},
+        R"({"kernel": [3, 2], "stride": [2, 1], "pad": [1, 0], "ceil_mode": true,
+            "sizes": [7, 9]})");
+    arrivals.check(ops::NLLLossBackward{.reduce = "sum", .ignore_index = -1, .classes = 5},
+                   R"({"reduce": "sum", "ignore_index": -1, "classes": 5})");
 }
 
 void check_elements(Arrivals& arrivals) {
@@ -184,7 +278,8 @@ void check_elements(Arrivals& arrivals) {
                    R"({"method": "mean", "keep_dim": false, "output_scale": 2, "dims": [0, -1],
             "start_axis": 1})");
     arrivals.check(ops::Softmax{.log = true, .axis = -1}, R"({"log": true, "axis": -1})");
-    arrivals.check(ops::NLLLoss{.reduce = "sum"}, R"({"reduce": "sum"})");
+    arrivals.check(ops::NLLLoss{.reduce = "sum", .ignore_index = 3, .return_weight = true},
+                   R"({"reduce": "sum", "ignore_index": 3, "return_weight": true})");
     arrivals.check(ops::MSELoss{.reduce = "none"}, R"({"reduce": "none"})");
 }
 
@@ -204,15 +299,29 @@ void check_shapes(Arrivals& arrivals) {
         R"({"shape": [2, 3], "dtype": "double", "is_trainable": false, "value": 0.5})");
     arrivals.check(ops::Embedding{.num_embeddings = 9, .embedding_dim = 4, .padding_idx = -1},
                    R"({"num_embeddings": 9, "embedding_dim": 4, "padding_idx": -1})");
-    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1},
-                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1})");
-    arrivals.check(
-        ops::Scatter{
-            .mode = "elements", .dim = 2, .batch_dims = 1, .reduction = "max", .shape = {4, 3}},
-        R"({"mode": "elements", "dim": 2, "batch_dims": 1, "reduction": "max", "shape": [4, 3]})");
+    arrivals.check(ops::Gather{.mode = "tuples", .dim = 2, .batch_dims = 1, .dims = {0, 2}},
+                   R"({"mode": "tuples", "dim": 2, "batch_dims": 1, "dims": [0, 2]})");
+    arrivals.check(ops::Scatter{.mode = "elements",
+                                .dim = 2,
+                                .batch_dims = 1,
+                                .dims = {0, 2},
+                                .reduction = "max",
+                                .include_self = false,
+                                .shape = {4, 3}},
+                   R"({"mode": "elements", "dim": 2, "batch_dims": 1, "dims": [0, 2],
+            "reduction": "max", "include_self": false, "shape": [4, 3]})");
     arrivals.check(ops::TopK{.k = 3, .dim = 0, .largest = false, .sorted = false},
                    R"({"k": 3, "dim": 0, "largest": false, "sorted": false})");
     arrivals.check(ops::Sort{.dim = 0, .descending = true}, R"({"dim": 0, "descending": true})");
+    arrivals.check(ops::ArgReduce{.method = "min", .dim = 1, .keep_dim = true, .values = false},
+                   R"({"method": "min", "dim": 1, "keep_dim": true, "values": false})");
+    arrivals.check(ops::Nonzero{.size = 5, .flat = true, .fill = 0},
+                   R"({"size": 5, "flat": true, "fill": 0})");
+    arrivals.check(ops::Flip{.dims = {0, -1}}, R"({"dims": [0, -1]})");
+    arrivals.check(
+        ops::Scan{
+            .method = "prod", .dim = 0, .reverse = true, .exclusive = true, .dtype = DType::i64},
+        R"({"method": "prod", "dim": 0, "reverse": true, "exclusive": true, "dtype": "int64"})");
 }
 
 void check_sequences(Arrivals& arrivals) {
@@ -267,7 +376,9 @@ TEST_CASE("structs have the options of their operators, and their defaults", "[t
 TEST_CASE("every field arrives as the option of its name", "[typed_options]") {
     Arrivals arrivals;
     check_layers(arrivals);
+    check_images(arrivals);
     check_elements(arrivals);
+    check_gradients(arrivals);
     check_shapes(arrivals);
     check_sequences(arrivals);
     each_struct([&](const auto& options) {

@@ -91,7 +91,7 @@ void keep_sample(std::vector<Case>& all, std::size_t first) {
     for (std::size_t i = first; i < all.size(); ++i) {
         std::int64_t elements = 0;
         for (const CaseTensor& input : all[i].inputs) elements += input.shape.numel();
-        if (elements <= 2000) small.push_back(all[i]);
+        if (elements <= 2000 && all[i].simulated) small.push_back(all[i]);
     }
     const std::size_t wanted = std::min<std::size_t>(small.size(), 3);
     for (std::size_t i = 0; i < wanted; ++i) kept.push_back(small[i * small.size() / wanted]);

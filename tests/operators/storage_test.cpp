@@ -32,15 +32,11 @@ using namespace dlprim::testing;
 
 namespace {
 
-const char* const types[] = {"Convolution2D",
-                             "TransposedConvolution2D",
-                             "InnerProduct",
-                             "MatMul",
-                             "Pooling2D",
-                             "Concat",
-                             "Slice",
-                             "Transpose",
-                             "Pad"};
+const char* const types[] = {"Convolution2D", "TransposedConvolution2D",
+                             "InnerProduct",  "MatMul",
+                             "Pooling2D",     "Concat",
+                             "Slice",         "Flip",
+                             "Transpose",     "Pad"};
 
 /// Engines that must have run on 16 bits at the end.
 const char* const engines[] = {"conv2d.winograd",
@@ -64,6 +60,7 @@ const char* const engines[] = {"conv2d.winograd",
                                "pooling2d.backward",
                                "concat.copy",
                                "slice.copy",
+                               "flip.copy",
                                "transpose.copy",
                                "pad.copy"};
 
@@ -72,10 +69,6 @@ struct Tally {
     std::set<std::string> narrow;  ///< engines that have read or written 16 bits
     Turns turns;
 };
-
-bool has_16_bits(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
 
 void round_to(DType dtype, std::vector<double>& values) {
     std::vector<std::uint16_t> bits(values.size());

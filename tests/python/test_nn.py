@@ -249,6 +249,14 @@ def test_same_padding_keeps_the_size(host: dlprim.Context, torch: Any) -> None:
     np.testing.assert_allclose(net.output("y").numpy(), module(values).detach().numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_same_padding_of_any_dimensions() -> None:
+    series, volume = nn.Input("series", (2, 1, 9)), nn.Input("volume", (2, 1, 5, 6, 7))
+    assert nn.ConvNd(2, [4], padding="same")(series).shape == (2, 2, 9)
+    assert nn.ConvNd(2, 3, padding="same", dilation=2)(volume).shape == (2, 2, 5, 6, 7)
+    assert nn.ConvNd(2, (2, 3, 4), padding="same")(volume).shape == (2, 2, 5, 6, 7)
+    assert nn.ConvNd(2, 2, padding="same", dilation=(1, 3, 5))(volume).shape == (2, 2, 5, 6, 7)
+
+
 def mistake(message: str, error: type[Exception], function: Callable[[], Any]) -> Any:
     return pytest.param(message, error, function, id=message[:40])
 
@@ -280,6 +288,9 @@ MISTAKES = [
     mistake("the name is ''", TypeError, lambda: nn.Input("", (2, 3))),
     mistake("either size or scale_factor", BAD, lambda: nn.Upsample(4, 2.0)),
     mistake('padding="same" keeps the size', BAD, lambda: nn.Conv2d(4, 3, stride=2, padding="same")),
+    mistake("give kernel_size as a list", BAD, lambda: nn.ConvNd(4, 2, padding="same")),
+    mistake("ConvNd: padding is 'full'", BAD, lambda: nn.ConvNd(4, 3, padding="full")),
+    mistake("output has 3 entries", BAD, lambda: nn.AdaptiveAvgPool((1, 2, 3))(image())),
     mistake("padding is 'full'", BAD, lambda: nn.Conv2d(4, 3, padding="full")),
     mistake("starts from h0 and c0", BAD, lambda: nn.LSTM(4)(nn.Input("x", (5, 2, 3)), nn.Input("h", (1, 2, 4)))),
     mistake("makes 2 outputs", BAD, lambda: nn.pointwise("y0 = x0; y1 = x0 + 1", image())),

@@ -14,6 +14,7 @@ from dlprim import nn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGE, MATRIX, ROWS = (2, 4, 6, 8), (3, 5), (2, 3, 4)
+SERIES, VOLUME = (2, 4, 9), (2, 4, 5, 6, 7)
 
 Symbols = Callable[..., Any]
 # What nn makes of symbols, what torch makes of tensors, and the inputs' shapes.
@@ -58,6 +59,11 @@ CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]
         lambda t, a, b, c: 0.5 * a @ b.transpose(-2, -1) + c,
         (ROWS, (2, 5, 4), (5,)),
     ),
+    "matmul_add": (
+        lambda a, b, c: nn.matmul_add(a, b, c, transpose_a=True, alpha=0.5, beta=2),
+        lambda t, a, b, c: t.addmm(c, a.T, b, alpha=0.5, beta=2),
+        ((4, 3), (4, 5), MATRIX),
+    ),
     "pointwise": (
         lambda a, b: nn.pointwise("y0 = max(x0 * p0, x1)", a, b, scalars=[3]),
         lambda t, a, b: t.maximum(3 * a, b),
@@ -93,6 +99,97 @@ CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]
         lambda t, x: t.nn.functional.interpolate(x, scale_factor=2),
         (IMAGE,),
     ),
+    "max_pool_nd": (
+        lambda x: nn.max_pool_nd(x, 2, stride=1, dilation=(1, 2, 3), ceil_mode=True),
+        lambda t, x: t.nn.functional.max_pool3d(x, 2, 1, dilation=(1, 2, 3), ceil_mode=True),
+        (VOLUME,),
+    ),
+    "max_pool_nd_with_indices": (
+        lambda x: nn.cast(nn.max_pool_nd_with_indices(x, 3, stride=2, padding=1)[1], "float32"),
+        lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1, return_indices=True)[1].float(),
+        (IMAGE,),
+    ),
+    "avg_pool_nd": (
+        lambda x: nn.avg_pool_nd(x, 3, padding=1, count_include_pad=False),
+        lambda t, x: t.nn.functional.avg_pool1d(x, 3, padding=1, count_include_pad=False),
+        (SERIES,),
+    ),
+    "avg_pool_nd by a divisor": (
+        lambda x: nn.avg_pool_nd(x, (2, 3), divisor_override=4),
+        lambda t, x: t.nn.functional.avg_pool2d(x, (2, 3), divisor_override=4),
+        (IMAGE,),
+    ),
+    "adaptive_avg_pool": (
+        lambda x: nn.adaptive_avg_pool(x, 4),
+        lambda t, x: t.nn.functional.adaptive_avg_pool1d(x, 4),
+        (SERIES,),
+    ),
+    "adaptive_max_pool": (
+        lambda x: nn.adaptive_max_pool(x, (None, 3)),
+        lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (None, 3)),
+        (IMAGE,),
+    ),
+    "adaptive_max_pool_with_indices": (
+        lambda x: nn.cast(nn.adaptive_max_pool_with_indices(x, 2)[1], "float32"),
+        lambda t, x: t.nn.functional.adaptive_max_pool3d(x, 2, return_indices=True)[1].float(),
+        (VOLUME,),
+    ),
+    "resize": (
+        lambda x: nn.resize(x, (4, 11), mode="cubic", antialias=True),
+        lambda t, x: t.nn.functional.interpolate(x, (4, 11), mode="bicubic", antialias=True),
+        (IMAGE,),
+    ),
+    "resize by a factor": (
+        lambda x: nn.resize(x, scale_factor=1.7, mode="linear", align_corners=True),
+        lambda t, x: t.nn.functional.interpolate(x, scale_factor=1.7, mode="linear", align_corners=True),
+        (SERIES,),
+    ),
+    "grid_sample": (
+        lambda x, at: nn.grid_sample(x, at, "bicubic", "reflection", True),
+        lambda t, x, at: t.nn.functional.grid_sample(x, at, "bicubic", "reflection", True),
+        (IMAGE, (2, 3, 5, 2)),
+    ),
+    "argmax": (
+        lambda x: nn.cast(nn.argmax(x, 1), "float32"),
+        lambda t, x: t.argmax(x, 1).float(),
+        (ROWS,),
+    ),
+    "argmin of all": (
+        lambda x: nn.cast(nn.argmin(x, keepdim=True), "float32"),
+        lambda t, x: t.argmin(x, None, True).float(),
+        (ROWS,),
+    ),
+    "max": (lambda x: nn.max(x, -1)[0], lambda t, x: t.max(x, -1)[0], (ROWS,)),
+    "min": (lambda x: nn.min(x, 1, keepdim=True)[0], lambda t, x: t.min(x, 1, True)[0], (ROWS,)),
+    "cumsum": (lambda x: nn.cumsum(x, 1), lambda t, x: t.cumsum(x, 1), (ROWS,)),
+    "cumsum from behind": (
+        lambda x: nn.cumsum(x, 1, reverse=True, exclusive=True),
+        lambda t, x: x.sum(1, keepdim=True) - x.cumsum(1),
+        (ROWS,),
+    ),
+    "cumsum of integers": (
+        lambda x: nn.cast(nn.cumsum(nn.cast(10 * x, "int8"), 0, dtype="int64"), "float32"),
+        lambda t, x: (10 * x).to(t.int8).cumsum(0).float(),
+        (ROWS,),
+    ),
+    "cumprod": (lambda x: nn.cumprod(x, -1), lambda t, x: t.cumprod(x, -1), (ROWS,)),
+    "cummax": (lambda x: nn.cummax(x, 1)[0], lambda t, x: t.cummax(x, 1)[0], (ROWS,)),
+    "cummin": (
+        lambda x: nn.cast(nn.cummin(x, -1)[1], "float32"),
+        lambda t, x: t.cummin(x, -1)[1].float(),
+        (ROWS,),
+    ),
+    "logcumsumexp": (lambda x: nn.logcumsumexp(x, 2), lambda t, x: t.logcumsumexp(x, 2), (ROWS,)),
+    "nonzero": (
+        lambda x: nn.cast(nn.nonzero(nn.relu(x), size=9, fill_value=-3)[0], "float32"),
+        lambda t, x: t.nonzero_static(t.relu(x), size=9, fill_value=-3).float(),
+        (ROWS,),
+    ),
+    "nonzero, counted": (
+        lambda x: nn.cast(nn.nonzero(nn.relu(x), flat=True)[1], "float32"),
+        lambda t, x: (x > 0).sum().float().reshape(1),
+        (ROWS,),
+    ),
     "concat": (lambda a, b: nn.concat([a, b], -1), lambda t, a, b: t.cat([a, b], -1), (ROWS, (2, 3, 5))),
     "split": (lambda x: nn.split(x, 2, -1)[1], lambda t, x: t.chunk(x, 2, -1)[1], (ROWS,)),
     "slice": (lambda x: nn.slice(x, 2, 1, -1), lambda t, x: x[:, :, 1:-1], (ROWS,)),
@@ -102,6 +199,7 @@ CASES: dict[str, tuple[Symbols, Callable[..., Any], tuple[tuple[int, ...], ...]]
     "unsqueeze": (lambda x: nn.unsqueeze(x, -1), lambda t, x: x.unsqueeze(-1), (ROWS,)),
     "transpose": (lambda x: nn.transpose(x, 0, 2), lambda t, x: x.transpose(0, 2), (ROWS,)),
     "permute": (lambda x: nn.permute(x, (2, 0, 1)), lambda t, x: x.permute(2, 0, 1), (ROWS,)),
+    "flip": (lambda x: nn.flip(x, (0, -1)), lambda t, x: x.flip(0, -1), (ROWS,)),
     "pad": (
         lambda x: nn.pad(x, (1, 2, 0, 1), value=3),
         lambda t, x: t.nn.functional.pad(x, (1, 2, 0, 1), value=3),
@@ -153,6 +251,21 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], tuple[int, ...]
         lambda: nn.ConvTranspose2d(6, 3, stride=2, padding=1, output_padding=1, bias=False),
         lambda t: t.ConvTranspose2d(4, 6, 3, 2, 1, 1, bias=False),
         IMAGE,
+    ),
+    "ConvNd of one dimension": (
+        lambda: nn.ConvNd(6, 3, stride=2, padding=1, groups=2),
+        lambda t: t.Conv1d(4, 6, 3, 2, 1, groups=2),
+        SERIES,
+    ),
+    "ConvNd of the same size": (
+        lambda: nn.ConvNd(6, 3, padding="same", dilation=2),
+        lambda t: t.Conv3d(4, 6, 3, padding="same", dilation=2),
+        VOLUME,
+    ),
+    "ConvTransposeNd": (
+        lambda: nn.ConvTransposeNd(3, (2, 3, 3), stride=2, padding=(0, 1, 1), output_padding=1, bias=False),
+        lambda t: t.ConvTranspose3d(4, 3, (2, 3, 3), 2, (0, 1, 1), 1, bias=False),
+        VOLUME,
     ),
     "Linear": (lambda: nn.Linear(7, features_in=4), lambda t: t.Linear(4, 7), ROWS),
     "BatchNorm": (lambda: nn.BatchNorm(eps=1e-3, features=4), lambda t: t.BatchNorm2d(4, eps=1e-3), IMAGE),
@@ -320,10 +433,12 @@ def test_programs_of_several_outputs(host: dlprim.Context) -> None:
 
 # Layers that stand in lists, for functions that test_function() tests.
 STEPS: list[Any] = [
+    nn.ConvNd(4, 3, padding="same"), nn.ConvTransposeNd(4, 1),
     nn.Conv2d(4, 3), nn.ReLU(), nn.ReLU6(), nn.Sigmoid(), nn.Tanh(), nn.GELU(), nn.SiLU(),
     nn.Hardswish(), nn.Hardsigmoid(), nn.LeakyReLU(), nn.ELU(), nn.Softplus(), nn.Mish(), nn.Hardtanh(),
     nn.PReLU(), nn.Activation("selu"), nn.Dropout(),
     nn.Upsample(scale_factor=2), nn.Pad((1, 1)), nn.MaxPool2d(2), nn.AvgPool2d(2), nn.GroupNorm(2),
+    nn.MaxPoolNd(3, stride=1, padding=1), nn.AvgPoolNd(1), nn.AdaptiveMaxPool((4, None)), nn.AdaptiveAvgPool(3),
     nn.GlobalAvgPool2d(), nn.GlobalMaxPool2d(), nn.Reshape((0, 2, 2)), nn.Softmax(), nn.LogSoftmax(-1),
     nn.Flatten(), nn.Linear(3),
     nn.SoftmaxWithLoss(),

@@ -3,6 +3,7 @@
 #include "runtime/context_impl.hpp"
 #include "support/catch.hpp"
 
+#include <dlprim/opencl.hpp>
 #include <dlprim/tensor.hpp>
 
 #include <numeric>
@@ -83,6 +84,57 @@ TEST_CASE("a view has any shape and strides within its tensor") {
     }
 }
 
+TEST_CASE("dimensions are permuted and expanded") {
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.name);
+        const Context context(info.id);
+        const Tensor x(context, {2, 3, 4}, ramp(24));
+        CHECK(x.permute({2, 0, -2}).to_floats() == x.transpose(0, 2).transpose(1, 2).to_floats());
+        CHECK(x.permute({2, 0, 1}).shape() == Shape{4, 2, 3});
+        CHECK(x.permute({0, 1, 2}).contiguous());
+        CHECK(Tensor(context, {}, {1}).permute({}).contiguous());
+        CHECK_THROWS_AS(x.permute({0, 1}), Error);
+        CHECK_THROWS_AS(x.permute({0, 1, 1}), Error);
+        CHECK_THROWS_AS(x.permute({0, 1, 3}), Error);
+
+        const Tensor row = x.slice(0, 1, 2).slice(1, 1, 2).slice(2, 1, 3);
+        CHECK(row.expand({2, 3, 2}).strides() == std::vector<std::int64_t>{0, 0, 1});
+        CHECK(row.expand({2, 2, 1, 2}).to_floats() ==
+              std::vector<float>{17, 18, 17, 18, 17, 18, 17, 18});
+        CHECK(row.expand({0, 1, 2}).to_floats().empty());
+        CHECK(x.expand({1, 2, 3, 4}).to_floats() == ramp(24));
+        CHECK_THROWS_AS(x.expand({2, 3, 8}), Error);
+        CHECK_THROWS_AS(x.expand({3, 4}), Error);
+        CHECK_THROWS_AS(row.expand({1, 1, 1}), Error);
+        CHECK_THROWS_AS(Tensor().expand({1}), Error);
+    }
+}
+
+TEST_CASE("the same bytes are elements of another type") {
+    for (const DeviceInfo& info : Context::devices()) {
+        INFO(info.name);
+        const Context context(info.id);
+        const Tensor x(context, {2, 6}, ramp(12));
+        CHECK(x.bit_cast(DType::i32).to_doubles()[1] == 0x3f800000);
+        CHECK(x.transpose(0, 1).bit_cast(DType::i32).shape() == Shape{6, 2});
+        const Tensor bytes = x.bit_cast(DType::u8);
+        CHECK(bytes.shape() == Shape{2, 24});
+        CHECK(bytes.slice(1, 4, 8).to_floats() == std::vector<float>{0, 0, 128, 63, 0, 0, 224, 64});
+        CHECK(bytes.bit_cast(DType::f32).to_floats() == ramp(12));
+        CHECK(bytes.slice(1, 4, 12).bit_cast(DType::f32).to_floats() ==
+              std::vector<float>{1, 2, 7, 8});
+        CHECK(x.bit_cast(DType::i64).shape() == Shape{2, 3});
+        CHECK(x.bit_cast(DType::i64).strides() == std::vector<std::int64_t>{3, 1});
+        CHECK(x.slice(0, 0, 0).bit_cast(DType::i64).shape() == Shape{0, 3});
+        CHECK_THROWS_AS(bytes.slice(1, 2, 10).bit_cast(DType::f32), Error);       // its offset
+        CHECK_THROWS_AS(bytes.slice(1, 0, 6).bit_cast(DType::f32), Error);        // its last size
+        CHECK_THROWS_AS(bytes.view({2, 4}, {6, 1}).bit_cast(DType::f32), Error);  // its strides
+        CHECK_THROWS_AS(x.transpose(0, 1).bit_cast(DType::u8), Error);
+        CHECK_THROWS_AS(Tensor(context, {}, {1}).bit_cast(DType::u8), Error);
+        CHECK_THROWS_AS(Tensor().bit_cast(DType::u8), Error);
+    }
+}
+
 TEST_CASE("host memory is reached by its address, and kept by its owner") {
     const Context context("cpu");
     const Tensor x(context, {2, 3}, ramp(6));
@@ -140,15 +192,14 @@ TEST_CASE("foreign memory is wrapped without a copy") {
             CHECK_THROWS_AS(Tensor::wrap_opencl(context, memory.data(), 0, {6}), Error);
         } else {
             const Tensor owner(context, {6}, ramp(6));
+            const opencl::Memory place = opencl::memory(owner);
             const Tensor x =
-                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 8, {2, 2});
+                Tensor::wrap_opencl(context, place.memory, place.byte_offset + 8, {2, 2});
             CHECK(x.to_floats() == std::vector<float>{2, 3, 4, 5});
-            CHECK_THROWS_AS(
-                Tensor::wrap_opencl(context, Access::buffer(owner)->handle(), 1u << 20, {6}),
-                Error);
-            const Context other(info.id);
-            CHECK_THROWS_AS(Tensor::wrap_opencl(other, Access::buffer(owner)->handle(), 0, {6}),
+            CHECK_THROWS_AS(Tensor::wrap_opencl(context, place.memory, std::uint64_t{1} << 40, {6}),
                             Error);
+            const Context other(info.id);
+            CHECK_THROWS_AS(Tensor::wrap_opencl(other, place.memory, 0, {6}), Error);
         }
     }
 }
@@ -164,8 +215,8 @@ TEST_CASE("memory is counted, pooled and limited") {
         CHECK(context.counters().allocated_bytes == 0);
         const std::uint64_t before = context.counters().allocations;
         for (int i = 0; i < 5; ++i)
-            CHECK(impl.allocate_cached(3000 - static_cast<std::uint64_t>(i))->bytes() == 3072);
-        CHECK(context.counters().allocations == before + 1);
+            CHECK(impl.allocate_cached(3000 - static_cast<std::uint64_t>(i))->bytes() >= 2996);
+        CHECK(context.counters().allocations == before);
         impl.trim();
         CHECK(context.counters().allocated_bytes == 0);
         CHECK(impl.allocate(0)->bytes() > 0);

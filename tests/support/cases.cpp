@@ -45,10 +45,10 @@ Case read_case(const Json& json, const std::string& file) {
     one.file = file;
     one.name = json.at("name");
     const std::string where = file + " '" + one.name + "'";
-    refuse_unknown(
-        json,
-        {"name", "type", "options", "inputs", "params", "training", "golden", "gradient", "speed"},
-        where);
+    refuse_unknown(json,
+                   {"name", "type", "options", "inputs", "params", "training", "golden", "gradient",
+                    "speed", "simulated"},
+                   where);
     one.type = json.at("type");
     one.options = json.value("options", Json::object()).dump();
     for (const Json& input : json.at("inputs")) one.inputs.push_back(read_tensor(input, where));
@@ -58,6 +58,7 @@ Case read_case(const Json& json, const std::string& file) {
     one.golden = json.value("golden", false);
     one.gradient = json.value("gradient", true);
     one.speed = json.value("speed", false);
+    one.simulated = json.value("simulated", true);
     return one;
 }
 

@@ -28,6 +28,37 @@ Tensor upload_one(const Context& device, const HostArray& array) {
     return tensor;
 }
 
+/// The same in a strided view: with exchanged dimensions, with gaps, or as channels_last, beginning
+/// where vectors are not aligned.
+Tensor upload_view(const Context& device, const HostArray& array, unsigned kind) {
+    const Shape& shape = array.shape;
+    std::vector<int> order;  // of dimensions in memory, outermost first
+    for (int d = 0; d < shape.rank(); ++d) order.push_back(d);
+    if (kind % 3 == 0) std::reverse(order.begin(), order.end());
+    if (kind % 3 == 1 && order.size() > 2)
+        std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+    const std::int64_t step = kind % 3 == 2 ? 2 : 1, offset = kind % 2;
+    std::vector<std::int64_t> strides(order.size());
+    std::int64_t inside = step;
+    for (std::size_t i = order.size(); i-- > 0;) {
+        strides[static_cast<std::size_t>(order[i])] = inside;
+        inside *= std::max<std::int64_t>(1, shape[order[i]]);
+    }
+    const Tensor memory(device, {shape.numel() * step + offset + 1}, array.dtype);
+    Tensor view = memory.view(shape, strides, offset);
+    Bytes bytes(array.data.size() * size_of(array.dtype));
+    convert(array.data.data(), DType::f64, bytes.data(), array.dtype, array.data.size());
+    if (!bytes.empty()) view.copy_from_host(bytes.data(), bytes.size());
+    return view;
+}
+
+std::vector<Tensor> upload_views(const Context& device, const std::vector<HostArray>& arrays,
+                                 unsigned kind) {
+    std::vector<Tensor> views;
+    for (const HostArray& array : arrays) views.push_back(upload_view(device, array, kind++));
+    return views;
+}
+
 Bytes download(const Tensor& tensor) {
     Bytes bytes(tensor.bytes());
     if (!bytes.empty()) tensor.copy_to_host(bytes.data(), bytes.size());
@@ -100,6 +131,7 @@ double tolerance(DType dtype, Precision precision, const Plan& plan) {
     // twice that for operators that consist of two such operations (a sum and its activation).
     if (dtype == DType::f16) return 2 * 0x1p-11;
     if (dtype == DType::bf16) return 2 * 0x1p-8;
+    if (dtype == DType::f64) return 1e-12;
     if (is_integer(dtype) || dtype == DType::boolean) return 0;
     double most = 1e-5;
     for (const Step& step : plan.steps) {
@@ -128,6 +160,7 @@ class Checker {
             Tally& tally)
         : device_(device),
           one_(one),
+          seed_(seed),
           precision_(precision),
           tally_(tally),
           data_(make_case_data(one, seed)),
@@ -160,6 +193,16 @@ class Checker {
                 compare(backward, {{type, engine}});
     }
 
+    /// The same call with strided views of all operands. Devices that compile try some of the
+    /// cases.
+    void direction_on_views(bool backward) {
+        if (!device_.traits().host && seed_ % 4 != 0) return;
+        on_views_ = true;
+        inputs_ = upload_views(device_, data_.inputs, seed_);
+        output_gradients_ = upload_views(device_, of_floats(expected_.output_gradients), seed_ + 1);
+        compare(backward, {});
+    }
+
   private:
     /// Whether a device of another kind would use the engine.
     bool applies_elsewhere(const Engine& engine, const Problem& problem) const {
@@ -187,11 +230,13 @@ class Checker {
         how.step = call_step;
         how.engines = std::move(engines);
         const std::string forced = how.engines.empty() ? "" : " by " + how.engines[0].second;
-        where_ = one_.title() + (backward ? " backward" : " forward") + forced;
+        where_ = one_.title() + (backward ? " backward" : " forward") + forced +
+                 (on_views_ ? " on views" : "");
         std::vector<Bytes> first;
         for (int round = 0; round < 2; ++round) {
             // Upload the parameters again, because a training-mode forward changes them.
-            params_ = upload(device_, data_.params);
+            params_ = on_views_ ? upload_views(device_, data_.params, seed_ + 2)
+                                : upload(device_, data_.params);
             std::vector<Tensor> results =
                 backward ? ops::backward(one_.type, one_.options, inputs_, params_,
                                          output_gradients_, how)
@@ -306,6 +351,8 @@ class Checker {
 
     Context device_;
     const Case& one_;
+    unsigned seed_;
+    bool on_views_ = false;
     Precision precision_;
     Tally& tally_;
     CaseData data_;
@@ -323,6 +370,8 @@ void check_case(const Context& device, const Case& one, unsigned seed, Precision
         Checker checker(device, one, seed, precision, tally);
         checker.direction(false);
         if (one.gradient) checker.direction(true);
+        checker.direction_on_views(false);
+        if (one.gradient) checker.direction_on_views(true);
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::unsupported)
             ++tally.skips[one.type + ": " + error.what()];

@@ -51,10 +51,10 @@ double norm(const std::vector<double>& values);
 double tolerance(DType dtype, Precision precision, const Plan& plan);
 
 /// Calls the operator eagerly, forward and backward, with the planner's choice and then with
-/// engines that apply, as tally.turns selects them. Compares all results with the oracle, and two
-/// runs with each other bit by bit. Results in tf32 must be as exact as its rounding allows, and
-/// those of engines without tf32 as exact as fp32. Updates `tally`. Throws no exception of the
-/// library.
+/// engines that apply, as tally.turns selects them, and the planner's choice on strided views of
+/// all operands. Compares all results with the oracle, and two runs with each other bit by bit.
+/// Results in tf32 must be as exact as its rounding allows, and those of engines without tf32 as
+/// exact as fp32. Updates `tally`. Throws no exception of the library.
 void check_case(const Context& device, const Case& one, unsigned seed, Precision precision,
                 Tally& tally);
 

@@ -54,7 +54,7 @@ std::vector<std::int64_t> indexed(Draft& draft) {
     Dice& dice = draft.dice;
     const auto rank = dice.pick(1, 4);
     std::vector<std::int64_t> data = dice.dims(rank, 8), named;
-    const std::string mode = dice.of<std::string>({"rows", "elements", "tuples"});
+    const std::string mode = dice.of<std::string>({"rows", "elements", "tuples", "dims"});
     const std::int64_t dim = dice.pick(0, rank - 1);
     const auto at = data.begin() + dim;
     std::vector<std::int64_t> indices = dice.dims(dice.pick(0, 2), 5);
@@ -69,13 +69,33 @@ std::vector<std::int64_t> indexed(Draft& draft) {
         for (const std::int64_t size : data) indices.push_back(dice.pick(1, size));
         indices[static_cast<std::size_t>(dim)] = dice.pick(1, 9);
         named = indices;
+    } else if (mode == "dims") {
+        Json dims = Json::array();
+        std::vector<std::int64_t> others;
+        std::int64_t first = -1, last = -1;
+        for (std::int64_t d = 0; d < rank; ++d) {
+            const std::int64_t size = data[static_cast<std::size_t>(d)];
+            if (d != dim && dice.coin()) {
+                others.push_back(size);
+                continue;
+            }
+            dims.push_back(d);
+            classes = std::min(classes, size);
+            last = d;
+            if (first < 0) first = d;
+        }
+        const bool beside = last - first + 1 == static_cast<std::int64_t>(dims.size());
+        named = others;
+        named.insert(named.begin() + (beside ? first : 0), indices.begin(), indices.end());
+        indices.push_back(static_cast<std::int64_t>(dims.size()));
+        draft.options["dims"] = dims;
     } else {
         named = indices;
         indices.push_back(dim + 1);
         classes = *std::min_element(data.begin(), at + 1);
         named.insert(named.end(), at + 1, data.end());
     }
-    if (mode != "tuples") draft.options["dim"] = dice.coin() ? dim : dim - rank;
+    if (mode == "rows" || mode == "elements") draft.options["dim"] = dice.coin() ? dim : dim - rank;
     draft.input(data);
     CaseTensor& tensor = draft.input(indices, "indices");
     tensor.classes = classes;
@@ -85,9 +105,11 @@ std::vector<std::int64_t> indexed(Draft& draft) {
 
 void scatter(Draft& draft) {
     const std::vector<std::int64_t> updates = indexed(draft);
-    const std::string how = draft.dice.of<std::string>({"none", "add", "add", "mul", "max", "min"});
+    const std::string how =
+        draft.dice.of<std::string>({"none", "add", "add", "mul", "max", "min", "mean"});
     draft.options["reduction"] = how;
-    draft.one.gradient = how == "none" || how == "add";
+    draft.maybe("include_self", draft.dice.coin());
+    draft.one.gradient = how == "none" || how == "add" || how == "mean";
     draft.input(updates);
 }
 
@@ -108,6 +130,46 @@ void sort(Draft& draft) {
     draft.options = {{"dim", dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1)}};
     draft.maybe("descending", dice.coin());
     draft.input(shape, dice.of<std::string>({"normal", "labels"})).classes = 5;
+}
+
+void arg_reduce(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 4), 12);
+    draft.options = {{"method", dice.of<std::string>({"max", "min"})}};
+    draft.maybe("dim", dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1));
+    draft.maybe("keep_dim", dice.coin());
+    draft.input(shape, dice.of<std::string>({"normal", "equal", "labels"})).classes = 5;
+}
+
+void scan(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 3), 9);
+    const std::string method =
+        dice.of<std::string>({"sum", "sum", "prod", "max", "min", "logsumexp"});
+    draft.options = {{"method", method},
+                     {"dim", dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1)}};
+    draft.maybe("reverse", dice.coin());
+    if (method == "sum" || method == "prod") draft.maybe("exclusive", dice.coin());
+    draft.input(shape, method == "max" || method == "min" ? "labels" : "normal").classes = 5;
+}
+
+void nonzero(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 5), 6);
+    draft.maybe("size", dice.pick(0, 40));
+    draft.maybe("flat", dice.coin());
+    draft.one.gradient = false;
+    draft.input(shape, "labels").classes = 3;
+}
+
+void flip(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::vector<std::int64_t> shape = dice.dims(dice.pick(1, 5), 6);
+    Json dims = Json::array();
+    for (std::size_t d = 0; d < shape.size(); ++d)
+        if (dice.coin()) dims.push_back(d);
+    draft.options = {{"dims", dims}};
+    draft.input(shape);
 }
 
 }  // namespace
@@ -154,6 +216,10 @@ Generators movement_generators() {
         {"Scatter", scatter},
         {"TopK", topk},
         {"Sort", sort},
+        {"ArgReduce", arg_reduce},
+        {"Scan", scan},
+        {"Nonzero", nonzero},
+        {"Flip", flip},
         {"Transpose", permute},
         {"Pad", pad},
         {"Parameter", [](D d) { d.options["shape"] = d.dice.dims(d.dice.pick(1, 4), 9); }},

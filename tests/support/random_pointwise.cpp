@@ -95,9 +95,67 @@ Generators norms() {
     };
 }
 
+/// dy, x, two statistics of that shape, and perhaps a weight.
+void norm_gradient(Draft& d, const std::vector<std::int64_t>& x,
+                   const std::vector<std::int64_t>& statistic,
+                   const std::vector<std::int64_t>& weight) {
+    d.one.gradient = false;
+    d.input(x);
+    d.input(x);
+    d.input(statistic);
+    d.input(statistic, "positive");
+    if (d.dice.coin()) d.input(weight);
+}
+
+Generators norm_gradients() {
+    using D = Draft&;
+    return {
+        {"BatchNormBackward",
+         [](D d) {
+             d.one.training = d.dice.coin();
+             const std::vector<std::int64_t> shape = features(d.dice, d.dice.pick(1, 20));
+             norm_gradient(d, shape, {shape[1]}, {shape[1]});
+         }},
+        {"LayerNormBackward",
+         [](D d) {
+             const std::int64_t rows = d.dice.pick(1, 9), columns = d.dice.pick(2, 40);
+             norm_gradient(d, {rows, columns}, {rows, 1}, {columns});
+         }},
+        {"GroupNormBackward",
+         [](D d) {
+             const std::int64_t n = d.dice.pick(1, 3), groups = d.dice.pick(1, 4),
+                                channels = groups * d.dice.pick(1, 5);
+             d.options["num_groups"] = groups;
+             norm_gradient(d, {n, channels, d.dice.pick(2, 6), d.dice.pick(1, 6)}, {n, groups},
+                           {channels});
+         }},
+    };
+}
+
 Generators losses() {
     using D = Draft&;
     return {
+        {"SoftmaxBackward",
+         [](D d) {
+             const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 12);
+             d.one.gradient = false;
+             d.options["log"] = d.dice.coin();
+             d.maybe("axis", d.dice.pick(0, static_cast<std::int64_t>(shape.size()) - 1));
+             d.input(shape);
+             d.input(shape);
+         }},
+        {"NLLLossBackward",
+         [](D d) {
+             const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
+             d.one.gradient = false;
+             d.options["classes"] = classes;
+             d.maybe("reduce", "sum");
+             d.maybe("ignore_index", 0);
+             d.input({1});
+             d.labels({n}, classes);
+             d.input({1}, "positive");
+             if (d.dice.coin()) d.input({classes}, "positive");
+         }},
         {"Softmax",
          [](D d) {
              const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(2, 4), 12);
@@ -115,8 +173,10 @@ Generators losses() {
          [](D d) {
              const std::int64_t n = d.dice.pick(1, 9), classes = d.dice.pick(1, 40);
              d.maybe("reduce", d.dice.of<std::string>({"mean", "sum", "none"}));
+             d.maybe("ignore_index", -1);
              d.input({n, classes});
              d.labels({n}, classes);
+             if (d.dice.coin()) d.input({classes}, "positive");
          }},
         {"MSELoss",
          [](D d) {
@@ -143,6 +203,14 @@ Generators pointwise_generators() {
          [](D d) {
              d.options["activation"] = d.dice.of(activations());
              d.input(d.dice.dims(d.dice.pick(1, 4), 9));
+         }},
+        {"ActivationBackward",
+         [](D d) {
+             d.one.gradient = false;
+             d.options["activation"] = d.dice.of<std::string>({"relu", "sigmoid", "tanh", "elu"});
+             const std::vector<std::int64_t> shape = d.dice.dims(d.dice.pick(1, 4), 9);
+             d.input(shape);
+             d.input(shape);
          }},
         {"Elementwise",
          [](D d) {
@@ -183,6 +251,7 @@ Generators pointwise_generators() {
         {"Pointwise", pointwise},
     };
     all.merge(norms());
+    all.merge(norm_gradients());
     all.merge(losses());
     return all;
 }

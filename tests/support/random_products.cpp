@@ -28,6 +28,22 @@ void matmul(Draft& draft) {
     }
 }
 
+void matmul_add(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t m = dice.pick(1, 20), n = dice.pick(1, 20), k = dice.pick(1, 30);
+    const bool ta = dice.coin(), tb = dice.coin();
+    std::vector<std::int64_t> a = dice.dims(dice.pick(0, 1), 3), b = a, c = a;
+    a.insert(a.end(), {ta ? k : m, ta ? m : k});
+    b.insert(b.end(), {tb ? n : k, tb ? k : n});
+    c.insert(c.end(), {dice.coin() ? m : 1, dice.coin() ? n : 1});
+    draft.options = {{"transpose_a", ta}, {"transpose_b", tb}};
+    draft.maybe("alpha", dice.number(-2, 2) + 0.01);
+    draft.maybe("beta", dice.number(-2, 2) + 0.01);
+    draft.input(a);
+    draft.input(b);
+    draft.input(c);
+}
+
 void attention(Draft& draft) {
     Dice& dice = draft.dice;
     const std::int64_t n = dice.pick(1, 2), heads = dice.pick(1, 3), q = dice.pick(1, 9),
@@ -78,6 +94,7 @@ Generators product_generators() {
              d.maybe("padding_idx", d.dice.pick(0, rows - 1));
              d.labels(d.dice.dims(d.dice.pick(1, 3), 7), rows);
          }},
+        {"MatMulAdd", matmul_add},
         {"MatMul", matmul},
         {"Attention", attention},
         {"LSTM", [](D d) { recurrent(d, 2); }},

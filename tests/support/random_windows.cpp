@@ -62,6 +62,121 @@ void pooling(Draft& draft) {
     draft.input(shape, "distinct");
 }
 
+void pooling_of_planes(Draft& draft) {
+    pooling(draft);
+    draft.options.erase("mode");
+    draft.options.erase("count_include_pad");
+}
+
+/// One window for each plane, which may have any position in it.
+void gradient_of_planes(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t height = dice.pick(1, 6), width = dice.pick(1, 6);
+    draft.one.gradient = false;
+    draft.options = {{"kernel", {height, width}}, {"sizes", {height, width}}};
+    const std::vector<std::int64_t> shape{dice.pick(1, 3), dice.of<std::int64_t>({1, 3, 8, 17}), 1,
+                                          1};
+    draft.input(shape);
+    draft.labels(shape, height * width).dtype = dice.coin() ? DType::i64 : DType::i32;
+}
+
+/// [N, C] and one to three dimensions of images, of which a kernel may take `least`.
+std::vector<std::int64_t> images(Dice& dice, std::int64_t dims, std::int64_t least) {
+    std::vector<std::int64_t> shape{dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 5})};
+    for (std::int64_t i = 0; i < dims; ++i) shape.push_back(least + dice.pick(0, 6));
+    return shape;
+}
+
+void convolution_nd(Draft& draft, bool transposed) {
+    Dice& dice = draft.dice;
+    const std::int64_t dims = dice.pick(1, 3), groups = dice.of<std::int64_t>({1, 1, 2, 3});
+    const std::int64_t in = groups * dice.pick(1, 3), out = groups * dice.pick(1, 3);
+    std::vector<std::int64_t> shape{dice.pick(1, 2), in};
+    Json kernel = Json::array(), stride = Json::array(), pad = Json::array(),
+         dilate = Json::array();
+    for (int i = 0; i < dims; ++i) {
+        kernel.push_back(dice.pick(1, 3));
+        stride.push_back(dice.pick(1, 2));
+        dilate.push_back(dice.pick(1, 2));
+        pad.push_back(dice.pick(0, at(kernel, i) - 1));
+        shape.push_back(transposed ? dice.pick(2, 5) : 5 + dice.pick(0, 4));
+    }
+    draft.options = {{"channels_out", out}, {"kernel", kernel}, {"groups", groups}, {"pad", pad}};
+    draft.maybe("stride", stride);
+    draft.maybe("dilate", dilate);
+    draft.maybe("bias", dice.coin());
+    draft.input(shape);
+}
+
+void pooling_nd(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t dims = dice.pick(1, 3);
+    const bool average = dice.coin();
+    const std::int64_t dilate = average ? 1 : dice.pick(1, 2);
+    Json kernel = Json::array(), stride = Json::array(), pad = Json::array();
+    for (std::int64_t i = 0; i < dims; ++i) {
+        kernel.push_back(dice.pick(1, 3));
+        stride.push_back(dice.pick(1, 3));
+        pad.push_back(dice.pick(0, at(kernel, static_cast<int>(i)) / 2));
+    }
+    draft.options = {{"kernel", kernel}, {"pad", pad}, {"mode", average ? "avg" : "max"}};
+    draft.maybe("stride", stride);
+    draft.maybe("ceil_mode", dice.coin());
+    if (average) {
+        draft.maybe("count_include_pad", dice.coin());
+        if (dice.pick(0, 3) == 0) draft.options["divisor_override"] = dice.pick(1, 9);
+    } else {
+        draft.maybe("dilate", dilate);
+        draft.maybe("return_indices", dice.coin());
+    }
+    draft.input(images(dice, dims, 5), "distinct");
+}
+
+void adaptive_pooling(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t dims = dice.pick(1, 3);
+    Json output = Json::array();
+    for (std::int64_t i = 0; i < dims; ++i) output.push_back(dice.pick(1, 9));
+    const bool average = dice.coin();
+    draft.options = {{"mode", average ? "avg" : "max"}, {"output", output}};
+    if (!average) draft.maybe("return_indices", dice.coin());
+    draft.input(images(dice, dims, 1), "distinct");
+}
+
+void resize(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t dims = dice.pick(1, 3);
+    const std::string method =
+        dice.of<std::string>({"nearest", "nearest-exact", "linear", "cubic"});
+    draft.options = {{"method", method}};
+    Json output = Json::array(), scales = Json::array();
+    for (std::int64_t i = 0; i < dims; ++i) {
+        output.push_back(dice.pick(1, 9));
+        scales.push_back(dice.number(1, 3));
+    }
+    if (dice.coin())
+        draft.options["output"] = output;
+    else
+        draft.options["scales"] = scales;
+    if (method == "linear" || method == "cubic") {
+        draft.maybe("align_corners", dice.coin());
+        if (dice.pick(0, 2) == 0) draft.options["antialias"] = true;
+    }
+    draft.input(images(dice, dims, 1));
+}
+
+void grid_sample(Draft& draft) {
+    Dice& dice = draft.dice;
+    const std::int64_t n = dice.pick(1, 2);
+    draft.maybe("mode", dice.of<std::string>({"bilinear", "nearest", "bicubic"}));
+    draft.maybe("padding_mode", dice.of<std::string>({"zeros", "border", "reflection"}));
+    draft.maybe("align_corners", dice.coin());
+    draft.input({n, dice.pick(1, 3), dice.pick(2, 7), dice.pick(2, 7)});
+    CaseTensor& places = draft.input({n, dice.pick(1, 5), dice.pick(1, 5), 2}, "uniform");
+    places.min = -1.5;
+    places.max = 1.5;
+}
+
 void interpolation(Draft& draft) {
     Dice& dice = draft.dice;
     const std::vector<std::int64_t> shape = {dice.pick(1, 2), dice.of<std::int64_t>({1, 3, 16, 21}),
@@ -86,7 +201,15 @@ Generators window_generators() {
     return {
         {"Convolution2D", [](D d) { convolution(d, false); }},
         {"TransposedConvolution2D", [](D d) { convolution(d, true); }},
+        {"ConvolutionND", [](D d) { convolution_nd(d, false); }},
+        {"TransposedConvolutionND", [](D d) { convolution_nd(d, true); }},
         {"Pooling2D", pooling},
+        {"MaxPooling2D", pooling_of_planes},
+        {"MaxPooling2DBackward", gradient_of_planes},
+        {"PoolingND", pooling_nd},
+        {"AdaptivePooling", adaptive_pooling},
+        {"Resize", resize},
+        {"GridSample", grid_sample},
         {"Interpolation", interpolation},
     };
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/MetaFunctions.h>
 #include <torch/library.h>
 #include <dlprim/context.hpp>
 #include <dlprim/opencl.hpp>

@@ -34,6 +34,13 @@ LEFT_OUT = {
 
 # Those whose results are no tensors.
 NO_OUT = {"equal"}
+# Those that want their indices on the CPU, whatever the device.
+INDICES_ON_HOST = {"tensor_split"}
+# Those that are compared in float alone.
+FLOAT_ALONE = {
+    "polygamma.polygamma_n_0": "at poles, which 16 bits hit, the CPU's value is finite",
+    "special.polygamma.special_polygamma_n_0": "at poles, which 16 bits hit, the CPU's value is finite",
+}
 
 
 class State(NamedTuple):

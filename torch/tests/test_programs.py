@@ -107,3 +107,13 @@ def test_variance(dtype: torch.dtype) -> None:
         check(actual, expected)
     check(x[:1].ocl().std(0), x[:1].std(0))
     check(x[:0].ocl().var(0), x[:0].var(0))
+
+
+def test_random_integers() -> None:
+    """Ranges beyond what float holds, and all of a type."""
+    torch.manual_seed(1)
+    x = torch.randint(2**40, 2**40 + 1000, (5000,), device="ocl").cpu()
+    assert x.min() >= 2**40 and x.max() < 2**40 + 1000 and len(x.unique()) > 950
+    assert torch.empty(5000, dtype=torch.int64, device="ocl").random_().cpu().float().mean() > 2**61
+    y = torch.empty(5000, dtype=torch.uint8, device="ocl").random_().cpu()
+    assert len(y.unique()) == 256

@@ -106,3 +106,17 @@ def test_methods() -> None:
     """tensor.ocl() and module.ocl()."""
     assert torch.ones(2).ocl().is_ocl
     assert next(torch.nn.Linear(2, 2).ocl().parameters()).is_ocl
+
+
+def test_copies_of_memory_that_changes() -> None:
+    """The device gets what the CPU's tensor held at the call, though nobody waits for the copy."""
+    x = torch.zeros(1000)
+    copies = []
+    for i in range(50):
+        x.fill_(i)
+        copies.append(x.to("ocl", non_blocking=i % 2 == 0))
+    assert [copy[999].item() for copy in copies] == list(range(50))
+    with torch.no_grad():
+        for dtype in (torch.float16, torch.int64):
+            moved = [torch.full((300, 300), float(i)).to("ocl", dtype) for i in range(20)]
+            assert [m[299, 299].item() for m in moved] == list(range(20))

@@ -8,10 +8,9 @@ If PyTorch has the function, names and keywords are PyTorch's. Otherwise they ar
 Every operator of network JSON can also be called by its type and its options there: `call` and `backward`.
 
 Results are new tensors, or are written to `out` if it is given, which is then also what the function returns. `out`
-must have the result's shape and dtype, and no gaps. It may be an operand or overlap one: the result is the same as in
-a new tensor. Two tensors of `out` must not overlap. Strided views among the operands are copied first. Permuted
-dimensions are copied on the device. Other views are copied through the host, and the call waits for that. No other call
-waits for an OpenCL device.
+must have the result's shape and dtype. It may be an operand or overlap one: the result is the same as in a new tensor.
+Two tensors of `out` must not overlap. Operands and `out` may be strided views. What an operator cannot read or write
+as it lies is copied on the device. No call waits for an OpenCL device.
 
 `precision` ("fp32", "tf32", "fp16", "bf16") permits products to round their factors. `engine` names the engine that
 must compute the operator.
@@ -72,6 +71,30 @@ from ._elementwise import (
     sub,
     sum,
 )
+from ._images import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    adaptive_max_pool_with_indices,
+    avg_pool_nd,
+    conv_nd,
+    conv_transpose_nd,
+    grid_sample,
+    max_pool_nd,
+    max_pool_nd_with_indices,
+    resize,
+)
+from ._lines import (
+    argmax,
+    argmin,
+    cummax,
+    cummin,
+    cumprod,
+    cumsum,
+    logcumsumexp,
+    max,
+    min,
+    nonzero,
+)
 from ._machinery import (
     backward,
     call,
@@ -100,6 +123,7 @@ from ._products import (
     inner_product,
     linear,
     matmul,
+    matmul_add,
 )
 from ._sequences import (
     attention,
@@ -111,6 +135,7 @@ from ._shapes import (
     concat,
     embedding,
     flatten,
+    flip,
     gather,
     gather_nd,
     index_select,
@@ -130,9 +155,15 @@ from ._shapes import (
 __all__ = [
     "abs",
     "activation",
+    "adaptive_avg_pool",
+    "adaptive_max_pool",
+    "adaptive_max_pool_with_indices",
     "add",
+    "argmax",
+    "argmin",
     "attention",
     "avg_pool2d",
+    "avg_pool_nd",
     "backward",
     "batch_norm",
     "binarize",
@@ -141,8 +172,14 @@ __all__ = [
     "celu",
     "concat",
     "conv2d",
+    "conv_nd",
     "conv_transpose2d",
+    "conv_transpose_nd",
     "cross_entropy",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
     "div",
     "dropout",
     "elementwise",
@@ -150,12 +187,14 @@ __all__ = [
     "embedding",
     "exp",
     "flatten",
+    "flip",
     "gather",
     "gather_nd",
     "gelu",
     "global_avg_pool2d",
     "global_max_pool2d",
     "grad",
+    "grid_sample",
     "group_norm",
     "gru",
     "hardshrink",
@@ -171,18 +210,25 @@ __all__ = [
     "linear",
     "log",
     "log_softmax",
+    "logcumsumexp",
     "logsigmoid",
     "lstm",
     "matmul",
+    "matmul_add",
+    "max",
     "max_pool2d",
+    "max_pool_nd",
+    "max_pool_nd_with_indices",
     "maximum",
     "mean",
+    "min",
     "minimum",
     "mish",
     "mse_loss",
     "mul",
     "neg",
     "nll_loss",
+    "nonzero",
     "pad",
     "permute",
     "pointwise",
@@ -191,6 +237,7 @@ __all__ = [
     "relu",
     "relu6",
     "reshape",
+    "resize",
     "scatter",
     "scatter_nd",
     "selu",

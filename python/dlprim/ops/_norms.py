@@ -35,8 +35,8 @@ def batch_norm(
 
     input: [N, C, ...]. running_mean, running_var, weight, bias: [C]. weight and bias must be given together.
     In training it normalises by the batch's mean and variance, and updates the running statistics in place: momentum is
-    the share of the new batch. They must not be strided views then. Otherwise, and with use_global_stats, it normalises
-    by the running statistics. eps is added to the variance.
+    the share of the new batch. Otherwise, and with use_global_stats, it normalises by the running statistics. eps is
+    added to the variance.
 
     Raises InvalidArgumentError (a ValueError) if shapes or dtypes do not fit, if only one of weight and bias is given,
     or if in training a channel has only one value.

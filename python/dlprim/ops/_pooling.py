@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pooling and interpolation of images."""
+"""Pooling and interpolation of images of two dimensions."""
 
 from __future__ import annotations
 
@@ -129,6 +129,7 @@ def interpolate(
     input: [N, C, H, W]. The result is [N, C, OH, OW]. Give either size, in pixels, or scale_factor. Both are one number
     or [height, width]. With scale_factor, OH is H scale_factor, rounded down.
     mode: "nearest", "nearest-exact" or "bilinear". align_corners: with "bilinear", corner pixels keep their positions.
+    `resize` has the other modes, and takes images of one to three dimensions.
 
     Raises InvalidArgumentError (a ValueError) unless exactly one of size and scale_factor is given, and if it is
     invalid.

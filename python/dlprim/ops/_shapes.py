@@ -120,6 +120,20 @@ def permute(input: Tensor, dims: Sequence[int], *, out: Tensor | None = None) ->
 
 
 @kept
+def flip_call(dims: Ints) -> Call:
+    return make_call("Flip", {"dims": dims})
+
+
+@operator
+def flip(input: Tensor, dims: Ints, *, out: Tensor | None = None) -> Tensor:
+    """Reverses the order of elements along one or more dimensions, as torch.flip; negative ones count from the end.
+
+    Raises InvalidArgumentError (a ValueError) if the input has no such dimension, or a dimension is given twice.
+    """
+    return flip_call(dims).one((input,), (), out)
+
+
+@kept
 def pad_call(pads: Sequence[int], mode: str, value: str) -> Call:
     return make_call("Pad", {"pads": pads, "mode": mode, "value": float(value)})
 

@@ -16,7 +16,7 @@ class HostSlots {
     /// where it is outside of its dimension. The executor adds the operator's name.
     std::int64_t operator()(std::int64_t n) const {
         const auto components = std::ssize(indexing_.sizes);
-        const std::int64_t first = n % indexing_.period * components;
+        const std::int64_t first = n / indexing_.group % indexing_.period * components;
         std::int64_t slot = 0, rest = n;
         for (std::size_t d = indexing_.digits.size(); d-- > 0;) {
             slot += rest % indexing_.digits[d] * indexing_.strides[d];

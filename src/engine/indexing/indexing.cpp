@@ -13,8 +13,9 @@ namespace {
 Indexing::Mode mode_of(const std::string& name) {
     if (name == "rows") return Indexing::Mode::rows;
     if (name == "elements") return Indexing::Mode::elements;
-    require(name == "tuples", "mode '", name, "' is not one of rows, elements, tuples");
-    return Indexing::Mode::tuples;
+    if (name == "tuples") return Indexing::Mode::tuples;
+    require(name == "dims", "mode '", name, "' is not one of rows, elements, tuples, dims");
+    return Indexing::Mode::dims;
 }
 
 }  // namespace
@@ -24,7 +25,7 @@ Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, 
     require(index_type == DType::i32 || index_type == DType::i64, "indices are ",
             name_of(index_type), ", they must be int32 or int64");
     const std::int64_t rank = data.rank(), given = attrs.integer("dim");
-    if (mode != Mode::tuples) {
+    if (mode == Mode::rows || mode == Mode::elements) {
         require(given >= -rank && given < rank, "dim ", given, " is not a dimension of data ",
                 data.str());
         dim = static_cast<int>(given < 0 ? given + rank : given);
@@ -34,8 +35,10 @@ Indexing::Indexing(const Attrs& attrs, const Shape& data, const Shape& indices, 
         name_rows(data, indices);
     else if (mode == Mode::elements)
         name_elements(data, indices);
-    else
+    else if (mode == Mode::tuples)
         name_tuples(data, indices, attrs.integer("batch_dims"));
+    else
+        name_dims(data, indices, attrs.ints("dims"));
     if (digits.empty()) add_digit(1, 0);
     for (std::size_t k = 0; k < sizes.size(); ++k)
         require(sizes[k] > 0 || parts == 0 || slice == 0, "data ", data.str(),
@@ -110,10 +113,52 @@ void Indexing::name_tuples(const Shape& data, const Shape& indices, std::int64_t
     add_digit(indices.product(batch, indices.rank() - 1), 0);
 }
 
+/// The dimensions up to the last that is indexed make up slots, those behind it the slice.
+void Indexing::name_dims(const Shape& data, const Shape& indices, const Ints& dims) {
+    const int rank = data.rank();
+    require(indices.rank() >= 1 && !dims.empty() && indices[-1] == std::ssize(dims), "dims has ",
+            dims.size(), " entries, the last dimension of indices ", indices.str(),
+            " must have as many, and at least one");
+    std::vector<bool> is_indexed(static_cast<std::size_t>(rank), false);
+    const int end = static_cast<int>(dims.back()) + 1;
+    for (std::size_t k = 0; k < dims.size(); ++k) {
+        require(dims[k] >= 0 && dims[k] < rank && (k == 0 || dims[k] > dims[k - 1]), "dims entry ",
+                k, " is ", dims[k], ": they are dimensions of data ", data.str(),
+                " in rising order, counted from 0");
+        const int d = static_cast<int>(dims[k]);
+        is_indexed[static_cast<std::size_t>(d)] = true;
+        sizes.push_back(data[d]);
+        multiples.push_back(data.product(d + 1, end));
+    }
+    const int first = static_cast<int>(dims.front());
+    const bool side_by_side = end - first == static_cast<int>(dims.size());
+    Ints shape;
+    const auto add_named = [&] {
+        shape.insert(shape.end(), indices.dims().begin(), indices.dims().end() - 1);
+        add_digit(period, 0);
+    };
+    period = indices.product(0, indices.rank() - 1);
+    if (!side_by_side) add_named();
+    for (int d = 0; d < rank; ++d) {
+        if (side_by_side && d == first) add_named();
+        if (is_indexed[static_cast<std::size_t>(d)]) continue;
+        shape.push_back(data[d]);
+        if (d >= end) continue;
+        add_digit(data[d], data.product(d + 1, end));
+        if (!side_by_side) group *= data[d];
+        parts *= data[d];
+    }
+    parts *= period;
+    values = Shape(shape);
+    slice = data.product(end, rank);
+    slots = data.product(0, end);
+}
+
 Attrs indexing_attrs(const Attrs& attrs) {
     return {{"mode", attrs.text("mode")},
             {"dim", attrs.integer("dim")},
-            {"batch_dims", attrs.integer("batch_dims")}};
+            {"batch_dims", attrs.integer("batch_dims")},
+            {"dims", attrs.ints("dims")}};
 }
 
 }  // namespace dlprim

@@ -8,14 +8,16 @@ namespace dlprim {
 
 std::string indexing_defines(const Indexing& indexing, DType index_type) {
     return cat(" -DINDEX=", index_type == DType::i64 ? "long" : "int",
-               " -DDIGITS=", indexing.digits.size(), " -DCOMPONENTS=", indexing.sizes.size());
+               " -DDIGITS=", indexing.digits.size(), " -DCOMPONENTS=", indexing.sizes.size(),
+               " -DGROUPED=", indexing.group == 1 ? 0 : 1);
 }
 
 void set_indexing(KernelCall& call, ContextImpl& context, const Indexing& indexing, int operand,
                   DType index_type) {
     call.refuses(context)
         .tensor("indices", operand, size_of(index_type))
-        .scalar("period", indexing.period);
+        .scalar("period", indexing.period)
+        .scalar("group", indexing.group);
     const std::size_t first = 8 - indexing.digits.size();
     for (std::size_t d = 0; d < 8; ++d) {
         const bool used = d >= first;

@@ -9,7 +9,7 @@
 
 namespace dlprim {
 
-/// Compiler options: INDEX, DIGITS and COMPONENTS.
+/// Compiler options: INDEX, DIGITS, COMPONENTS and GROUPED.
 std::string indexing_defines(const Indexing& indexing, DType index_type);
 /// Binds the kernel's `indices` to an operand, sets all scalars of the indexing, and lets the
 /// kernel say which index is out of range.

@@ -2,6 +2,7 @@
 // Symbolic differentiation. The derivative of a branch is a select() of the branches' derivatives,
 // never a product with a truth value. So NaN or infinity from the branch that is not taken does not
 // reach the result.
+#include "base/text.hpp"
 #include "engine/pointwise/functions.hpp"
 #include "engine/pointwise/program.hpp"
 
@@ -79,7 +80,12 @@ struct Differentiator {
             case Op::round:
             case Op::trunc:
             case Op::sign:
+            case Op::nextafter:
+            case Op::floordiv:
+            case Op::truncdiv:
             case Op::uniform:
+            case Op::normal:
+            case Op::random:
                 return nullptr;
             case Op::select:
                 return branch(a, visit(b), visit(c));
@@ -120,6 +126,25 @@ struct Differentiator {
                                         constant(0), mul(y, make("log", {a}))}),
                         db);
                 return sum(left, right);
+            }
+            case Op::fmod:
+            case Op::remainder: {
+                const char* const whole = f->op == Op::fmod ? "truncdiv" : "floordiv";
+                const ExprPtr right = product(neg(make(whole, {a, b})), db);
+                return sum(da, right);
+            }
+            case Op::atan2: {
+                const ExprPtr square = add(mul(a, a), mul(b, b));
+                const ExprPtr left = product(div(b, square), da);
+                const ExprPtr right = product(div(neg(a), square), db);
+                return sum(left, right);
+            }
+            case Op::hypot:
+                return sum(product(div(a, y), da), product(div(b, y), db));
+            case Op::copysign: {
+                // 0 where a is 0, as for abs.
+                if (!da) return nullptr;
+                return product(mul(make("sign", {a}), make("copysign", {one(), b})), da);
             }
             default:
                 return of_one(f->op, y, a, da);
@@ -170,6 +195,23 @@ struct Differentiator {
             case Op::erf:
                 return product(mul(constant(1.1283791670955126), make("exp", {neg(mul(a, a))})),
                                da);
+            case Op::erfc:
+                return product(mul(constant(-1.1283791670955126), make("exp", {neg(mul(a, a))})),
+                               da);
+            case Op::erfinv:
+                return product(mul(constant(0.8862269254527580), make("exp", {mul(y, y)})), da);
+            case Op::exp2:
+                return product(mul(constant(0.6931471805599453), y), da);
+            case Op::log2:
+                return div(da, mul(constant(0.6931471805599453), a));
+            case Op::log10:
+                return div(da, mul(constant(2.302585092994046), a));
+            case Op::lgamma:
+                return product(make("digamma", {a}), da);
+            case Op::digamma:
+                return product(make("trigamma", {a}), da);
+            case Op::trigamma:
+                fail(ErrorKind::unsupported, "trigamma() has no gradient");
             case Op::sigmoid:
                 return product(mul(y, sub(one(), y)), da);
             default:

@@ -2,6 +2,7 @@
 // OpenCL C text of a job's arithmetic: types, literals, numbers, and places of stored values.
 #include "engine/pointwise/emit.hpp"
 
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "engine/float_literal.hpp"
 #include "engine/pointwise/emit_names.hpp"
@@ -71,17 +72,24 @@ std::string Emitter::helper(const char* kind, DType dtype) {
     return name;
 }
 
+int Emitter::argument(int number) const {
+    return job_.arguments ? job_.scalar_numbers[static_cast<std::size_t>(number)] : -1;
+}
+
 /// A number of the compute type that is set at run time.
-std::string Emitter::number(const std::string& name, double value) {
+std::string Emitter::number(const std::string& name, const Scalar& value, int argument) {
     bool known = false;
     for (const KernelNumber& n : numbers_) known = known || n.name == name;
     if (!known) {
         KernelNumber n;
         n.name = name;
+        n.argument = argument;
+        n.as = job_.is_whole() ? DType::i64 : dtype_of(job_.type);
         n.real = job_.type == Compute::f32;
-        n.value = static_cast<float>(value);
-        if (job_.type == Compute::f64) std::memcpy(&n.whole, &value, 8);
-        if (job_.is_whole()) n.whole = static_cast<std::int64_t>(value);
+        n.value = value_of<float>(value);
+        const auto real = value_of<double>(value);
+        if (job_.type == Compute::f64) std::memcpy(&n.whole, &real, 8);
+        if (job_.is_whole()) n.whole = value_of<std::int64_t>(value);
         numbers_.push_back(n);
     }
     return job_.type == Compute::f64 ? "as_double(" + name + ")" : name;
@@ -99,7 +107,7 @@ std::vector<bool> Emitter::levels(const std::function<bool(int)>& varies) const 
                 if (input.number == in.number) level = varies(input.klass);
         } else if (in.op == Op::index) {
             level = varies(job_.class_of_index(in.number));
-        } else if (in.op == Op::uniform) {
+        } else if (is_random(in.op)) {
             level = level || varies(job_.linear_class);
         }
         levels.push_back(level);
@@ -129,10 +137,11 @@ std::string Emitter::store(int output, const std::string& pointer, DType dtype,
                            const std::string& lane, const std::string& lanes, bool partial) {
     if (width_ == 1 && !partial) return store_one(dtype, pointer, offset, text);
     if (lane == "1" && width_ > 1) {
-        std::string all = cat(
-            helper(is_aligned(job_.outputs[static_cast<std::size_t>(output)].klass) ? "sta" : "stv",
-                   dtype),
-            "(", pointer, ", ", offset, ", ", text, ");");
+        const JobOutput& out = job_.outputs[static_cast<std::size_t>(output)];
+        const char* const vector = aligned_ && out.loose   ? "stu"
+                                   : is_aligned(out.klass) ? "sta"
+                                                           : "stv";
+        std::string all = cat(helper(vector, dtype), "(", pointer, ", ", offset, ", ", text, ");");
         if (!partial) return all;
         return cat("if (", lanes, " >= ", width_, ") ", all, " else ", helper("sts", dtype), "(",
                    pointer, ", ", offset, ", 1, ", text, ", ", lanes, ");");

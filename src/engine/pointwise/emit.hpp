@@ -92,12 +92,14 @@ class Emitter {
     const JobInput& input(int number) const;
     std::string load(const JobInput& input, const std::string& offset, const std::string& lane,
                      bool partial);
-    std::string uniform(const Instruction& in, const std::function<std::string(int)>& offset,
-                        const std::function<std::string(int)>& lane);
+    std::string random_number(const Instruction& in, const std::function<std::string(int)>& offset,
+                              const std::function<std::string(int)>& lane);
     std::string position(const std::string& offset, const std::string& lane) const;
     std::string leaf(const Instruction& in, const std::function<std::string(int)>& offset,
                      const std::function<std::string(int)>& lane, bool partial);
-    std::string number(const std::string& name, double value);
+    std::string number(const std::string& name, const Scalar& value, int argument = -1);
+    /// The scalar of the run that p<number> gets, or -1.
+    int argument(int number) const;
     std::string whole_number(int instruction, const std::function<std::string(int)>& offset);
     /// The mask of a comparison. `scalar`: for a single lane.
     std::string compare(const std::string& text, bool scalar) const;
@@ -113,18 +115,30 @@ class Emitter {
     std::string bits(Op op, std::string a, std::string b, bool scalar) const;
     void combine_function(SourceWriter& out, std::size_t k, bool scalar) const;
     std::string combination(SourceWriter& out, const Tape& tape, bool scalar) const;
-    // emit_helpers.cpp and emit_functions.cpp: functions that kernels call.
+    // emit_helpers.cpp, emit_erf.cpp, emit_random.cpp and emit_special.cpp: functions that kernels
+    // call.
     void helper_text(SourceWriter& out, const std::string& name) const;
     void load_one(SourceWriter& out, const std::string& name, DType dtype) const;
-    void load_vector(SourceWriter& out, const std::string& name, DType dtype, bool aligned) const;
+    /// Whether a vector is at a multiple of its size: known, asked at run time, or never assumed.
+    enum class Aligned { known, asked, never };
+    Aligned alignment(char kind) const;
+    void load_vector(SourceWriter& out, const std::string& name, DType dtype, Aligned how) const;
     void load_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     void store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
-                      bool aligned) const;
-    void store_halves(SourceWriter& out, int width) const;
+                      Aligned how) const;
+    void store_halves(SourceWriter& out, int width, Aligned how) const;
     void store_lanes(SourceWriter& out, const std::string& name, DType dtype) const;
     std::string stored(DType dtype, int width) const;
     void vector_erf(SourceWriter& out) const;
-    void philox_uniform(SourceWriter& out) const;
+    void philox(SourceWriter& out) const;
+    void normal_of(SourceWriter& out) const;
+    void random_functions(SourceWriter& out) const;
+    void own_functions(SourceWriter& out) const;
+    void own_function(SourceWriter& out, Op op) const;
+    void own_quotient(SourceWriter& out, Op op) const;
+    void own_special(SourceWriter& out, Op op) const;
+    void own_lanes(SourceWriter& out, Op op) const;
+    std::string polynomial(std::span<const double> coefficients, const std::string& x) const;
     bool uses_doubles() const;
 };
 

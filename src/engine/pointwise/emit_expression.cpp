@@ -55,6 +55,10 @@ std::string Emitter::expression(const Instruction& in, const std::function<std::
     const auto c = [&] { return value(in.c); };
     const auto infix = [&] { return cat(a(), " ", function.text, " ", b()); };
     const auto unary = [&](std::string_view name) { return cat(name, "(", a(), ")"); };
+    const auto binary = [&] { return cat(function.name, "(", a(), ", ", b(), ")"); };
+    if (is_own(in.op, whole))
+        return cat(scalar || width_ == 1 ? "own_" : "owns_", function.name, "(", a(),
+                   in.b < 0 ? std::string() : ", " + b(), ")");
     if (is_bitwise(in.op)) return bits(in.op, a(), in.b < 0 ? std::string() : b(), scalar);
     switch (in.op) {
         case Op::add:
@@ -86,7 +90,14 @@ std::string Emitter::expression(const Instruction& in, const std::function<std::
             return whole ? cat(a(), " * ", b(), " + ", c())
                          : cat("fma(", a(), ", ", b(), ", ", c(), ")");
         case Op::pow:
-            return cat("pow(", a(), ", ", b(), ")");
+        case Op::atan2:
+        case Op::hypot:
+        case Op::copysign:
+        case Op::nextafter:
+        case Op::fmod:
+            return binary();
+        case Op::truncdiv:
+            return cat("trunc(", a(), " / ", b(), ")");
         case Op::abs:
             if (!whole) return unary("fabs");
             return cat("select(", a(), ", -", a(), ", ",

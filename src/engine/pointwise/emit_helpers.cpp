@@ -5,6 +5,7 @@
 //   ld   an element                             st   an element
 //   ldv  a vector                               stv  a vector
 //   lda  an aligned vector                      sta  an aligned vector
+//   ldu  a vector at any element, on GPUs       stu  a vector at any element, on GPUs
 //   lds  n lanes of a vector, s elements apart  sts  n lanes of a vector, s elements apart
 #include "base/text.hpp"
 #include "engine/kernel_type.hpp"
@@ -26,16 +27,23 @@ DType tagged(const std::string& text) {
 }  // namespace
 
 void Emitter::helper_text(SourceWriter& out, const std::string& name) const {
-    if (name == "philox") return;
+    if (name.rfind("philox", 0) == 0) return;  // random_functions()
     const auto cut = name.find('_');
     const std::string kind = name.substr(0, cut);
     const DType dtype = tagged(name.substr(cut + 1));
     if (kind == "ld") load_one(out, name, dtype);
-    if (kind == "ldv" || kind == "lda") load_vector(out, name, dtype, kind == "lda");
+    if (kind == "ldv" || kind == "lda" || kind == "ldu")
+        load_vector(out, name, dtype, alignment(kind.back()));
     if (kind == "lds") load_lanes(out, name, dtype);
-    if (kind == "st") store_vector(out, name, dtype, 1, false);
-    if (kind == "stv" || kind == "sta") store_vector(out, name, dtype, width_, kind == "sta");
+    if (kind == "st") store_vector(out, name, dtype, 1, alignment('v'));
+    if (kind == "stv" || kind == "sta" || kind == "stu")
+        store_vector(out, name, dtype, width_, alignment(kind.back()));
     if (kind == "sts") store_lanes(out, name, dtype);
+}
+
+Emitter::Aligned Emitter::alignment(char kind) const {
+    if (kind == 'a') return Aligned::known;
+    return kind == 'v' && aligned_ ? Aligned::asked : Aligned::never;
 }
 
 void Emitter::load_one(SourceWriter& out, const std::string& name, DType dtype) const {
@@ -48,23 +56,24 @@ void Emitter::load_one(SourceWriter& out, const std::string& name, DType dtype) 
 
 /// GPUs load an aligned vector at once. If the alignment is not known, it is checked at run time.
 void Emitter::load_vector(SourceWriter& out, const std::string& name, DType dtype,
-                          bool aligned) const {
+                          Aligned how) const {
     const std::string raw = wide(kernel_type(dtype), width_);
     const std::string whole = cat("(o & ", width_ - 1, ") == 0 ? ");
     out.open(vector_, " ", name, "(global const ", kernel_type(dtype), "* p, long o)");
     if (dtype == DType::f16) {
         const std::string from = cat("_half", width_, "(0, p + o)");
         out.line("return convert_", vector_, "(",
-                 aligned_ ? cat(whole, "vloada", from, " : ") : std::string(), "vload", from, ");");
+                 how == Aligned::never ? std::string() : cat(whole, "vloada", from, " : "), "vload",
+                 from, ");");
         out.close();
         return;
     }
     const std::string at_once = cat("*(global const ", raw, "*)(p + o)");
     const std::string loose = cat("vload", width_, "(0, p + o)");
     out.line("const ", raw, " v = ",
-             aligned    ? at_once
-             : aligned_ ? cat(whole, at_once, " : ", loose)
-                        : loose,
+             how == Aligned::known   ? at_once
+             : how == Aligned::asked ? cat(whole, at_once, " : ", loose)
+                                     : loose,
              ";");
     if (dtype == DType::bf16)
         out.line("return convert_", vector_, "(as_", wide("float", width_), "(convert_",
@@ -104,7 +113,7 @@ std::string Emitter::stored(DType dtype, int width) const {
 }
 
 void Emitter::store_vector(SourceWriter& out, const std::string& name, DType dtype, int width,
-                           bool aligned) const {
+                           Aligned how) const {
     const std::string raw = wide(kernel_type(dtype), width);
     const std::string bits = wide("uint", width), floats = wide("float", width);
     out.open("void ", name, "(global ", kernel_type(dtype), "* p, long o, ", wide(scalar_, width),
@@ -117,12 +126,12 @@ void Emitter::store_vector(SourceWriter& out, const std::string& name, DType dty
     }
     const std::string text = stored(dtype, width);
     if (dtype == DType::f16) {
-        store_halves(out, width);
+        store_halves(out, width, how);
     } else if (width == 1) {
         out.line("p[o] = ", text, ";");
-    } else if (aligned) {
+    } else if (how == Aligned::known) {
         out.line("*(global ", raw, "*)(p + o) = ", text, ";");
-    } else if (aligned_) {
+    } else if (how == Aligned::asked) {
         out.line("const ", raw, " r = ", text, ";");
         out.line("if ((o & ", width - 1, ") == 0) *(global ", raw, "*)(p + o) = r; else vstore",
                  width, "(r, 0, p + o);");
@@ -132,10 +141,10 @@ void Emitter::store_vector(SourceWriter& out, const std::string& name, DType dty
     out.close();
 }
 
-void Emitter::store_halves(SourceWriter& out, int width) const {
+void Emitter::store_halves(SourceWriter& out, int width, Aligned how) const {
     const std::string stored = cat("_half", width == 1 ? std::string() : cat(width),
                                    "_rte(convert_", wide("float", width), "(v), 0, p + o);");
-    const bool asks = aligned_ && width > 1;
+    const bool asks = how != Aligned::never && width > 1;
     if (asks) out.line("if ((o & ", width - 1, ") == 0) vstorea", stored);
     out.line(asks ? "else " : "", "vstore", stored);
 }
@@ -176,7 +185,8 @@ std::string Emitter::preamble() const {
     const auto is_erf = [](const Instruction& in) { return in.op == Op::erf; };
     if (own_erf() && std::any_of(job_.tape.code.begin(), job_.tape.code.end(), is_erf))
         vector_erf(out);
-    if (helpers_.count("philox") > 0) philox_uniform(out);
+    own_functions(out);
+    random_functions(out);
     for (std::size_t k = 0; k < job_.outputs.size(); ++k) {
         if (!job_.outputs[k].reduces()) continue;
         combine_function(out, k, true);

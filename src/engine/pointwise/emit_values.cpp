@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // OpenCL C text of a job's instructions: values that depend on an element's position, and
 // declarations.
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "engine/pointwise/emit.hpp"
 
@@ -8,7 +9,7 @@
 
 namespace dlprim::pointwise {
 
-/// The text of a key of uniform(), which is the same number for all elements.
+/// The text of a key of a random number, which is the same number for all elements.
 std::string Emitter::whole_number(int i, const std::function<std::string(int)>& offset) {
     const Instruction& in = job_.tape.code[static_cast<std::size_t>(i)];
     if (in.op == Op::constant) return cat("(ulong)", static_cast<std::int64_t>(in.value), "L");
@@ -16,10 +17,14 @@ std::string Emitter::whole_number(int i, const std::function<std::string(int)>& 
         const std::string name = cat("p", in.number, "_whole");
         bool known = false;
         for (const KernelNumber& n : numbers_) known = known || n.name == name;
-        if (!known)
-            numbers_.push_back(
-                {name, false,
-                 static_cast<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]), 0});
+        if (!known) {
+            KernelNumber number;
+            number.name = name;
+            number.whole =
+                value_of<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]);
+            number.argument = argument(in.number);
+            numbers_.push_back(std::move(number));
+        }
         return "(ulong)" + name;
     }
     if (in.op == Op::input)
@@ -39,7 +44,9 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
                           bool partial) {
     const std::string at = cat("(x", input.number, ", ", offset);
     const bool guard = job_.channel_class >= 0;
-    const char* const vector = is_aligned(input.klass) ? "lda" : "ldv";
+    const char* const vector = aligned_ && input.loose   ? "ldu"
+                               : is_aligned(input.klass) ? "lda"
+                                                         : "ldv";
     if (width_ == 1 && !guard && !partial) return cat(helper("ld", input.dtype), at, ")");
     if (lane == "0" && !(width_ == 1 && guard))
         return cat("(", vector_, ")(", helper("ld", input.dtype), at, "))");
@@ -47,7 +54,8 @@ std::string Emitter::load(const JobInput& input, const std::string& offset, cons
     if (lane == "1" && width_ > 1)
         return cat("(nv >= ", width_, ") ? ", helper(vector, input.dtype), at,
                    ") : ", helper("lds", input.dtype), at, ", 1, nv)");
-    return cat(helper("lds", input.dtype), at, ", ", lane, ", nv)");
+    return cat(helper("lds", input.dtype), at, ", ", lane, ", ",
+               partial || guard ? std::string("nv") : cat(width_), ")");
 }
 
 /// Positions along a dimension, in the compute type.
@@ -55,15 +63,6 @@ std::string Emitter::position(const std::string& offset, const std::string& lane
     if (width_ == 1) return cat("(", scalar_, ")(", offset, ")");
     return cat("convert_", vector_, "((", mask_, ")((", mask_scalar_, ")(", offset, ")) + ", iota(),
                " * (", mask_scalar_, ")(", lane, "))");
-}
-
-std::string Emitter::uniform(const Instruction& in, const std::function<std::string(int)>& offset,
-                             const std::function<std::string(int)>& lane) {
-    helpers_.insert("philox");
-    std::string text = cat("convert_", vector_, "(philox_uniform(");
-    for (const int key : {in.a, in.b, in.c}) text += whole_number(key, offset) + ", ";
-    return cat(text, "(ulong)(", offset(job_.linear_class), "), (ulong)(", lane(job_.linear_class),
-               ")))");
 }
 
 /// The value of an instruction that depends on the element's position or on numbers.
@@ -76,17 +75,17 @@ std::string Emitter::leaf(const Instruction& in, const std::function<std::string
             return load(from, offset(from.klass), lane(from.klass), partial);
         }
         case Op::scalar:
-            return splat(number(cat("p", in.number), job_.scalars[at]));
+            return splat(number(cat("p", in.number), job_.scalars[at], argument(in.number)));
         case Op::size: {
             const int d = in.number < 0 ? in.number + job_.shape.rank() : in.number;
-            return splat(number(cat("size", d), static_cast<double>(job_.shape[d])));
+            return splat(number(cat("size", d), job_.shape[d]));
         }
         case Op::index: {
             const int klass = job_.class_of_index(in.number);
             return position(offset(klass), width_ == 1 ? std::string() : lane(klass));
         }
         default:
-            return uniform(in, offset, lane);
+            return random_number(in, offset, lane);
     }
 }
 
@@ -99,7 +98,7 @@ void Emitter::instructions(SourceWriter& out, const std::vector<bool>& levels, b
         const Instruction& in = job_.tape.code[i];
         if (levels[i] != level || in.op == Op::constant) continue;
         const bool is_leaf = in.op == Op::input || in.op == Op::scalar || in.op == Op::size ||
-                             in.op == Op::index || in.op == Op::uniform;
+                             in.op == Op::index || is_random(in.op);
         const std::string text =
             is_leaf ? leaf(in, offset, lane, partial) : expression(in, value_of, truth_of, false);
         const bool mask = is_mask_[i];

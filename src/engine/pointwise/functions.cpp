@@ -2,9 +2,11 @@
 // The table of functions of the pointwise language.
 #include "engine/pointwise/functions.hpp"
 
+#include "base/scalar_value.hpp"
+#include "engine/pointwise/special_functions.hpp"
+
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace dlprim::pointwise {
 namespace {
@@ -55,6 +57,22 @@ constexpr Function table[] = {
     {"atanh", Op::atanh, 1, true, false, ""},
     {"erf", Op::erf, 1, true, false, ""},
     {"sigmoid", Op::sigmoid, 1, true, false, ""},
+    {"exp2", Op::exp2, 1, true, false, ""},
+    {"log2", Op::log2, 1, true, false, ""},
+    {"log10", Op::log10, 1, true, false, ""},
+    {"erfc", Op::erfc, 1, true, false, ""},
+    {"erfinv", Op::erfinv, 1, true, false, ""},
+    {"lgamma", Op::lgamma, 1, true, false, ""},
+    {"digamma", Op::digamma, 1, true, false, ""},
+    {"trigamma", Op::trigamma, 1, true, false, ""},
+    {"atan2", Op::atan2, 2, true, false, ""},
+    {"hypot", Op::hypot, 2, true, false, ""},
+    {"copysign", Op::copysign, 2, true, false, ""},
+    {"nextafter", Op::nextafter, 2, true, false, ""},
+    {"fmod", Op::fmod, 2, true, true, ""},
+    {"remainder", Op::remainder, 2, true, true, ""},
+    {"floordiv", Op::floordiv, 2, true, true, ""},
+    {"truncdiv", Op::truncdiv, 2, true, true, ""},
     {"isnan", Op::isnan, 1, true, true, ""},
     {"isinf", Op::isinf, 1, true, true, ""},
     {"bitand", Op::bit_and, 2, true, true, "&"},
@@ -64,6 +82,8 @@ constexpr Function table[] = {
     {"shl", Op::shift_left, 2, true, true, "<<"},
     {"shr", Op::shift_right, 2, true, true, ">>"},
     {"uniform", Op::uniform, 3, true, false, ""},
+    {"normal", Op::normal, 3, true, false, ""},
+    {"random", Op::random, 3, true, true, ""},
 };
 
 }  // namespace
@@ -144,6 +164,22 @@ double of_one(Op op, double a) {
             return std::erf(a);
         case Op::sigmoid:
             return 1 / (1 + std::exp(-a));
+        case Op::exp2:
+            return std::exp2(a);
+        case Op::log2:
+            return std::log2(a);
+        case Op::log10:
+            return std::log10(a);
+        case Op::erfc:
+            return std::erfc(a);
+        case Op::erfinv:
+            return erf_inverse(a);
+        case Op::lgamma:
+            return log_gamma(a);
+        case Op::digamma:
+            return digamma(a);
+        case Op::trigamma:
+            return trigamma(a);
         case Op::isnan:
             return a != a;
         case Op::isinf:
@@ -153,18 +189,10 @@ double of_one(Op op, double a) {
     }
 }
 
-/// The 64-bit integer next to the number towards zero; 0 for NaN.
-std::int64_t whole_number(double a) {
-    constexpr double end = 9223372036854775808.0;
-    if (!(a > -end)) return a == a ? std::numeric_limits<std::int64_t>::min() : 0;
-    return a < end ? static_cast<std::int64_t>(a) : std::numeric_limits<std::int64_t>::max();
-}
-
 }  // namespace
 
 double apply(Op op, double a, double b, double c) {
-    if (is_bitwise(op))
-        return static_cast<double>(apply_bits(op, whole_number(a), whole_number(b)));
+    if (is_bitwise(op)) return static_cast<double>(apply_bits(op, whole_of(a), whole_of(b)));
     switch (op) {
         case Op::add:
             return a + b;
@@ -205,6 +233,22 @@ double apply(Op op, double a, double b, double c) {
             return std::fma(a, b, c);
         case Op::pow:
             return std::pow(a, b);
+        case Op::atan2:
+            return std::atan2(a, b);
+        case Op::hypot:
+            return std::hypot(a, b);
+        case Op::copysign:
+            return std::copysign(a, b);
+        case Op::nextafter:
+            return std::nextafter(a, b);
+        case Op::fmod:
+            return std::fmod(a, b);
+        case Op::remainder:
+            return floor_remainder(a, b);
+        case Op::floordiv:
+            return floor_quotient(a, b);
+        case Op::truncdiv:
+            return std::trunc(a / b);
         default:
             return of_one(op, a);
     }

@@ -64,6 +64,23 @@ enum class Op : unsigned char {
     atanh,
     erf,
     sigmoid,
+    exp2,
+    log2,
+    log10,
+    erfc,
+    erfinv,
+    lgamma,
+    digamma,
+    trigamma,
+    atan2,
+    hypot,
+    copysign,
+    nextafter,
+    // quotients and remainders
+    fmod,
+    remainder,
+    floordiv,
+    truncdiv,
     isnan,
     isinf,
     // bits of integers
@@ -73,7 +90,10 @@ enum class Op : unsigned char {
     bit_not,
     shift_left,
     shift_right,
+    // random numbers, by the element's position
     uniform,
+    normal,
+    random,
 };
 
 struct Function {
@@ -94,6 +114,18 @@ std::vector<std::string> callable_names();
 /// Whether the result is a truth value, 1 or 0.
 inline bool is_truth(Op op) {
     return (op >= Op::less && op <= Op::logical_not) || op == Op::isnan || op == Op::isinf;
+}
+
+/// Whether the result is a random number.
+inline bool is_random(Op op) {
+    return op >= Op::uniform;
+}
+
+/// Whether kernels have a function of their own for it, since OpenCL C has none with these results.
+/// `whole`: for 64-bit integers.
+inline bool is_own(Op op, bool whole) {
+    return op == Op::erfinv || op == Op::digamma || op == Op::trigamma || op == Op::remainder ||
+           op == Op::floordiv || (whole && (op == Op::fmod || op == Op::truncdiv));
 }
 
 /// Whether the operation works on the bits of 64-bit integers. In float arithmetic its operands are
@@ -120,7 +152,7 @@ inline std::int64_t apply_bits(Op op, std::int64_t a, std::int64_t b) {
     }
 }
 
-/// The value in double, for every operation except leaves and uniform.
+/// The value in double, for every operation except leaves and random numbers.
 double apply(Op op, double a, double b = 0, double c = 0);
 
 }  // namespace dlprim::pointwise

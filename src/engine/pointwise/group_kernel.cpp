@@ -7,6 +7,8 @@
 #include "engine/pointwise/kernel_text.hpp"
 #include "engine/pointwise/kernels.hpp"
 
+#include <algorithm>
+
 namespace dlprim::pointwise {
 
 GroupKernel::GroupKernel(const Job& job, const GroupShape& shape)
@@ -18,7 +20,9 @@ GroupKernel::GroupKernel(const Job& job, const GroupShape& shape)
       vector_(emit_.vector_type()),
       mask_(emit_.mask_type()),
       pad_(job.channel_class >= 0) {
-    const bool narrow = job.kept() * job.reduction() < (std::int64_t{1} << 31);
+    // Offsets of strided views may be larger than the number of elements.
+    const bool narrow =
+        std::max(job.kept() * job.reduction(), job.reach()) < (std::int64_t{1} << 31);
     index_ = narrow ? "uint" : "ulong";
     signed_index_ = narrow ? "int" : "long";
 }

@@ -6,6 +6,7 @@
 #include "base/odd_float.hpp"
 #include "engine/pointwise/host_fused.hpp"
 #include "engine/pointwise/host_math.hpp"
+#include "engine/pointwise/special_functions.hpp"
 
 #include <dlprim/dtype.hpp>
 
@@ -164,6 +165,27 @@ inline bool compute_fast(Op op, const float* a, const float* b, float* y, std::i
     }
 }
 
+/// Quotients and remainders of integers. Returns false for other operations.
+template <typename T>
+bool compute_quotient(Op op, const T* a, const T* b, T* y, std::int64_t n) {
+    switch (op) {
+        case Op::fmod:
+            map2(a, b, y, n, [](T p, T q) { return rest_of(p, q); });
+            return true;
+        case Op::remainder:
+            map2(a, b, y, n, [](T p, T q) { return floor_rest(p, q); });
+            return true;
+        case Op::floordiv:
+            map2(a, b, y, n, [](T p, T q) { return floor_quotient_of(p, q); });
+            return true;
+        case Op::truncdiv:
+            map2(a, b, y, n, [](T p, T q) { return static_cast<T>(quotient(p, q)); });
+            return true;
+        default:
+            return false;
+    }
+}
+
 /// Applies one instruction to a chunk.
 template <typename T>
 void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
@@ -225,6 +247,7 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
                 y[j] = b[j] > 63 ? T(0) : static_cast<T>(a[j] >> b[j]);
             return;
         }
+        if (compute_quotient(op, a, b, y, n)) return;
         if (is_bitwise(op)) {
             for (std::int64_t j = 0; j < n; ++j)
                 y[j] = static_cast<T>(apply_bits(op, static_cast<std::int64_t>(a[j]),
@@ -242,6 +265,9 @@ void compute(Op op, const T* a, const T* b, const T* c, T* y, std::int64_t n) {
                 return;
             case Op::rsqrt:
                 map1(a, y, n, [](T p) { return T(1) / std::sqrt(p); });
+                return;
+            case Op::nextafter:
+                map2(a, b, y, n, [](T p, T q) { return std::nextafter(p, q); });
                 return;
             default:
                 break;

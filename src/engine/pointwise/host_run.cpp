@@ -5,6 +5,7 @@
 #endif
 #include "engine/pointwise/host_run.hpp"
 
+#include "base/scalar_value.hpp"
 #include "engine/pointwise/host_lines.hpp"
 #include "engine/pointwise/host_sums.hpp"
 #include "engine/pointwise/philox.hpp"
@@ -30,8 +31,9 @@ struct Run {
 template <typename T>
 class Worker {
   public:
-    Worker(const HostJob& host, std::span<const BufferRef> operands, std::vector<Sums<T>>& sums)
-        : host_(host), job_(host.job()), operands_(operands), sums_(sums) {
+    Worker(const HostJob& host, std::span<const BufferRef> operands,
+           std::span<const Scalar> scalars, std::vector<Sums<T>>& sums)
+        : host_(host), job_(host.job()), operands_(operands), scalars_(scalars), sums_(sums) {
         const std::size_t count = job_.tape.code.size();
         buffers_.resize(count * chunk_size);
         values_.resize(count);
@@ -39,17 +41,15 @@ class Worker {
             const Instruction& in = job_.tape.code[i];
             T* buffer = buffers_.data() + i * chunk_size;
             values_[i] = buffer;
-            double value = 0;
             if (in.op == Op::constant)
-                value = in.value;
+                std::fill_n(buffer, chunk_size, narrowed<T>(in.value));
             else if (in.op == Op::scalar)
-                value = job_.scalars[static_cast<std::size_t>(in.number)];
+                std::fill_n(buffer, chunk_size, value_of<T>(scalar(in.number)));
             else if (in.op == Op::size)
-                value = static_cast<double>(
-                    job_.shape[in.number < 0 ? in.number + job_.shape.rank() : in.number]);
-            else
-                continue;
-            std::fill_n(buffer, chunk_size, narrowed<T>(value));
+                std::fill_n(
+                    buffer, chunk_size,
+                    static_cast<T>(
+                        job_.shape[in.number < 0 ? in.number + job_.shape.rank() : in.number]));
         }
         find_shown();
         coordinates_.resize(job_.sizes.size());
@@ -85,6 +85,7 @@ class Worker {
     const HostJob& host_;
     const Job& job_;
     std::span<const BufferRef> operands_;
+    std::span<const Scalar> scalars_;
     std::vector<Sums<T>>& sums_;
     std::vector<T> buffers_;
     std::vector<const T*> values_;
@@ -142,6 +143,8 @@ class Worker {
         return job_.inputs.front();
     }
 
+    const Scalar& scalar(int number) const { return scalars_[static_cast<std::size_t>(number)]; }
+
     std::uint64_t whole_number(int instruction) const {
         const Instruction& in = job_.tape.code[static_cast<std::size_t>(instruction)];
         if (in.op == Op::input) {
@@ -156,10 +159,20 @@ class Worker {
         if (in.op == Op::constant)
             return static_cast<std::uint64_t>(static_cast<std::int64_t>(in.value));
         if (in.op == Op::scalar)
-            return static_cast<std::uint64_t>(
-                static_cast<std::int64_t>(job_.scalars[static_cast<std::size_t>(in.number)]));
+            return static_cast<std::uint64_t>(value_of<std::int64_t>(scalar(in.number)));
         return static_cast<std::uint64_t>(
             static_cast<std::int64_t>(values_[static_cast<std::size_t>(instruction)][0]));
+    }
+
+    template <typename Number>
+    void draw(const Instruction& in, T* y, Number&& number) {
+        const RandomKey key{whole_number(in.a), whole_number(in.b), whole_number(in.c)};
+        const auto klass = static_cast<std::size_t>(job_.linear_class);
+        for (const Run& run : runs_)
+            for (std::int64_t j = 0; j < run.length; ++j) {
+                const std::int64_t element = run.offsets[klass] + j * inner(job_.linear_class);
+                y[run.at + j] = static_cast<T>(number(key, static_cast<std::uint64_t>(element)));
+            }
     }
 
     void evaluate(std::int64_t n) {
@@ -200,18 +213,19 @@ class Worker {
                                 run.offsets[static_cast<std::size_t>(klass)] + j * inner(klass));
                     break;
                 }
-                case Op::uniform: {
-                    const std::uint64_t seed = whole_number(in.a), step = whole_number(in.b),
-                                        id = whole_number(in.c);
-                    const auto klass = static_cast<std::size_t>(job_.linear_class);
-                    for (const Run& run : runs_)
-                        for (std::int64_t j = 0; j < run.length; ++j)
-                            y[run.at + j] = static_cast<T>(
-                                uniform(seed, step, id,
-                                        static_cast<std::uint64_t>(run.offsets[klass] +
-                                                                   j * inner(job_.linear_class))));
+                case Op::uniform:
+                    draw(in, y,
+                         [](const RandomKey& key, auto element) { return uniform(key, element); });
                     break;
-                }
+                case Op::normal:
+                    draw(in, y,
+                         [](const RandomKey& key, auto element) { return normal(key, element); });
+                    break;
+                case Op::random:
+                    draw(in, y, [](const RandomKey& key, auto element) {
+                        return random_words(key, element)[0];
+                    });
+                    break;
                 default:
                     compute(in.op, arg(in.a), arg(in.b), arg(in.c), y, n);
             }
@@ -312,7 +326,8 @@ void finish(const HostJob& host, std::span<const BufferRef> operands, std::vecto
 }
 
 template <typename T>
-void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> operands) {
+void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> operands,
+            std::span<const Scalar> scalars) {
     const Job& job = host.job();
     std::vector<Sums<T>> sums(job.outputs.size());
     for (std::size_t k = 0; k < sums.size(); ++k) {
@@ -329,7 +344,7 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
             std::max<std::int64_t>(1, 16384 * parts / host.unit_elements());
         pool.parallel_for(
             host.units() * parts, per_task, [&](std::int64_t begin, std::int64_t end) {
-                Worker<T> worker(host, operands, sums);
+                Worker<T> worker(host, operands, scalars, sums);
                 // With one part per unit, consecutive units form one range.
                 if (parts == 1) {
                     worker.process(begin * host.unit_elements(), end * host.unit_elements(), 0);
@@ -349,19 +364,21 @@ void run_as(const HostJob& host, HostPool& pool, std::span<const BufferRef> oper
 
 }  // namespace
 
-void HostJob::run(HostPool& pool, std::span<const BufferRef> operands) const {
+void HostJob::run(HostPool& pool, std::span<const BufferRef> operands,
+                  std::span<const Scalar> scalars) const {
+    if (!job_.arguments) scalars = job_.scalars;
     switch (job_.type) {
         case Compute::f32:
-            run_as<float>(*this, pool, operands);
+            run_as<float>(*this, pool, operands, scalars);
             break;
         case Compute::f64:
-            run_as<double>(*this, pool, operands);
+            run_as<double>(*this, pool, operands, scalars);
             break;
         case Compute::i64:
-            run_as<std::int64_t>(*this, pool, operands);
+            run_as<std::int64_t>(*this, pool, operands, scalars);
             break;
         case Compute::u64:
-            run_as<std::uint64_t>(*this, pool, operands);
+            run_as<std::uint64_t>(*this, pool, operands, scalars);
             break;
     }
 }

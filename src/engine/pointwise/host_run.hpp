@@ -14,8 +14,10 @@ namespace dlprim::pointwise {
 class HostJob {
   public:
     explicit HostJob(Job job);
-    /// Runs the job on a launch's operands.
-    void run(HostPool& pool, std::span<const BufferRef> operands) const;
+    /// Runs the job on a launch's operands. `scalars` are those of the run, which are read where
+    /// the job's are arguments.
+    void run(HostPool& pool, std::span<const BufferRef> operands,
+             std::span<const Scalar> scalars) const;
 
     const Job& job() const { return job_; }
     int kept_class() const { return kept_class_; }

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 
 namespace dlprim::pointwise {
 namespace {
@@ -45,8 +46,8 @@ Strides operand_strides(const Shape& own, const Layout& layout, const Shape& who
                         const std::vector<WalkDim>& dims) {
     const int lead = whole.rank() - own.rank();
     Strides strides;
-    if (layout.is_plain()) {
-        const auto logical = own.strides();
+    if (layout.is_plain() || layout.is_strided()) {
+        const auto logical = logical_strides(own, layout);
         for (const WalkDim& dim : dims) {
             const int d = dim.logical - lead;
             const bool spread = d < 0 || own[d] == 1;
@@ -106,7 +107,7 @@ void settle_custom(const Output& output, JobOutput& out) {
 }
 
 Compute compute_type(const Problem& problem, const Program& program, bool fp64) {
-    bool doubles = false, integers = !problem.inputs.empty(), unsigned_64 = false;
+    bool doubles = false, integers = true, unsigned_64 = false;
     for (const Operand& in : problem.inputs) {
         doubles = doubles || in.dtype == DType::f64;
         integers = integers && !is_float(in.dtype);
@@ -115,20 +116,65 @@ Compute compute_type(const Problem& problem, const Program& program, bool fp64) 
     for (const Operand& out : problem.outputs) {
         doubles = doubles || out.dtype == DType::f64;
         integers = integers && !is_float(out.dtype);
+        unsigned_64 = unsigned_64 || (problem.inputs.empty() && out.dtype == DType::u64);
     }
     if (doubles && fp64) return Compute::f64;
     if (!integers || !is_integral(program)) return Compute::f32;
     for (double value : problem.attrs.numbers("scalars"))
         if (value != std::floor(value)) return Compute::f32;
+    if (arguments_of(problem.attrs).find('d') != std::string::npos) return Compute::f32;
     return unsigned_64 ? Compute::u64 : Compute::i64;
 }
 
 Layout walk_layout(const Problem& problem) {
-    for (const Operand& out : problem.outputs)
-        if (!out.layout.is_plain()) return out.layout;
-    for (const Operand& in : problem.inputs)
-        if (!in.layout.is_plain()) return in.layout;
+    for (const auto* operands : {&problem.outputs, &problem.inputs})
+        for (const Operand& operand : *operands)
+            if (!operand.layout.is_plain() && !operand.layout.is_strided()) return operand.layout;
     return Layout::plain();
+}
+
+bool is_loose(const Operand& operand) {
+    return operand.layout.is_strided() && !operand.layout.aligned;
+}
+
+/// Sorts the dimensions by descending strides of `klass`, as they lie in its memory, so that
+/// neighbours there are neighbours in the walk. Dimensions of stride 0 stay outermost.
+void walk_along(Job& job, int klass) {
+    const Strides along = job.classes[static_cast<std::size_t>(klass)];
+    std::vector<std::size_t> order(along.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto key = [&](std::size_t d) {
+        return along[d] == 0 ? std::numeric_limits<std::int64_t>::max() : along[d];
+    };
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
+    const Job walked = job;
+    for (std::size_t d = 0; d < order.size(); ++d) {
+        job.sizes[d] = walked.sizes[order[d]];
+        job.reduced[d] = walked.reduced[order[d]];
+        for (std::size_t c = 0; c < job.classes.size(); ++c)
+            job.classes[c][d] = walked.classes[c][order[d]];
+    }
+}
+
+/// The class whose memory the walk follows where operands are strided: that of an elementwise
+/// output, else of the input with the most elements.
+int leading_class(const Job& job, const Problem& problem) {
+    for (const JobOutput& out : job.outputs)
+        if (!out.reduces()) return out.klass;
+    const JobInput* largest = nullptr;
+    const auto count = [&](const JobInput& in) {
+        return problem.inputs[static_cast<std::size_t>(in.operand)].shape.numel();
+    };
+    for (const JobInput& in : job.inputs)
+        if (largest == nullptr || count(in) > count(*largest)) largest = &in;
+    return largest == nullptr ? -1 : largest->klass;
+}
+
+bool any_strided(const Problem& problem) {
+    const auto strided = [](const Operand& operand) { return operand.layout.is_strided(); };
+    return std::any_of(problem.inputs.begin(), problem.inputs.end(), strided) ||
+           std::any_of(problem.outputs.begin(), problem.outputs.end(), strided);
 }
 
 }  // namespace
@@ -191,6 +237,17 @@ std::int64_t Job::reduction() const {
     return product;
 }
 
+std::int64_t Job::reach() const {
+    std::int64_t most = 0;
+    for (const Strides& strides : classes) {
+        std::int64_t last = 0;
+        for (std::size_t d = 0; d < sizes.size(); ++d)
+            last += std::max<std::int64_t>(0, sizes[d] - 1) * strides[d];
+        most = std::max(most, last);
+    }
+    return most;
+}
+
 Shape broadcast_shape(std::span<const Shape> inputs, const Ints& shape) {
     Shape result(shape);
     for (const Shape& input : inputs) result = broadcast(result, input);
@@ -247,6 +304,25 @@ bool is_integral(const Program& program) {
     return true;
 }
 
+std::string arguments_of(const Attrs& attrs) {
+    return attrs.has(arguments_attr) ? attrs.text(arguments_attr) : std::string();
+}
+
+namespace {
+
+void set_scalars(Job& job, const Attrs& attrs) {
+    const std::string arguments = arguments_of(attrs);
+    job.arguments = !arguments.empty();
+    for (const char kind : arguments) {
+        job.scalar_numbers.push_back(static_cast<int>(job.scalars.size()));
+        job.scalars.push_back(kind == 'i' ? Scalar(std::int64_t{0}) : Scalar(0.0));
+    }
+    if (!job.arguments)
+        for (const double value : attrs.numbers("scalars")) job.scalars.emplace_back(value);
+}
+
+}  // namespace
+
 std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
     const Program program = parse(problem.attrs.text("code"));
     std::vector<Shape> shapes;
@@ -280,7 +356,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
     for (const auto& axes : order) {
         Job job;
         job.type = type;
-        job.scalars = problem.attrs.numbers("scalars");
+        set_scalars(job, problem.attrs);
         job.shape = whole;
         std::int64_t logical_count = 1;
         for (int axis : axes) logical_count *= whole[axis];
@@ -301,6 +377,7 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
             out.kind = output.kind;
             out.value = job.tape.results[at++];
             out.dtype = operand.dtype;
+            out.loose = is_loose(operand);
             settle_custom(output, out);
             if (out.kind == Output::Kind::mean) {
                 out.kind = Output::Kind::sum;
@@ -316,14 +393,15 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
                 const Operand& operand = problem.inputs[static_cast<std::size_t>(in.number)];
                 job.inputs.push_back(
                     {in.number, in.number, operand.dtype,
-                     add_class(job, operand_strides(operand.shape, operand.layout, whole, dims))});
+                     add_class(job, operand_strides(operand.shape, operand.layout, whole, dims)), 0,
+                     is_loose(operand)});
             } else if (in.op == Op::index) {
                 const int d = in.number < 0 ? in.number + whole.rank() : in.number;
                 Strides unit(static_cast<std::size_t>(whole.rank()), 0);
                 unit[static_cast<std::size_t>(d)] = 1;
                 job.index_class[static_cast<std::size_t>(d)] =
                     add_class(job, position_strides(dims, unit));
-            } else if (in.op == Op::uniform) {
+            } else if (is_random(in.op)) {
                 job.linear_class = add_class(job, position_strides(dims, whole.strides()));
             }
         }
@@ -331,6 +409,8 @@ std::vector<Job> make_jobs(const Problem& problem, bool fp64) {
             job.channels = whole[1];
             job.channel_class = add_class(job, position_strides(dims, {0, 1, 0, 0}));
         }
+        if (layout.is_plain() && any_strided(problem))
+            if (const int lead = leading_class(job, problem); lead >= 0) walk_along(job, lead);
         canonicalise(job);
         jobs.push_back(std::move(job));
     }

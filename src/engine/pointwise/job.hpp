@@ -13,6 +13,8 @@
 #include "engine/pointwise/tape.hpp"
 #include "engine/problem.hpp"
 
+#include <dlprim/scalar.hpp>
+
 #include <memory>
 
 namespace dlprim::pointwise {
@@ -33,6 +35,7 @@ struct JobInput {
     DType dtype = DType::f32;
     int klass = 0;
     std::uint64_t extra_bytes = 0;  ///< after the operand's start (parts of the workspace)
+    bool loose = false;             ///< whether its memory may be aligned to elements only
 };
 
 struct JobOutput {
@@ -41,6 +44,7 @@ struct JobOutput {
     int value = 0;  ///< the instruction of the tape
     int klass = 0;
     DType dtype = DType::f32;
+    bool loose = false;     ///< as in JobInput
     bool has_init = false;  ///< whether init is combined with the result, once, at the end
     double init = 0;
     std::shared_ptr<const Tape> combine;  ///< custom: inputs 0 and 1
@@ -55,7 +59,11 @@ struct Job {
     Compute type = Compute::f32;
     std::vector<JobInput> inputs;
     std::vector<JobOutput> outputs;
-    std::vector<double> scalars;
+    std::vector<Scalar> scalars;
+    /// Whether the values of scalars are set for each run (Launch::set_scalars). `scalars` are
+    /// zeros then, and `scalar_numbers` has the run's numbers of p0, p1, ....
+    bool arguments = false;
+    std::vector<int> scalar_numbers;
 
     std::vector<std::int64_t> sizes;                 ///< outermost first; at least one
     std::vector<bool> reduced;                       ///< by dimension
@@ -71,6 +79,7 @@ struct Job {
     bool reduces() const;
     std::int64_t kept() const;       ///< product of kept sizes, including padding lanes
     std::int64_t reduction() const;  ///< product of reduced sizes
+    std::int64_t reach() const;      ///< the largest offset of all classes
     std::int64_t stride(int klass, int dim) const {
         return classes[static_cast<std::size_t>(klass)][static_cast<std::size_t>(dim)];
     }
@@ -83,6 +92,13 @@ struct Job {
 /// Drops dimensions of size 1, joins neighbours that are contiguous in every class, and merges
 /// classes with equal strides.
 void canonicalise(Job& job);
+
+/// The attribute of a node that says that its scalars are arguments of each run and what they are:
+/// a letter for each, 'i' for integers of 64 bits and 'd' for doubles. Eager calls set it
+/// (exec/eager_entry.cpp).
+inline constexpr std::string_view arguments_attr = "@arguments";
+/// Its text, or nothing where the scalars are options.
+std::string arguments_of(const Attrs& attrs);
 
 /// The jobs of a problem with its layouts set.
 std::vector<Job> make_jobs(const Problem& problem, bool fp64);

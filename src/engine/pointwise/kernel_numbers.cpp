@@ -11,7 +11,12 @@ namespace dlprim::pointwise {
 std::string KernelNumbers::name(const std::string& name, std::int64_t value) {
     const bool known = std::any_of(all_.begin(), all_.end(),
                                    [&](const KernelNumber& n) { return n.name == name; });
-    if (!known) all_.push_back({name, false, value, 0});
+    if (!known) {
+        KernelNumber number;
+        number.name = name;
+        number.whole = value;
+        all_.push_back(std::move(number));
+    }
     return prefix_ + name;
 }
 

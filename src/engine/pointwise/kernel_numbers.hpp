@@ -16,6 +16,8 @@ struct KernelNumber {
     bool real = false;  ///< float; otherwise long
     std::int64_t whole = 0;
     float value = 0;
+    int argument = -1;      ///< the scalar of the run that it gets, or -1: `whole` or `value`
+    DType as = DType::i64;  ///< of the argument's bits
 };
 
 /// Numbers become parameters in the order of their first use.

@@ -28,7 +28,7 @@ std::vector<ExprPtr> shifted_scalars(int count, int by) {
 
 bool looks_at_position(const Tape& tape) {
     for (const Instruction& in : tape.code)
-        if (in.op == Op::index || in.op == Op::size || in.op == Op::uniform) return true;
+        if (in.op == Op::index || in.op == Op::size || is_random(in.op)) return true;
     return false;
 }
 

@@ -10,14 +10,13 @@
 //   sum, prod, max, min, mean         with their natural initial values
 //   reduce[axes; init; combine](e)    combine is an expression in a and b that is associative and
 //                                     commutative
-// Functions: exp log log1p expm1 sqrt rsqrt abs sign floor ceil round sin cos tan tanh erf pow min
-// max fma select(c,a,b) isnan; operators + - * / unary- < <= > >= == != && || ! and c ? a : b.
-// Truth values are 1 or 0. index(d) is the element's position along dimension d of the broadcast
-// shape, and size(d) is the size of that dimension. uniform(seed, step, id) is a number in [0, 1)
-// by Philox4x32-10, the same on every device. Its key is (seed, step, id) and its counter is the
-// element's linear index in the broadcast shape. Arithmetic is in float, or in double if an operand
-// is double and the device supports it. Integer operands are converted to float, or to long if all
-// operands are integers.
+// The functions are those of functions.cpp, and docs/pointwise.md has them all; operators are + - *
+// / unary- < <= > >= == != && || ! and c ? a : b. Truth values are 1 or 0. index(d) is the
+// element's position along dimension d of the broadcast shape, and size(d) is the size of that
+// dimension. uniform(seed, step, id) is a number in [0, 1) by Philox4x32-10, normal() one of the
+// standard normal distribution and random() 32 bits, the same on every device (philox.hpp).
+// Arithmetic is in float, or in double if an operand is double and the device supports it. Integer
+// operands are converted to float, or to long if all operands are integers.
 //
 // Philox: J. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 #pragma once
@@ -70,8 +69,8 @@ std::string print(const Program& program);
 std::string print(const ExprPtr& expr);
 
 /// d expr / d input `number`, simplified, or nullptr if it is zero everywhere. Comparisons, index,
-/// floor and uniform have gradient zero. At ties, max and min have the gradient of their first
-/// operand, and abs has zero.
+/// rounding and random numbers have gradient zero, that of trigamma is Error(unsupported). At ties,
+/// max and min have the gradient of their first operand, and abs has zero.
 ExprPtr differentiate(const ExprPtr& expr, int input);
 /// The combination of a reduction, whatever its initial value: a custom reduction that combines by
 /// a + b, a * b, max(a, b) or min(a, b) is sum, prod, max or min. Other custom reductions are

@@ -23,7 +23,7 @@ bool is_call(const ExprPtr& expr, std::string_view function) {
 ExprPtr fold(const ExprPtr& expr) {
     const Function* f = find_function(expr->function);
     const auto& args = expr->args;
-    if (!f || f->op == Op::uniform) return expr;
+    if (!f || is_random(f->op)) return expr;
     bool constants = true;
     for (const ExprPtr& arg : args) constants = constants && arg->kind == Expr::Kind::constant;
     const auto value = [&](std::size_t i) { return i < args.size() ? args[i]->value : 0.0; };

@@ -30,15 +30,21 @@ Job numbered_by_use(Job job) {
         const int number = static_cast<int>(numbers.size());
         input.number = numbers.emplace(input.number, number).first->second;
     }
-    std::vector<double> values;
+    std::vector<Scalar> values;
+    std::vector<int> arguments;
     for (Instruction& in : job.tape.code) {
         if (in.op == Op::input) in.number = numbers.at(in.number);
         if (in.op != Op::scalar || combines) continue;  // combinations may read scalars too
         const auto [known, fresh] = scalars.emplace(in.number, static_cast<int>(scalars.size()));
-        if (fresh) values.push_back(job.scalars.at(static_cast<std::size_t>(in.number)));
+        const auto at = static_cast<std::size_t>(in.number);
+        if (fresh) values.push_back(job.scalars.at(at));
+        if (fresh && job.arguments) arguments.push_back(job.scalar_numbers.at(at));
         in.number = known->second;
     }
-    if (!combines) job.scalars = std::move(values);
+    if (!combines) {
+        job.scalars = std::move(values);
+        job.scalar_numbers = std::move(arguments);
+    }
     return job;
 }
 
@@ -70,7 +76,9 @@ void add_stage(KernelLaunch& launch, ContextImpl& context, const Job& job, const
         if (!partial || !job.outputs[k].reduces())
             call.tensor(cat("y", k), job.outputs[k].operand, size_of(job.outputs[k].dtype));
     for (const KernelNumber& number : made.numbers) {
-        if (number.real)
+        if (number.argument >= 0)
+            call.argument(number.name, number.argument, number.as);
+        else if (number.real)
             call.scalar(number.name, number.value);
         else
             call.scalar(number.name, number.whole);

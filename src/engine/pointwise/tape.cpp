@@ -2,9 +2,11 @@
 // Expressions to tapes, and their evaluation in double.
 #include "engine/pointwise/tape.hpp"
 
+#include "base/scalar_value.hpp"
 #include "base/text.hpp"
 #include "engine/pointwise/philox.hpp"
 
+#include <array>
 #include <cstring>
 #include <map>
 #include <tuple>
@@ -68,6 +70,14 @@ struct Compiler {
     }
 };
 
+double random_number(Op op, const std::array<double, 3>& key, std::uint64_t element) {
+    const auto whole = [&](std::size_t i) { return static_cast<std::uint64_t>(whole_of(key[i])); };
+    const RandomKey by{whole(0), whole(1), whole(2)};
+    if (op == Op::normal) return normal(by, element);
+    if (op == Op::uniform) return uniform(by, element);
+    return random_words(by, element)[0];
+}
+
 }  // namespace
 
 Tape compile(std::span<const ExprPtr> roots) {
@@ -107,10 +117,10 @@ void run(const Tape& tape, const Point& point, std::vector<double>& values) {
                 break;
             }
             case Op::uniform:
-                values[i] = uniform(static_cast<std::uint64_t>(static_cast<std::int64_t>(at(in.a))),
-                                    static_cast<std::uint64_t>(static_cast<std::int64_t>(at(in.b))),
-                                    static_cast<std::uint64_t>(static_cast<std::int64_t>(at(in.c))),
-                                    static_cast<std::uint64_t>(point.linear));
+            case Op::normal:
+            case Op::random:
+                values[i] = random_number(in.op, {at(in.a), at(in.b), at(in.c)},
+                                          static_cast<std::uint64_t>(point.linear));
                 break;
             default:
                 values[i] = apply(in.op, at(in.a), at(in.b), at(in.c));

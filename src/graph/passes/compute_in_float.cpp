@@ -4,16 +4,13 @@
 
 #include "base/text.hpp"
 #include "graph/operator.hpp"
+#include "graph/passes/passes.hpp"
 
 #include <algorithm>
 
 namespace dlprim {
 
 namespace {
-
-bool has_16_bits(DType dtype) {
-    return dtype == DType::f16 || dtype == DType::bf16;
-}
 
 ValueId cast(Graph& graph, const std::string& name, ValueId value, DType dtype) {
     return graph.add1("Cast", name, {value}, Attrs{{"dtype", std::string(name_of(dtype))}});

@@ -41,6 +41,7 @@ class Differentiator {
             if (value.role == Role::input && options_.input_gradients)
                 dependent_[i] = is_float(value.spec.dtype);
         }
+        for (const ValueId id : options_.unwanted) dependent_[static_cast<std::size_t>(id)] = 0;
         for (const Node& node : graph_.nodes) {
             bool any = false;
             for (ValueId input : node.inputs)
@@ -95,9 +96,11 @@ class Differentiator {
     ValueId gradient_or_zero(ValueId id) {
         const ValueId found = gradient(id);
         if (found != no_value) return found;
-        const std::vector<std::int64_t> dims = graph_.shape(id).to_vector();
+        const DType dtype = is_float(graph_.spec(id).dtype) ? graph_.spec(id).dtype : DType::f32;
         return graph_.add1("Pointwise", graph_.value(id).name + "/no_gradient", {},
-                           Attrs{{"code", std::string("y0 = 0")}, {"shape", Ints(dims)}});
+                           Attrs{{"code", std::string("y0 = 0")},
+                                 {"shape", Ints(graph_.shape(id).to_vector())},
+                                 {"dtypes", Strings{std::string(name_of(dtype))}}});
     }
 
     void visit(NodeId index) {

@@ -13,6 +13,11 @@
 
 namespace dlprim {
 
+/// Whether it is half or bfloat16.
+inline bool has_16_bits(DType dtype) {
+    return dtype == DType::f16 || dtype == DType::bf16;
+}
+
 /// Marks nodes with the engines that the user forces on them, given as (node name or operator type,
 /// engine name). A name takes precedence over a type. Call it before passes that replace or merge
 /// nodes, which pass the mark on to the new nodes, and again after them for nodes that they added.
@@ -28,6 +33,7 @@ struct DifferentiateOptions {
     /// each loss starts from its weight at every element, and other outputs have no gradient.
     bool seeds_are_inputs = false;
     ValueId loss_scale = no_value;  ///< [1]: a factor of the losses' initial gradients
+    std::vector<ValueId> unwanted;  ///< inputs and parameters that get none
 };
 /// Adds the nodes of the backward pass. Afterwards graph.gradients maps trainable parameters (and
 /// inputs) to their gradients. If several nodes read a value, one pointwise node sums its
@@ -48,6 +54,12 @@ void join_views(Graph& graph);
 
 /// Calls Operator::lower on every node.
 void lower(Graph& graph);
+
+/// Where an operator computes in float between casts from and to 16 bits: lets it read and write 16
+/// bits itself, if that takes less time by `seconds`, which estimates a node and is infinite if no
+/// engine supports it. If both factors of products have 16 bits, the node gets that precision, in
+/// which their products are exact.
+void absorb_casts(Graph& graph, const std::function<double(const Graph&, const Node&)>& seconds);
 
 /// Merges chains of Pointwise nodes into one node, which saves memory traffic.
 void merge_pointwise(Graph& graph);

@@ -25,6 +25,7 @@ void fit_to_device(Graph& graph, const FitOptions& options) {
     if (options.fuse) join_views(graph);
     lower(graph);
     force_engines(graph, options.engines);  // on nodes that passes have added
+    if (options.fuse && options.least_seconds) absorb_casts(graph, options.least_seconds);
     if (options.fuse) {
         merge_pointwise(graph);
         while (recompute_pointwise(graph, options.device)) merge_pointwise(graph);

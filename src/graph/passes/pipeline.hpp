@@ -47,7 +47,7 @@ struct FitOptions {
     bool fuse = true;                                          ///< false: nodes are not fused
     /// Whether some engine supports the node with its epilogue, and that is not slower.
     std::function<bool(const Graph&, const Node&)> fused_node_pays;
-    /// The estimate for lower_precision. Empty: values between nodes keep their types.
+    /// The estimate for absorb_casts and lower_precision. Empty: values keep their types.
     std::function<double(const Graph&, const Node&)> least_seconds;
     std::int64_t least_narrow = 0;  ///< lower_precision's `least`
     double narrow_cost = 1;         ///< lower_precision's `cost`

@@ -96,6 +96,7 @@ bool PointwiseNodes::is_free(NodeId id) const {
     const Node& node = graph_.nodes[at(id)];
     if (node.removed || node.op->type() != "Pointwise" || !node.epilogue.empty()) return false;
     if (!node.engine.empty() && !node.engine_by_type) return false;
+    if (node.attrs.has(pointwise::arguments_attr)) return false;  // no numbers to fold
     return is_float32(graph_, node.inputs) &&
            std::all_of(node.outputs.begin(), node.outputs.end(),
                        [&](ValueId out) { return graph_.spec(out).dtype == DType::f32; });

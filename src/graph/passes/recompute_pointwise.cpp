@@ -96,7 +96,7 @@ class Recomputer {
                                   const Shape& whole) const {
         std::vector<bool> result;
         for (const Instruction& in : tape.code) {
-            bool big = in.op == Op::index || in.op == Op::uniform;
+            bool big = in.op == Op::index || pointwise::is_random(in.op);
             if (in.op == Op::input)
                 big = nodes_.is_big(draft.inputs[static_cast<std::size_t>(in.number)], whole);
             for (int arg : {in.a, in.b, in.c})

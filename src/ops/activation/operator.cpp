@@ -33,8 +33,8 @@ std::string pointwise_expression(const Activation& function) {
     return result;
 }
 
-/// The gradient dx as an expression of dy = x0 and y = x1, for functions whose derivative can be
-/// computed from their value. Then the input need not be kept.
+}  // namespace
+
 std::optional<std::string> gradient_from_output(const std::string& name, double alpha) {
     if (name == "relu") return "x1 > 0 ? x0 : 0";
     if (name == "relu6") return "x1 > 0 && x1 < 6 ? x0 : 0";
@@ -44,8 +44,6 @@ std::optional<std::string> gradient_from_output(const std::string& name, double 
     if (name == "elu" && alpha > 0) return "x1 > 0 ? x0 : x0 * (x1 + p0)";
     return std::nullopt;
 }
-
-}  // namespace
 
 const Schema& ActivationOperator::schema() const {
     constexpr double not_given = std::numeric_limits<double>::quiet_NaN();

@@ -26,6 +26,11 @@ class ActivationOperator : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+/// The gradient dx as an expression of dy = x0 and y = x1 (p0 is alpha), for functions whose
+/// derivative can be computed from their value. Then the input need not be kept.
+std::optional<std::string> gradient_from_output(const std::string& name, double alpha);
+
 std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::activation

@@ -6,6 +6,7 @@ namespace dlprim {
 
 void register_activation(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(activation::make_operator());
+    operators.add(activation::make_backward());
 }
 
 }  // namespace dlprim

@@ -51,6 +51,10 @@ ValueId factor(Graph& graph, const Node& node, int rank) {
 
 }  // namespace
 
+DType statistic_type(DType x) {
+    return x == DType::f64 ? DType::f64 : DType::f32;
+}
+
 const Schema& BatchNorm::schema() const {
     static const Schema schema{
         {"features", OptionKind::integer, std::int64_t{-1},
@@ -59,7 +63,9 @@ const Schema& BatchNorm::schema() const {
         {"momentum", OptionKind::number, 0.1, "share of the new batch in the running statistics"},
         {"affine", OptionKind::boolean, true, "has scale and offset"},
         {"use_global_stats", OptionKind::boolean, false,
-         "uses the running statistics in training too"}};
+         "uses the running statistics in training too"},
+        {"return_statistics", OptionKind::boolean, false,
+         "two more outputs: the mean by which it normalised, and 1 / sqrt(variance + eps)"}};
     return schema;
 }
 
@@ -92,7 +98,9 @@ std::vector<TensorSpec> BatchNorm::infer(const Attrs& attrs,
         require(inputs[i].shape == Shape{channels}, "parameter ", i - 1, " has shape ",
                 inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 Shape{channels}.str());
-    return {inputs[0]};
+    if (!options.return_statistics) return {inputs[0]};
+    const TensorSpec statistic{Shape{channels}, statistic_type(inputs[0].dtype)};
+    return {inputs[0], statistic, statistic};
 }
 
 bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
@@ -114,6 +122,10 @@ bool BatchNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
     assign(graph, node.inputs[1], made[5]);
     assign(graph, node.inputs[2], made[6]);
     outputs = {made[0]};
+    if (!options.return_statistics) return true;
+    const ValueId mean = graph.pointwise1(node.name + "/mean", "y0 = x0 + x1", {made[1], made[2]});
+    for (const ValueId statistic : {mean, made[3]})
+        outputs.push_back(graph.reshape(node.name + "/statistic", statistic, Shape{channels}));
     return true;
 }
 
@@ -122,6 +134,7 @@ void BatchNorm::gradient(GradientContext& context) const {
     const Node& node = context.node;
     const Options options(node.attrs);
     const ValueId dy = context.output_gradients[0], x = node.inputs[0];
+    if (dy == no_value) return;  // statistics that are outputs have no gradient
     const Shape shape = graph.shape(x);
     const std::string at = node.name + "/backward";
     if (context.wanted[0])
@@ -152,6 +165,11 @@ bool BatchNorm::lower(Graph& graph, const Node& node, std::vector<ValueId>& outp
         code += " + x3";
     }
     outputs = {graph.pointwise1(node.name, code, inputs)};
+    if (const Options options(node.attrs); options.return_statistics) {
+        const auto made = graph.pointwise(node.name + "/statistics", "y0 = x0; y1 = rsqrt(x1 + p0)",
+                                          {node.inputs[1], node.inputs[2]}, {options.eps});
+        outputs.insert(outputs.end(), made.begin(), made.end());
+    }
     return true;
 }
 

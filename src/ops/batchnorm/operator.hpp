@@ -17,6 +17,9 @@ class BatchNorm : public Operator {
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_statistics") ? 3 : 1;
+    }
     std::vector<std::size_t> written_params(const Attrs& attrs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
@@ -24,6 +27,7 @@ class BatchNorm : public Operator {
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     std::optional<double> channel_norm_eps(const Attrs& attrs) const override {
+        if (attrs.boolean("return_statistics")) return std::nullopt;
         return attrs.number("eps");
     }
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
@@ -54,7 +58,11 @@ class BatchNormTraining : public Operator {
     bool lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
 };
 
+/// The type of statistics of a tensor: float, or double for double.
+DType statistic_type(DType x);
+
 std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
 std::unique_ptr<Operator> make_training();
 
 }  // namespace dlprim::batchnorm

@@ -9,14 +9,15 @@ namespace dlprim::batchnorm {
 struct Options {
     std::int64_t features;  ///< -1: the number of the input's channels
     double eps, momentum;
-    bool affine, use_global_stats;
+    bool affine, use_global_stats, return_statistics;
 
     explicit Options(const Attrs& attrs)
         : features(attrs.integer("features")),
           eps(attrs.number("eps")),
           momentum(attrs.number("momentum")),
           affine(attrs.boolean("affine")),
-          use_global_stats(attrs.boolean("use_global_stats")) {}
+          use_global_stats(attrs.boolean("use_global_stats")),
+          return_statistics(attrs.boolean("return_statistics")) {}
 };
 
 }  // namespace dlprim::batchnorm

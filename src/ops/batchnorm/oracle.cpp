@@ -57,6 +57,13 @@ void BatchNorm::oracle(OracleCall& call) const {
                 y.data[view.at(o, c, i)] =
                     (x.data[view.at(o, c, i)] - by.mean[c]) * rstd * scale + offset;
     }
+    if (options.return_statistics) {
+        HostArray& means = make_array(call.outputs, 1, Shape{x.shape[1]}, statistic_type(x.dtype));
+        HostArray& rstds = make_array(call.outputs, 2, means.shape, means.dtype);
+        means.data = by.mean;
+        for (std::size_t c = 0; c < view.size; ++c)
+            rstds.data[c] = 1 / std::sqrt(by.variance[c] + options.eps);
+    }
     if (!batch) return;
     HostArray mean = call.inputs[1], variance = call.inputs[2];
     const double unbiased = static_cast<double>(by.count) / static_cast<double>(by.count - 1);

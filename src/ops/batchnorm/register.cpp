@@ -7,6 +7,7 @@ namespace dlprim {
 void register_batchnorm(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(batchnorm::make_operator());
     operators.add(batchnorm::make_training());
+    operators.add(batchnorm::make_backward());
 }
 
 }  // namespace dlprim

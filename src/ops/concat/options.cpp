@@ -45,18 +45,16 @@ int physical_dimension(const Problem& problem) {
 
 std::vector<StridedCopy> copies(const Problem& problem) {
     const Operand& output = problem.outputs[0];
-    const Layout& layout = output.layout;
     const int dim = physical_dimension(problem);
     const auto at = static_cast<std::size_t>(dim);
-    const Shape to = physical_shape(output.shape, layout);
     std::vector<StridedCopy> result;
     std::int64_t position = 0;
     for (const Operand& input : problem.inputs) {
-        const Shape from = physical_shape(input.shape, layout);
+        const Shape from = physical_shape(input.shape, input.layout);
         StridedCopy copy;
         copy.sizes = from.to_vector();
-        copy.x_strides = from.strides();
-        copy.y_strides = to.strides();
+        copy.x_strides = memory_strides(input);
+        copy.y_strides = memory_strides(output);
         copy.y_offset = position * copy.y_strides[at];
         copy.element_bytes = size_of(output.dtype);
         result.push_back(copy);

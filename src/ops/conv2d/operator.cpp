@@ -44,6 +44,7 @@ std::vector<ParamSpec> conv2d_params(const Conv2dOptions& options, const TensorS
 class Convolution2D : public Operator {
   public:
     std::string_view type() const override { return forward_type; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     const Schema& schema() const override {
         static const Schema schema{
@@ -99,6 +100,14 @@ class Convolution2D : public Operator {
 
     bool expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const override {
         const Conv2dOptions options = Conv2dOptions::read(given.attrs);
+        const TensorSpec made = graph.spec(given.outputs[0]);
+        if (made.shape.empty()) {  // no images: no engine has to know of that
+            outputs = graph.add("Pointwise", given.name, {},
+                                {{"code", std::string("y0 = 0")},
+                                 {"shape", Ints(made.shape.to_vector())},
+                                 {"dtypes", Strings{std::string(name_of(made.dtype))}}});
+            return true;
+        }
         if (options.activation == "identity") return false;
         find_activation(options.activation);  // fails here if the name is misspelt
         const Node node = given;

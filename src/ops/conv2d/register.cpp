@@ -2,6 +2,7 @@
 // Registers the operators of convolution and their engines, the preferred first.
 #include "engine/engine.hpp"
 #include "ops/conv2d/engines.hpp"
+#include "ops/conv2d/host/host_double.hpp"
 #include "ops/conv2d/operators.hpp"
 
 namespace dlprim {
@@ -11,6 +12,7 @@ void register_conv2d(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(conv2d::make_backward_data());
     operators.add(conv2d::make_backward_filter());
     conv2d::add_host_engines(engines);
+    conv2d::add_host_double_engines(engines);
     conv2d::add_blocked_depthwise_engines(engines);
     conv2d::add_blocked_first_engine(engines);
     conv2d::add_blocked_winograd_engines(engines);

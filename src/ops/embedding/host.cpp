@@ -47,8 +47,8 @@ std::int64_t index_at(const std::byte* data, DType dtype, std::int64_t i) {
 class Base : public Engine {
   public:
     bool on_host() const override { return true; }
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return check(problem);
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        return check(device, problem);
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
         return roofline_seconds(device, problem, 0, 1);
@@ -61,14 +61,21 @@ class Forward : public Base {
     std::string_view op() const override { return forward_type; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
+        if (problem.outputs[0].dtype == DType::f64) return launch_of<double>(problem);
+        return launch_of<float>(problem);
+    }
+
+  private:
+    template <typename T>
+    static std::unique_ptr<Launch> launch_of(const Problem& problem) {
         const Options options = Options::read(problem.attrs);
         const DType dtype = problem.inputs[0].dtype;
         const std::int64_t count = problem.inputs[0].shape.numel();
         return std::make_unique<HostLaunch>(
             [=](HostPool& pool, std::span<const BufferRef> operands) {
                 const std::byte* indices = operands[0].host();
-                const float* weight = reinterpret_cast<const float*>(operands[1].host());
-                float* y = reinterpret_cast<float*>(operands[2].host());
+                const T* weight = reinterpret_cast<const T*>(operands[1].host());
+                T* y = reinterpret_cast<T*>(operands[2].host());
                 const std::int64_t dim = options.embedding_dim;
                 pool.parallel_for(count, 1 + 4096 / dim, [&](std::int64_t begin, std::int64_t end) {
                     for (std::int64_t i = begin; i < end; ++i) {
@@ -87,19 +94,26 @@ class Backward : public Base {
     std::string_view op() const override { return backward_type; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
+        if (problem.outputs[0].dtype == DType::f64) return launch_of<double>(problem);
+        return launch_of<float>(problem);
+    }
+
+  private:
+    template <typename T>
+    static std::unique_ptr<Launch> launch_of(const Problem& problem) {
         const Options options = Options::read(problem.attrs);
         const DType dtype = problem.inputs[0].dtype;
         const std::int64_t count = problem.inputs[0].shape.numel();
         return std::make_unique<HostLaunch>(
             [=](HostPool& pool, std::span<const BufferRef> operands) {
                 const std::byte* indices = operands[0].host();
-                const float* dy = reinterpret_cast<const float*>(operands[1].host());
-                float* dw = reinterpret_cast<float*>(operands[2].host());
+                const T* dy = reinterpret_cast<const T*>(operands[1].host());
+                T* dw = reinterpret_cast<T*>(operands[2].host());
                 const std::int64_t dim = options.embedding_dim, rows = options.num_embeddings;
                 // Each range owns its rows, so every sum is in the order of the indices.
                 const std::int64_t grain = std::max<std::int64_t>(1, rows / (4 * pool.threads()));
                 pool.parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) {
-                    std::fill(dw + begin * dim, dw + end * dim, 0.0f);
+                    std::fill(dw + begin * dim, dw + end * dim, T(0));
                     for (std::int64_t i = 0; i < count; ++i) {
                         const std::int64_t row = index_at(indices, dtype, i);
                         if (row < begin || row >= end || row == options.padding_idx) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Embedding and EmbeddingBackward as operators, with Embedding's oracles.
 #include "base/text.hpp"
+#include "engine/element_types.hpp"
 #include "ops/embedding/operators.hpp"
 #include "ops/embedding/options.hpp"
 
@@ -23,6 +24,7 @@ const Schema& the_schema() {
 class Forward : public Operator {
   public:
     std::string_view type() const override { return forward_type; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override { return the_schema(); }
 
     std::vector<ParamSpec> params(const Attrs& attrs, std::span<const TensorSpec>) const override {
@@ -125,16 +127,18 @@ std::unique_ptr<Operator> make_backward() {
     return std::make_unique<Backward>();
 }
 
-Verdict check(const Problem& problem) {
+Verdict check(const Traits& device, const Problem& problem) {
+    const DType table = problem.outputs[0].dtype;
     for (const Operand* operand : {&problem.inputs[1], &problem.outputs[0]})
-        if (operand->dtype != DType::f32)
+        if ((operand->dtype != DType::f32 && operand->dtype != DType::f64) ||
+            operand->dtype != table)
             return Verdict::no(
-                cat("it supports float tensors only, not ", name_of(operand->dtype)));
+                cat("it supports float and double tensors only, not ", name_of(operand->dtype)));
     const DType indices = problem.inputs[0].dtype;
     if (indices != DType::f32 && !is_integer(indices))
         return Verdict::no(cat("it does not support indices of type ", name_of(indices)));
     if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
-    return Verdict::yes();
+    return has_double(device, table);
 }
 
 }  // namespace dlprim::embedding

@@ -19,6 +19,6 @@ std::unique_ptr<Operator> make_forward();
 std::unique_ptr<Operator> make_backward();
 
 /// Supports float32 tables and any index type.
-Verdict check(const Problem& problem);
+Verdict check(const Traits& device, const Problem& problem);
 
 }  // namespace dlprim::embedding

@@ -3,6 +3,7 @@
 // is gathered: each work-item owns rows of the table and scans the indices, so no atomics are
 // needed.
 #include "base/text.hpp"
+#include "engine/element_types.hpp"
 #include "engine/kernel_type.hpp"
 #include "ops/embedding/engines.hpp"
 #include "ops/embedding/operators.hpp"
@@ -16,15 +17,16 @@ namespace {
 
 std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem) {
     const std::string define = cat("#define INDEX ", kernel_type(problem.inputs[0].dtype), "\n");
-    return context.build(
-        {"embedding/reference.cl", define + kernel_source("embedding/reference.cl"), ""});
+    return context.build({"embedding/reference.cl",
+                          define + kernel_source("embedding/reference.cl"),
+                          element_options(problem.inputs[1].dtype)});
 }
 
 class Base : public Engine {
   public:
     bool on_host() const override { return false; }
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        return check(problem);
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        return check(device, problem);
     }
     std::vector<std::string> sources() const override { return {"embedding/reference.cl"}; }
 };
@@ -34,7 +36,8 @@ class Forward : public Base {
     std::string_view name() const override { return "embedding.reference"; }
     std::string_view op() const override { return forward_type; }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
-        const double bytes = 8.0 * static_cast<double>(problem.outputs[0].shape.numel());
+        const double bytes = 2.0 * static_cast<double>(size_of(problem.outputs[0].dtype)) *
+                             static_cast<double>(problem.outputs[0].shape.numel());
         return bytes / (std::max(device.gbytes_per_s, 1.0) * 0.5e9) + device.launch_us * 1e-6;
     }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
@@ -44,8 +47,8 @@ class Forward : public Base {
         KernelCall call(program(context, problem), "embedding_forward",
                         line_range(context.traits(), count));
         call.tensor("indices", 0, size_of(problem.inputs[0].dtype))
-            .tensor("weight", 1)
-            .tensor("y", 2);
+            .tensor("weight", 1, size_of(problem.inputs[1].dtype))
+            .tensor("y", 2, size_of(problem.outputs[0].dtype));
         call.scalar("count", count);
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.check();
@@ -87,7 +90,9 @@ class Backward : public Base {
             1};
         range.local = {lanes, 1, 1};
         KernelCall call(program(context, problem), "embedding_backward", range);
-        call.tensor("indices", 0, size_of(problem.inputs[0].dtype)).tensor("dy", 1).tensor("dw", 2);
+        call.tensor("indices", 0, size_of(problem.inputs[0].dtype))
+            .tensor("dy", 1, size_of(problem.inputs[1].dtype))
+            .tensor("dw", 2, size_of(problem.outputs[0].dtype));
         call.scalar("rows", options.num_embeddings).scalar("dim", options.embedding_dim);
         call.scalar("count", problem.inputs[0].shape.numel()).scalar("block_rows", block_rows);
         call.scalar("padding", options.padding_idx);

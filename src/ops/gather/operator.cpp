@@ -16,7 +16,7 @@ class Gather : public IndexedOperator {
     std::string_view type() const override { return gather::type; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
     const Schema& schema() const override {
-        static const Schema schema{mode_option(), dim_option(), batch_dims_option()};
+        static const Schema schema{mode_option(), dim_option(), batch_dims_option(), dims_option()};
         return schema;
     }
     int min_inputs() const override { return 2; }

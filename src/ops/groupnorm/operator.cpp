@@ -13,7 +13,9 @@ const Schema& GroupNorm::schema() const {
         {"num_channels", OptionKind::integer, std::int64_t{-1},
          "number of channels; default: the input's"},
         {"eps", OptionKind::number, 1e-5, "added to the variance"},
-        {"affine", OptionKind::boolean, true, "has a weight and a bias a channel"}};
+        {"affine", OptionKind::boolean, true, "has a weight and a bias a channel"},
+        {"return_statistics", OptionKind::boolean, false,
+         "two more outputs of shape [N, groups]: the mean, and 1 / sqrt(variance + eps)"}};
     return schema;
 }
 
@@ -37,16 +39,20 @@ std::vector<TensorSpec> GroupNorm::infer(const Attrs& attrs,
         require(inputs[i].shape == Shape{options.channels}, "parameter ", i - 1, " has shape ",
                 inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 Shape{options.channels}.str());
-    return {inputs[0]};
+    if (!attrs.boolean("return_statistics")) return {inputs[0]};
+    const TensorSpec statistic{options.statistic,
+                               inputs[0].dtype == DType::f64 ? DType::f64 : DType::f32};
+    return {inputs[0], statistic, statistic};
 }
 
 bool GroupNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Shape shape = graph.shape(node.inputs[0]);
     const Options options(node.attrs, shape);
     const ValueId rows = graph.reshape(node.name + "/rows", node.inputs[0], options.matrix);
-    ValueId y = graph.add("NormalizeRows", node.name + "/normalize", {rows},
-                          Attrs{{"eps", options.eps}})[0];
-    y = graph.reshape(node.name + "/shape", y, shape);
+    const bool more = node.attrs.boolean("return_statistics");
+    const std::vector<ValueId> made = graph.add("NormalizeRows", node.name + "/normalize", {rows},
+                                                Attrs{{"eps", options.eps}, {"return_mean", more}});
+    ValueId y = graph.reshape(node.name + "/shape", made[0], shape);
     if (options.affine) {
         const Shape per_channel = channel_shape(options.channels, shape.rank());
         y = graph.pointwise1(node.name, "y0 = x0 * x1 + x2",
@@ -55,6 +61,9 @@ bool GroupNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
         graph.nodes.back().name = node.name;
     }
     outputs = {y};
+    if (more)
+        for (const ValueId value : {made[2], made[1]})
+            outputs.push_back(graph.reshape(node.name + "/statistic", value, options.statistic));
     return true;
 }
 

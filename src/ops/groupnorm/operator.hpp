@@ -12,6 +12,9 @@ class GroupNorm : public Operator {
     std::string_view type() const override { return "GroupNorm"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_statistics") ? 3 : 1;
+    }
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
@@ -22,5 +25,6 @@ class GroupNorm : public Operator {
 };
 
 std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::groupnorm

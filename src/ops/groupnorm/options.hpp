@@ -13,7 +13,9 @@ struct Options {
     std::int64_t groups = 1, channels = 1;
     double eps = 1e-5;
     bool affine = true;
-    Shape matrix;  ///< [N * groups, elements per group]
+    Shape matrix;     ///< [N * groups, elements per group]
+    Shape statistic;  ///< [N, groups]: of the mean and 1 / sqrt(variance + eps)
+    Shape blocks;     ///< [N, groups, channels per group, elements per channel]
 
     Options(const Attrs& attrs, const Shape& input)
         : eps(attrs.number("eps")), affine(attrs.boolean("affine")) {
@@ -27,7 +29,10 @@ struct Options {
         require(groups >= 1 && channels % groups == 0, "num_groups is ", groups,
                 ", the input of shape ", input.str(), " has ", channels,
                 " channels; a divisor is needed");
-        matrix = Shape{input[0] * groups, channels / groups * input.product(2, input.rank())};
+        const std::int64_t plane = input.product(2, input.rank());
+        matrix = Shape{input[0] * groups, channels / groups * plane};
+        statistic = Shape{input[0], groups};
+        blocks = Shape{input[0], groups, channels / groups, plane};
     }
 };
 

@@ -36,9 +36,16 @@ struct Group {
 void GroupNorm::oracle(OracleCall& call) const {
     const HostArray& x = call.inputs[0];
     const Options options(call.attrs, x.shape);
+    const bool more = call.attrs.boolean("return_statistics");
+    call.outputs.resize(more ? 3 : 1);
+    const DType type = x.dtype == DType::f64 ? DType::f64 : DType::f32;
+    if (more) make_array(call.outputs, 1, options.statistic, type);
+    if (more) make_array(call.outputs, 2, options.statistic, type);
     HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);
     for (std::size_t row = 0; row < static_cast<std::size_t>(options.matrix[0]); ++row) {
         const Group group(x, options, row);
+        if (more) call.outputs[1].data[row] = group.mean;
+        if (more) call.outputs[2].data[row] = group.rstd;
         for (std::size_t k = 0; k < group.columns; ++k) {
             double value = (x.data[group.start + k] - group.mean) * group.rstd;
             if (options.affine)

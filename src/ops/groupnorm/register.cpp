@@ -6,6 +6,7 @@ namespace dlprim {
 
 void register_groupnorm(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(groupnorm::make_operator());
+    operators.add(groupnorm::make_backward());
 }
 
 }  // namespace dlprim

@@ -56,6 +56,19 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
 
 bool Operator::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options options = Options::read(node.attrs);
+    if (graph.shape(node.inputs[0]).empty()) {  // as MatMul, which knows what that is
+        const Shape x = graph.shape(node.inputs[0]);
+        std::vector<ValueId> inputs = node.inputs;
+        inputs[0] =
+            graph.reshape(node.name + "/rows", inputs[0], Shape{x[0], x.product(1, x.rank())});
+        ValueId y = graph.add1("MatMul", node.name, inputs,
+                               {{"transpose_b", true}, {"bias", options.bias}});
+        if (!options.activation.empty() && options.activation != "identity")
+            y = graph.add1("Activation", node.name + "/activation", {y},
+                           Attrs{{"activation", options.activation}});
+        outputs = {y};
+        return true;
+    }
     if (options.activation.empty() || options.activation == "identity") return false;
     Attrs attrs = node.attrs;
     attrs.set("activation", std::string("identity"));

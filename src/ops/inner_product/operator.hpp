@@ -9,6 +9,7 @@ namespace dlprim::inner_product {
 class Operator : public dlprim::Operator {
   public:
     std::string_view type() const override { return "InnerProduct"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;

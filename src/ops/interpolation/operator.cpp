@@ -55,6 +55,21 @@ std::vector<TensorSpec> Interpolation::infer(const Attrs& attrs,
     return {{Options(attrs).output_shape(inputs[0].shape), inputs[0].dtype}};
 }
 
+bool Interpolation::expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const {
+    // The engines of doubles are Resize's.
+    if (graph.spec(given.inputs[0]).dtype != DType::f64) return false;
+    const Node node = given;
+    const Options options(node.attrs);
+    const Shape y = graph.shape(node.outputs[0]);
+    Attrs attrs{{"method", options.mode == Mode::bilinear ? std::string("linear")
+                                                          : node.attrs.text("method")},
+                {"output", Ints{y[2], y[3]}},
+                {"align_corners", options.align_corners}};
+    if (options.scale_y) attrs.set("scales", Doubles{*options.scale_y, *options.scale_x});
+    outputs = graph.add("Resize", node.name, {node.inputs[0]}, attrs);
+    return true;
+}
+
 void Interpolation::gradient(GradientContext& context) const {
     const ValueId dy = context.output_gradients[0];
     if (dy == no_value || !context.wanted[0]) return;

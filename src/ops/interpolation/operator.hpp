@@ -12,6 +12,8 @@ class Interpolation : public Operator {
     const Schema& schema() const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     void oracle(OracleCall& call) const override;

@@ -6,15 +6,19 @@
 namespace dlprim::layernorm {
 
 const Schema& NormalizeRows::schema() const {
-    static const Schema schema{{"eps", OptionKind::number, 1e-5, "added to the variance"}};
+    static const Schema schema{
+        {"eps", OptionKind::number, 1e-5, "added to the variance"},
+        {"return_mean", OptionKind::boolean, false, "a third output: the mean of each row"}};
     return schema;
 }
 
-std::vector<TensorSpec> NormalizeRows::infer(const Attrs&,
+std::vector<TensorSpec> NormalizeRows::infer(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const {
     require(inputs[0].shape.rank() == 2, "input of shape ", inputs[0].shape.str(),
             " is not a matrix");
-    return {inputs[0], {Shape{inputs[0].shape[0], 1}, inputs[0].dtype}};
+    const TensorSpec column{Shape{inputs[0].shape[0], 1}, inputs[0].dtype};
+    if (attrs.boolean("return_mean")) return {inputs[0], column, column};
+    return {inputs[0], column};
 }
 
 void NormalizeRows::gradient(GradientContext& context) const {
@@ -48,6 +52,9 @@ bool NormalizeRows::lower(Graph& graph, const Node& node, std::vector<ValueId>& 
                                           {rest, square}, {node.attrs.number("eps")});
     outputs = {graph.pointwise1(node.name, "y0 = (x0 - x1 - x2) * x3", {x, mean, rest, rstd}),
                rstd};
+    if (node.attrs.boolean("return_mean"))
+        outputs.push_back(
+            graph.pointwise1(node.name + "/whole_mean", "y0 = x0 + x1", {mean, rest}));
     return true;
 }
 

@@ -16,7 +16,9 @@ const Schema& LayerNorm::schema() const {
         {"eps", OptionKind::number, 1e-5, "added to the variance"},
         {"elementwise_affine", OptionKind::boolean, true,
          "has a weight, and a bias unless bias is false"},
-        {"bias", OptionKind::boolean, true, "has a bias, with elementwise_affine"}};
+        {"bias", OptionKind::boolean, true, "has a bias, with elementwise_affine"},
+        {"return_statistics", OptionKind::boolean, false,
+         "two more outputs: the mean, and 1 / sqrt(variance + eps)"}};
     return schema;
 }
 
@@ -40,15 +42,20 @@ std::vector<TensorSpec> LayerNorm::infer(const Attrs& attrs,
         require(inputs[i].shape == options.normalized, "parameter ", i - 1, " has shape ",
                 inputs[i].shape.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
                 options.normalized.str());
-    return {inputs[0]};
+    if (!attrs.boolean("return_statistics")) return {inputs[0]};
+    const TensorSpec statistic{options.statistic,
+                               inputs[0].dtype == DType::f64 ? DType::f64 : DType::f32};
+    return {inputs[0], statistic, statistic};
 }
 
 bool LayerNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Shape shape = graph.shape(node.inputs[0]);
     const Options options(node.attrs, shape);
     const ValueId rows = graph.reshape(node.name + "/rows", node.inputs[0], options.matrix);
-    ValueId y = graph.add("NormalizeRows", node.name + "/normalize", {rows},
-                          Attrs{{"eps", options.eps}})[0];
+    const bool more = node.attrs.boolean("return_statistics");
+    const std::vector<ValueId> made = graph.add("NormalizeRows", node.name + "/normalize", {rows},
+                                                Attrs{{"eps", options.eps}, {"return_mean", more}});
+    ValueId y = made[0];
     if (options.affine) {
         // On rows, too, so that it merges with the end of NormalizeRows.
         std::vector<ValueId> inputs{y};
@@ -60,6 +67,9 @@ bool LayerNorm::expand(Graph& graph, const Node& node, std::vector<ValueId>& out
         graph.nodes.back().name = node.name;
     }
     outputs = {graph.reshape(node.name + "/shape", y, shape)};
+    if (more)
+        for (const ValueId value : {made[2], made[1]})
+            outputs.push_back(graph.reshape(node.name + "/statistic", value, options.statistic));
     return true;
 }
 

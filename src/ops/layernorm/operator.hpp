@@ -14,6 +14,9 @@ class LayerNorm : public Operator {
     std::string_view type() const override { return "LayerNorm"; }
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_statistics") ? 3 : 1;
+    }
     std::vector<ParamSpec> params(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
@@ -24,13 +27,14 @@ class LayerNorm : public Operator {
 };
 
 /// Input: [rows, columns]. Outputs: (x - mean) / sqrt(variance + eps) for each row, and 1 /
-/// sqrt(variance + eps) of shape [rows, 1]. The gradient needs only the outputs.
+/// sqrt(variance + eps) of shape [rows, 1]; with return_mean the means of that shape, too. The
+/// gradient needs only the first two.
 class NormalizeRows : public Operator {
   public:
     std::string_view type() const override { return "NormalizeRows"; }
     bool internal() const override { return true; }
     const Schema& schema() const override;
-    int outputs(const Attrs&) const override { return 2; }
+    int outputs(const Attrs& attrs) const override { return attrs.boolean("return_mean") ? 3 : 2; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
     bool differentiable() const override { return true; }
@@ -40,5 +44,6 @@ class NormalizeRows : public Operator {
 
 std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_normalize_rows();
+std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::layernorm

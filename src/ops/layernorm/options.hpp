@@ -7,6 +7,8 @@
 
 #include <dlprim/shape.hpp>
 
+#include <algorithm>
+
 namespace dlprim::layernorm {
 
 struct Options {
@@ -14,6 +16,7 @@ struct Options {
     bool affine = true, bias = true;
     Shape normalized;  ///< the trailing dimensions, and the shape of weight and bias
     Shape matrix;      ///< [rows, columns]
+    Shape statistic;   ///< of the mean and 1 / sqrt(variance + eps): trailing dimensions are 1
 
     Options(const Attrs& attrs, const Shape& input)
         : eps(attrs.number("eps")),
@@ -31,6 +34,9 @@ struct Options {
                 Shape(given).str(), ", the input of shape ", input.str(), " ends in ",
                 normalized.str());
         matrix = Shape{input.product(0, first), normalized.numel()};
+        Ints dims = input.to_vector();
+        std::fill(dims.begin() + first, dims.end(), 1);
+        statistic = Shape(dims);
     }
     /// The number of parameters: weight and bias, only weight, or none.
     std::size_t parameters() const { return affine ? (bias ? 2 : 1) : 0; }

@@ -29,11 +29,18 @@ Row row_of(const double* x, std::size_t columns, double eps) {
 void LayerNorm::oracle(OracleCall& call) const {
     const HostArray& x = call.inputs[0];
     const Options options(call.attrs, x.shape);
+    const bool more = call.attrs.boolean("return_statistics");
+    call.outputs.resize(more ? 3 : 1);
+    const DType type = x.dtype == DType::f64 ? DType::f64 : DType::f32;
+    if (more) make_array(call.outputs, 1, options.statistic, type);
+    if (more) make_array(call.outputs, 2, options.statistic, type);
     HostArray& y = make_array(call.outputs, 0, x.shape, x.dtype);
     const auto rows = static_cast<std::size_t>(options.matrix[0]),
                columns = static_cast<std::size_t>(options.matrix[1]);
     for (std::size_t r = 0; r < rows; ++r) {
         const Row row = row_of(x.data.data() + r * columns, columns, options.eps);
+        if (more) call.outputs[1].data[r] = row.mean;
+        if (more) call.outputs[2].data[r] = row.rstd;
         for (std::size_t k = 0; k < columns; ++k) {
             double value = (x.data[r * columns + k] - row.mean) * row.rstd;
             if (options.parameters() > 0) value *= call.inputs[1].data[k];

@@ -7,6 +7,7 @@ namespace dlprim {
 void register_layernorm(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(layernorm::make_operator());
     operators.add(layernorm::make_normalize_rows());
+    operators.add(layernorm::make_backward());
 }
 
 }  // namespace dlprim

@@ -6,6 +6,8 @@
 #include "ops/matmul/gemm.hpp"
 #include "ops/matmul/options.hpp"
 
+#include <cmath>
+
 namespace dlprim::matmul {
 
 namespace {
@@ -51,14 +53,32 @@ std::vector<TensorSpec> Operator::infer(const Attrs& attrs,
             options.bias ? "a, b and bias" : "a and b", ", got ", inputs.size(), " tensors");
     const TensorSpec &a = inputs[0], &b = inputs[1];
     for (const TensorSpec& input : inputs)
-        require(is_float(input.dtype) && input.dtype == a.dtype,
-                "inputs must be of one float type, got ", name_of(a.dtype), " and ",
+        require((is_float(input.dtype) || is_integer(input.dtype)) && input.dtype == a.dtype,
+                "inputs must be of one type of floats or integers, got ", name_of(a.dtype), " and ",
                 name_of(input.dtype));
+    require(is_float(a.dtype) || options.alpha == std::trunc(options.alpha), "alpha is ",
+            options.alpha, "; a product of integers needs a whole number");
     const MatMulShape s = matmul_shape(a.shape, b.shape, options.transpose_a, options.transpose_b);
     if (options.bias)
         require(inputs[2].shape == Shape{s.n}, "bias is ", inputs[2].shape.str(),
                 ", the product has ", s.n, " columns: it must be [", s.n, "]");
     return {{s.output, a.dtype}};
+}
+
+bool Operator::expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const {
+    const TensorSpec made = graph.spec(given.outputs[0]);
+    const bool no_products =
+        graph.shape(given.inputs[0]).empty() || graph.shape(given.inputs[1]).empty();
+    if (!made.shape.empty() && !no_products) return false;
+    // Sums of no products are zeros, and no engine has to know of that.
+    const bool bias = given.inputs.size() > 2;
+    std::vector<ValueId> inputs;
+    if (bias) inputs.push_back(given.inputs[2]);
+    outputs = graph.add("Pointwise", given.name, inputs,
+                        {{"code", std::string(bias ? "y0 = x0" : "y0 = 0")},
+                         {"shape", Ints(made.shape.to_vector())},
+                         {"dtypes", Strings{std::string(name_of(made.dtype))}}});
+    return true;
 }
 
 void Operator::gradient(GradientContext& context) const {

@@ -10,11 +10,13 @@ namespace dlprim::matmul {
 class Operator : public dlprim::Operator {
   public:
     std::string_view type() const override { return "MatMul"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
     int max_inputs() const override { return 3; }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     double flops(const Attrs& attrs, std::span<const TensorSpec> inputs,

@@ -4,6 +4,7 @@
 #include "ops/matmul/operator.hpp"
 #include "ops/matmul/options.hpp"
 
+#include <cmath>
 #include <functional>
 
 namespace dlprim::matmul {
@@ -26,6 +27,17 @@ void for_batches(const MatMulShape& s,
         }
         body(i, at_a, at_b);
     }
+}
+
+/// An integer as its type holds it, without the bits beyond. Those of 64 bits stay as they are,
+/// since a double has fewer.
+double wrapped(double value, DType dtype) {
+    if (size_of(dtype) == 8) return value;
+    const double range = std::ldexp(1.0, 8 * static_cast<int>(size_of(dtype)));
+    double rest = value - std::floor(value / range) * range;
+    const bool is_signed = dtype == DType::i8 || dtype == DType::i16 || dtype == DType::i32;
+    if (is_signed && rest >= range / 2) rest -= range;
+    return rest;
 }
 
 struct Steps {
@@ -58,7 +70,8 @@ void Operator::oracle(OracleCall& call) const {
                         b.data[static_cast<std::size_t>(at_b + p * at.b_k + column * at.b_column)];
                 sum *= options.alpha;
                 if (options.bias) sum += call.inputs[2].data[static_cast<std::size_t>(column)];
-                y.data[static_cast<std::size_t>((i * s.m + row) * s.n + column)] = sum;
+                y.data[static_cast<std::size_t>((i * s.m + row) * s.n + column)] =
+                    is_integer(a.dtype) ? wrapped(sum, a.dtype) : sum;
             }
     });
 }

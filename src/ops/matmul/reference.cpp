@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // matmul.reference: the engine that always applies on OpenCL devices.
+#include "engine/element_types.hpp"
 #include "engine/storage.hpp"
 #include "ops/matmul/engine.hpp"
 
@@ -13,7 +14,9 @@ class Reference : public MatMulEngine {
   public:
     explicit Reference(std::string op) : MatMulEngine(std::move(op), "reference") {}
 
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        // Of all engines' reasons users see this one's.
+        if (Verdict verdict = has_double(device, problem.inputs[0].dtype); !verdict) return verdict;
         return check_gemm(problem, true);
     }
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {

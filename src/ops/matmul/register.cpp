@@ -2,6 +2,7 @@
 // Registers MatMul, and the engines of matrix products for MatMul and InnerProduct.
 #include "ops/matmul/engine.hpp"
 #include "ops/matmul/operator.hpp"
+#include "ops/matmul/wide.hpp"
 
 namespace dlprim {
 
@@ -10,6 +11,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
     matmul::add_small(engines);
     for (const char* op : {"MatMul", "InnerProduct"}) {
         matmul::add_host(engines, op);
+        matmul::add_host_wide(engines, op);
         matmul::add_vector(engines, op);
         matmul::add_dot(engines, op);
         matmul::add_stored16_weights(engines, op);
@@ -19,6 +21,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_subgroup(engines, op);
         matmul::add_tiled(engines, op);
         matmul::add_gemv(engines, op);
+        matmul::add_wide(engines, op);
         matmul::add_reference(engines, op);
     }
 }

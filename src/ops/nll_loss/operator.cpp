@@ -9,13 +9,28 @@ namespace dlprim::nll_loss {
 
 const Schema& NLLLoss::schema() const {
     static const Schema schema{
-        {"reduce", OptionKind::text, std::string("mean"), "mean or sum over the labels, or none"}};
+        {"reduce", OptionKind::text, std::string("mean"), "mean or sum over the labels, or none"},
+        {"ignore_index", OptionKind::integer, Options::no_label, "a label that does not count"},
+        {"return_weight", OptionKind::boolean, false,
+         "a second output: the sum of the labels' weights, of shape [1]"}};
     return schema;
 }
 
-std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs&,
+std::pair<int, std::int64_t> NLLLoss::label_input(const Attrs& attrs,
                                                   std::span<const TensorSpec> inputs) const {
+    if (attrs.integer("ignore_index") != Options::no_label) return {-1, 0};
     return {1, inputs[0].shape[1]};
+}
+
+void check_operands(const Options& options, const Shape& shape, std::span<const TensorSpec> inputs,
+                    std::size_t first) {
+    const Shape& label = inputs[first].shape;
+    require(label == options.label || label == options.label_kept, "labels have shape ",
+            label.str(), ", the input of shape ", shape.str(), " needs ", options.label.str());
+    if (inputs.size() <= first + 1) return;
+    const Shape& weight = inputs[first + 1].shape;
+    require(weight == Shape{shape[1]}, "the classes' weights have shape ", weight.str(),
+            ", the input of shape ", shape.str(), " needs ", Shape{shape[1]}.str());
 }
 
 std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs,
@@ -23,11 +38,10 @@ std::vector<TensorSpec> NLLLoss::infer(const Attrs& attrs,
     const Options options(attrs, inputs[0].shape);
     require(is_float(inputs[0].dtype), "input has dtype ", name_of(inputs[0].dtype),
             ", a float type is needed");
-    const Shape& label = inputs[1].shape;
-    require(label == options.label || label == options.label_kept, "labels have shape ",
-            label.str(), ", the input of shape ", inputs[0].shape.str(), " needs ",
-            options.label.str());
-    return {{options.output(), inputs[0].dtype}};
+    check_operands(options, inputs[0].shape, inputs, 1);
+    const TensorSpec loss{options.output(), inputs[0].dtype};
+    if (!options.return_weight) return {loss};
+    return {loss, {Shape{1}, inputs[0].dtype}};
 }
 
 void NLLLoss::gradient(GradientContext& context) const {
@@ -38,6 +52,16 @@ void NLLLoss::gradient(GradientContext& context) const {
     const Options options(node.attrs, shape);
     const std::string at = node.name + "/backward";
     ValueId dy = context.output_gradients[0];
+    if (dy == no_value) return;
+    if (options.weighs(node.inputs.size())) {
+        std::vector<ValueId> inputs{dy, node.inputs[1], total_weight(graph, node, options)};
+        inputs.insert(inputs.end(), node.inputs.begin() + 2, node.inputs.end());
+        context.input_gradients[0] = graph.add1("NLLLossBackward", at, inputs,
+                                                Attrs{{"reduce", node.attrs.text("reduce")},
+                                                      {"ignore_index", options.ignore_index},
+                                                      {"classes", shape[1]}});
+        return;
+    }
     if (options.reduce == Reduce::none) dy = graph.reshape(at + "/dy", dy, options.label_kept);
     const ValueId label = graph.reshape(at + "/label", node.inputs[1], options.label_kept);
     context.input_gradients[0] = pointwise_over(graph, at, "y0 = index(1) == x1 ? -x0 * p0 : 0",
@@ -46,6 +70,10 @@ void NLLLoss::gradient(GradientContext& context) const {
 
 bool NLLLoss::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {
     const Options options(node.attrs, graph.shape(node.inputs[0]));
+    if (options.weighs(node.inputs.size())) {
+        outputs = weighted(graph, node, options);
+        return true;
+    }
     const ValueId label = graph.reshape(node.name + "/label", node.inputs[1], options.label_kept);
     const std::string over = options.reduce == Reduce::none ? "[1]" : "[]";
     const ValueId loss =

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// NLLLoss: the negative of the input's entry (a log probability) at each label.
+// NLLLoss: the negative of the input's entry (a log probability) at each label, times the weight of
+// the label's class if there is a third input. The mean is over the labels by their weights.
 #pragma once
 
 #include "graph/operator.hpp"
+#include "ops/nll_loss/options.hpp"
 
 namespace dlprim::nll_loss {
 
@@ -12,7 +14,10 @@ class NLLLoss : public Operator {
     FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
     const Schema& schema() const override;
     int min_inputs() const override { return 2; }
-    int max_inputs() const override { return 2; }
+    int max_inputs() const override { return 3; }
+    int outputs(const Attrs& attrs) const override {
+        return attrs.boolean("return_weight") ? 2 : 1;
+    }
     std::pair<int, std::int64_t> label_input(const Attrs& attrs,
                                              std::span<const TensorSpec> inputs) const override;
     std::vector<TensorSpec> infer(const Attrs& attrs,
@@ -24,6 +29,20 @@ class NLLLoss : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+/// Checks labels and weights (`inputs` from `first` on) against the input of this shape.
+void check_operands(const Options& options, const Shape& shape, std::span<const TensorSpec> inputs,
+                    std::size_t first);
+/// The labels and, if there are any, the classes' weights, in shapes that broadcast over the input.
+std::vector<ValueId> spread_labels(Graph& graph, const std::string& at, const Options& options,
+                                   ValueId label, ValueId weight);
+/// "index(1) == x1 ? VALUE : 0"; labels that do not count are left out, of which p0 is the number.
+std::string at_labels(const Options& options, const std::string& value);
+/// Adds the nodes that compute the outputs where labels have weights.
+std::vector<ValueId> weighted(Graph& graph, const Node& node, const Options& options);
+/// The sum of the labels' weights, of shape [1].
+ValueId total_weight(Graph& graph, const Node& node, const Options& options);
+
 std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::nll_loss

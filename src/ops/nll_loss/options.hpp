@@ -7,17 +7,26 @@
 
 #include <dlprim/shape.hpp>
 
+#include <cstdint>
+#include <limits>
+
 namespace dlprim::nll_loss {
 
 enum class Reduce { mean, sum, none };
 
 struct Options {
     Reduce reduce = Reduce::mean;
-    Shape label;        ///< [N, ...]: the input's shape without its dimension 1
-    Shape label_kept;   ///< [N, 1, ...]
-    double factor = 1;  ///< of each entry: 1, or 1 / number of labels for the mean
+    Shape label;                ///< [N, ...]: the input's shape without its dimension 1
+    Shape label_kept;           ///< [N, 1, ...]
+    double factor = 1;          ///< of each entry: 1, or 1 / number of labels for the mean
+    std::int64_t ignore_index;  ///< the label that counts as none; `no_label`: every label counts
+    bool return_weight;         ///< whether the total weight of the labels is an output
 
-    Options(const Attrs& attrs, const Shape& input) {
+    static constexpr std::int64_t no_label = std::numeric_limits<std::int64_t>::min();
+
+    Options(const Attrs& attrs, const Shape& input)
+        : ignore_index(attrs.integer("ignore_index")),
+          return_weight(attrs.boolean("return_weight")) {
         static const std::vector<std::string> names{"mean", "sum", "none"};
         const std::string& name = attrs.text("reduce");
         if (name == "sum")
@@ -35,6 +44,10 @@ struct Options {
         dims.erase(dims.begin() + 1);
         label = Shape(dims);
         if (reduce == Reduce::mean) factor = 1.0 / static_cast<double>(label.numel());
+    }
+    /// Whether labels have weights other than 1. `inputs`: the number of the operator's inputs.
+    bool weighs(std::size_t inputs) const {
+        return inputs > 2 || ignore_index != no_label || return_weight;
     }
     Shape output() const { return reduce == Reduce::none ? label : Shape{1}; }
 };

@@ -6,6 +6,7 @@ namespace dlprim {
 
 void register_nll_loss(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(nll_loss::make_operator());
+    operators.add(nll_loss::make_backward());
 }
 
 }  // namespace dlprim

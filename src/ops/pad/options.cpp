@@ -28,8 +28,6 @@ Options::Options(const Attrs& attrs, const Shape& input) {
     require(pads.size() % 2 == 0 && pads.size() <= 2 * rank, "pads has ", pads.size(),
             " entries; it needs two for each padded dimension of input ", input.str(),
             ", the last dimension first");
-    require(mode == PaddedCopy::Mode::constant || pads.size() <= 6, "pads has ", pads.size(),
-            " entries; mode ", name, " pads at most the last three dimensions");
     before.assign(rank, 0);
     after.assign(rank, 0);
     for (std::size_t i = 0; i < pads.size() / 2; ++i) {
@@ -52,6 +50,8 @@ Options::Options(const Attrs& attrs, const Shape& input) {
                 "pads ", before[d], " and ", after[d], " are above the size of dimension ", d,
                 " of input ", input.str(), "; mode circular can wrap around only once");
     }
+    require(mode == PaddedCopy::Mode::constant || pads.size() <= 6 || is_rotation(), "pads has ",
+            pads.size(), " entries; mode ", name, " pads at most the last three dimensions");
 }
 
 Shape Options::output_shape(const Shape& input) const {

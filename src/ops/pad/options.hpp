@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Pad's options, as for torch.nn.functional.pad. pads lists pairs (before, after), starting with
 // the last dimension; negative pads crop. mode is constant (with value), reflect, replicate or
-// circular. The latter three support the last three dimensions.
+// circular. The latter three support the last three dimensions, except that circular padding which
+// crops as much as it adds rotates any.
 #pragma once
 
 #include "engine/copy_engines.hpp"

@@ -183,6 +183,7 @@ class Rule {
         Attrs attrs{{"code", print(program)},
                     {"scalars", Doubles(options_.scalars)},
                     {"dtypes", std::move(dtypes)}};
+        if (!options_.arguments.empty()) attrs.set(arguments_attr, options_.arguments);
         if (broadcast_shape(shapes, {}) != whole_) attrs.set("shape", whole_.to_vector());
         return graph_.add("Pointwise", name, inputs, attrs);
     }

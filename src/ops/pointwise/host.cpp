@@ -13,19 +13,33 @@
 namespace dlprim::pointwise {
 namespace {
 
+class HostProgram final : public Launch {
+  public:
+    HostProgram(std::vector<HostJob> jobs, std::size_t scalars)
+        : jobs_(std::move(jobs)), scalars_(scalars) {}
+    void enqueue(Queue& queue, std::span<const BufferRef> operands) override {
+        queue.run([&](HostPool& pool) {
+            for (const HostJob& job : jobs_) job.run(pool, operands, scalars_);
+        });
+    }
+    void set_scalars(std::span<const Scalar> values) override {
+        if (!scalars_.empty()) scalars_.assign(values.begin(), values.end());
+    }
+
+  private:
+    std::vector<HostJob> jobs_;
+    std::vector<Scalar> scalars_;  ///< of the run, where they are arguments
+};
+
 class Host final : public PointwiseEngine {
   public:
     std::string_view name() const override { return "pointwise.host"; }
     bool on_host() const override { return true; }
     std::unique_ptr<Launch> build(ContextImpl&, const Problem& problem,
                                   const Tuning&) const override {
-        std::vector<std::shared_ptr<HostJob>> jobs;
-        for (Job& job : make_jobs(problem, true))
-            jobs.push_back(std::make_shared<HostJob>(std::move(job)));
-        return std::make_unique<HostLaunch>(
-            [jobs](HostPool& pool, std::span<const BufferRef> operands) {
-                for (const auto& job : jobs) job->run(pool, operands);
-            });
+        std::vector<HostJob> jobs;
+        for (Job& job : make_jobs(problem, true)) jobs.emplace_back(std::move(job));
+        return std::make_unique<HostProgram>(std::move(jobs), arguments_of(problem.attrs).size());
     }
 };
 

@@ -27,9 +27,10 @@ Options read_options(const Attrs& attrs) {
     options.dtypes = attrs.texts("dtypes");
     options.keep_dim = attrs.boolean("keep_dim");
     options.shape = attrs.ints("shape");
-    require(static_cast<int>(options.scalars.size()) >= options.program.scalars,
-            "the program uses p", options.program.scalars - 1, ", but scalars gives ",
-            options.scalars.size(), " values");
+    options.arguments = arguments_of(attrs);
+    const std::size_t given = std::max(options.scalars.size(), options.arguments.size());
+    require(static_cast<int>(given) >= options.program.scalars, "the program uses p",
+            options.program.scalars - 1, ", but scalars gives ", given, " values");
     const std::size_t outputs = options.program.outputs.size();
     require(options.dtypes.size() <= 1 || options.dtypes.size() == outputs, "dtypes names ",
             options.dtypes.size(), " types for ", outputs, " outputs");
@@ -42,7 +43,8 @@ std::vector<Shape> shapes_of(std::span<const TensorSpec> inputs) {
     return shapes;
 }
 
-DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
+DType promoted(const Options& options, std::span<const TensorSpec> inputs) {
+    const Program& program = options.program;
     DType real = DType::boolean, whole = DType::boolean;
     bool any_real = false;
     for (const TensorSpec& input : inputs) {
@@ -70,8 +72,12 @@ DType promoted(const Program& program, std::span<const TensorSpec> inputs) {
         }
     }
     if (any_real) return real;
-    if (inputs.empty() || program.scalars > 0 || !is_integral(program)) return DType::f32;
-    return whole;
+    if (inputs.empty() || !is_integral(program)) return DType::f32;
+    if (program.scalars == 0) return whole;
+    const bool integers =
+        !options.arguments.empty() && options.arguments.find('d') == std::string::npos;
+    if (!integers) return DType::f32;
+    return whole == DType::boolean ? DType::i64 : whole;
 }
 
 std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
@@ -82,7 +88,7 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
             program.inputs - 1, ", but there are ", inputs.size(), " inputs");
     const std::vector<Shape> shapes = shapes_of(inputs);
     const Shape whole = broadcast_shape(shapes, options.shape);
-    const DType type = promoted(program, inputs);
+    const DType type = promoted(options, inputs);
     std::vector<TensorSpec> specs;
     for (std::size_t k = 0; k < program.outputs.size(); ++k) {
         const Output& output = program.outputs[k];
@@ -91,13 +97,13 @@ std::vector<TensorSpec> PointwiseOperator::infer(const Attrs& attrs,
             if (in.op == Op::index || in.op == Op::size)
                 require(in.number >= -whole.rank() && in.number < whole.rank(),
                         "the program asks for dimension ", in.number, " of a shape ", whole.str());
-            if (in.op != Op::uniform) continue;
+            if (!is_random(in.op)) continue;
             for (int arg : {in.a, in.b, in.c}) {
                 const Instruction& source = tape.code[static_cast<std::size_t>(arg)];
                 if (source.op == Op::input)
                     require(inputs[static_cast<std::size_t>(source.number)].shape.numel() == 1,
-                            "seed, step and id of uniform() are single values, but x",
-                            source.number, " has shape ",
+                            "seed, step and id of ", function_of(in.op).name,
+                            "() are single values, but x", source.number, " has shape ",
                             inputs[static_cast<std::size_t>(source.number)].shape.str());
             }
         }

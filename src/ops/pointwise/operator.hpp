@@ -37,6 +37,7 @@ class PointwiseEngine : public Engine {
     std::string_view op() const override { return "Pointwise"; }
     Verdict is_applicable(const Traits& device, const Problem& problem) const override;
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem& problem) const override;
+    bool addresses_strides() const override { return true; }
     double estimate(const Traits& device, const Problem& problem,
                     const Tuning& tuning) const override;
 };

@@ -10,6 +10,7 @@ namespace dlprim::pointwise {
 struct Options {
     Program program;
     std::vector<double> scalars;
+    std::string arguments;  ///< of the scalars, where they are set for each run (job.hpp)
     Strings dtypes;
     Ints shape;
     bool keep_dim = true;
@@ -20,7 +21,7 @@ const Schema& pointwise_schema();
 
 std::vector<Shape> shapes_of(std::span<const TensorSpec> inputs);
 /// The type of results if the options do not set it. In integral programs, integers stay integers.
-DType promoted(const Program& program, std::span<const TensorSpec> inputs);
+DType promoted(const Options& options, std::span<const TensorSpec> inputs);
 
 void pointwise_gradient(const Options& options, GradientContext& context);
 void pointwise_oracle(OracleCall& call);

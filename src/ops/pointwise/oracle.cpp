@@ -141,7 +141,7 @@ void pointwise_oracle(OracleCall& call) {
         HostArray& out = call.outputs[k];
         out.shape = output_shape(output, whole, options.keep_dim);
         out.dtype = options.dtypes.empty()
-                        ? promoted(options.program, specs)
+                        ? promoted(options, specs)
                         : parse_dtype(options.dtypes[options.dtypes.size() == 1 ? 0 : k]);
         out.data = values_of(options, call.inputs, output);
         if (output.kind != Output::Kind::elementwise) out.data = reduce(output, whole, out.data);

@@ -59,6 +59,24 @@ std::vector<TensorSpec> Pooling2D::infer(const Attrs& attrs,
     return result;
 }
 
+bool Pooling2D::expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const {
+    // The engines of doubles are PoolingND's.
+    if (graph.spec(given.inputs[0]).dtype != DType::f64) return false;
+    const Node node = given;
+    const Options options(node.attrs);
+    if (options.return_indices)
+        fail(ErrorKind::unsupported,
+             "return_indices does not go with double tensors; PoolingND has positions for them");
+    const Attrs attrs{{"mode", node.attrs.text("mode")},
+                      {"kernel", Ints(options.kernel.begin(), options.kernel.end())},
+                      {"stride", Ints(options.stride.begin(), options.stride.end())},
+                      {"pad", Ints(options.pad.begin(), options.pad.end())},
+                      {"count_include_pad", options.count_include_pad},
+                      {"ceil_mode", options.ceil_mode}};
+    outputs = graph.add("PoolingND", node.name, {node.inputs[0]}, attrs);
+    return true;
+}
+
 void Pooling2D::gradient(GradientContext& context) const {
     const ValueId dy = context.output_gradients[0];
     if (dy == no_value || !context.wanted[0]) return;

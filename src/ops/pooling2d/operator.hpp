@@ -16,6 +16,8 @@ class Pooling2D : public Operator {
     }
     std::vector<TensorSpec> infer(const Attrs& attrs,
                                   std::span<const TensorSpec> inputs) const override;
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    bool expand(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const override;
     bool differentiable() const override { return true; }
     void gradient(GradientContext& context) const override;
     void oracle(OracleCall& call) const override;
@@ -24,5 +26,7 @@ class Pooling2D : public Operator {
 
 std::unique_ptr<Operator> make_operator();
 std::unique_ptr<Operator> make_backward();
+std::unique_ptr<Operator> make_with_planes();
+std::unique_ptr<Operator> make_backward_of_planes();
 
 }  // namespace dlprim::pooling2d

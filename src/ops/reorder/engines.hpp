@@ -6,7 +6,8 @@
 
 namespace dlprim::reorder {
 
-void add_host_engine(EngineRegistry& engines);     ///< host.cpp
-void add_generic_engine(EngineRegistry& engines);  ///< generic.cpp
+void add_host_engine(EngineRegistry& engines);      ///< host.cpp
+void add_generic_engine(EngineRegistry& engines);   ///< generic.cpp
+void add_strided_engines(EngineRegistry& engines);  ///< strided.cpp
 
 }  // namespace dlprim::reorder

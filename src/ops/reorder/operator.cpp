@@ -10,6 +10,8 @@ namespace dlprim::reorder {
 Verdict applicable(const Problem& problem) {
     for (const Operand* operand : {&problem.inputs[0], &problem.outputs[0]}) {
         const Layout& layout = operand->layout;
+        if (layout.is_strided())
+            return Verdict::no("it does not address strided views, as reorder.strided does");
         if (operand->shape.rank() != 4)
             return Verdict::no(cat(
                 "only tensors of 4 dimensions can be converted between layouts, and this one is ",

@@ -9,6 +9,7 @@ void register_reorder(OperatorRegistry& operators, EngineRegistry& engines) {
     operators.add(reorder::make_operator());
     reorder::add_host_engine(engines);
     reorder::add_generic_engine(engines);
+    reorder::add_strided_engines(engines);
 }
 
 }  // namespace dlprim

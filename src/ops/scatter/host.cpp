@@ -17,22 +17,29 @@ namespace dlprim::scatter {
 namespace {
 
 /// Applies the updates of one slot, in their order: `lines` of `slice` elements each.
-using Apply = void (*)(Reduction, std::int64_t slice, std::span<const std::int64_t> order,
-                       const std::byte* updates, std::byte* slot);
+using Apply = void (*)(Reduction, bool includes_self, std::int64_t slice,
+                       std::span<const std::int64_t> order, const std::byte* updates,
+                       std::byte* slot);
 
 template <typename E>
-void apply(Reduction reduction, std::int64_t slice, std::span<const std::int64_t> order,
-           const std::byte* updates, std::byte* slot) {
+void apply(Reduction reduction, bool includes_self, std::int64_t slice,
+           std::span<const std::int64_t> order, const std::byte* updates, std::byte* slot) {
     constexpr std::int64_t block = 256;
     typename E::Sum sums[block];
     for (std::int64_t begin = 0; begin < slice; begin += block) {
         const std::int64_t end = std::min(begin + block, slice);
         for (std::int64_t i = begin; i < end; ++i) sums[i - begin] = E::load(slot, i);
-        for (const std::int64_t n : order)
+        for (const std::int64_t n : order) {
+            const bool replaces = !includes_self && n == order.front();
             for (std::int64_t i = begin; i < end; ++i) {
                 auto& sum = sums[i - begin];
-                sum = E::combine(reduction, sum, E::load(updates, n * slice + i));
+                const auto update = E::load(updates, n * slice + i);
+                sum = replaces ? update : E::combine(reduction, sum, update);
             }
+        }
+        const std::int64_t count = std::ssize(order) + (includes_self ? 1 : 0);
+        for (std::int64_t i = begin; reduction == Reduction::mean && i < end; ++i)
+            sums[i - begin] = E::divided(sums[i - begin], count);
         for (std::int64_t i = begin; i < end; ++i) E::store(slot, i, sums[i - begin]);
     }
 }
@@ -122,10 +129,10 @@ struct Job {
         const std::size_t first = static_cast<std::size_t>(begin) * bytes;
         const std::size_t size = static_cast<std::size_t>(end - begin) * bytes;
         if (size == 0) return;
-        if (data != nullptr)
-            std::memcpy(result + first, data + first, size);
-        else
+        if (data == nullptr)
             std::memset(result + first, 0, size);
+        else if (data != result)
+            std::memcpy(result + first, data + first, size);
         const Apply apply = apply_of(dtype);
         const std::vector<std::int64_t> order = parts_in_order(slots, begin, end);
         for (std::size_t i = 0; i < order.size();) {
@@ -136,7 +143,8 @@ struct Job {
             if (operands.reduction == Reduction::none)
                 std::memcpy(to, updates + static_cast<std::size_t>(order[j - 1]) * bytes, bytes);
             else
-                apply(operands.reduction, operands.indexing.slice, {&order[i], j - i}, updates, to);
+                apply(operands.reduction, operands.includes_self, operands.indexing.slice,
+                      {&order[i], j - i}, updates, to);
             i = j;
         }
     }

@@ -28,6 +28,7 @@ struct InDouble {
     static Sum combine(Reduction reduction, Sum a, Sum b) {
         switch (reduction) {
             case Reduction::add:
+            case Reduction::mean:
                 return a + b;
             case Reduction::mul:
                 return a * b;
@@ -40,6 +41,7 @@ struct InDouble {
         }
         return b;
     }
+    static Sum divided(Sum sum, std::int64_t count) { return sum / static_cast<Sum>(count); }
 };
 
 template <typename T>
@@ -68,9 +70,10 @@ struct Integer {
     static Sum load(const std::byte* data, std::int64_t i) { return read_as<T>(data, i); }
     static void store(std::byte* data, std::int64_t i, Sum value) { write_as(data, i, value); }
     static Sum combine(Reduction reduction, Sum a, Sum b) {
-        const auto wide_a = static_cast<std::uint64_t>(a), wide_b = static_cast<std::uint64_t>(b);
+        const auto wide_a = static_cast<std::uint64_t>(+a), wide_b = static_cast<std::uint64_t>(+b);
         switch (reduction) {
             case Reduction::add:
+            case Reduction::mean:
                 return static_cast<Sum>(wide_a + wide_b);
             case Reduction::mul:
                 return static_cast<Sum>(wide_a * wide_b);
@@ -83,6 +86,13 @@ struct Integer {
         }
         return b;
     }
+    /// Rounded down.
+    static Sum divided(Sum sum, std::int64_t count) {
+        using Wide = std::conditional_t<sizeof(T) == 8, T, std::int64_t>;
+        const auto by = static_cast<Wide>(count), wide = static_cast<Wide>(+sum);
+        const bool is_below = std::is_signed_v<T> && sum < 0 && wide % by != 0;
+        return static_cast<Sum>(wide / by - (is_below ? 1 : 0));
+    }
 };
 
 /// A sum or maximum of truths is "or", a product or minimum "and".
@@ -94,9 +104,10 @@ struct Truth {
     static void store(std::byte* data, std::int64_t i, Sum value) { write_as(data, i, value); }
     static Sum combine(Reduction reduction, Sum a, Sum b) {
         if (reduction == Reduction::none) return b;
-        const bool either = reduction == Reduction::add || reduction == Reduction::max;
+        const bool either = reduction != Reduction::mul && reduction != Reduction::min;
         return either ? (a > b ? a : b) : (a < b ? a : b);
     }
+    static Sum divided(Sum sum, std::int64_t) { return sum; }
 };
 
 }  // namespace dlprim::scatter

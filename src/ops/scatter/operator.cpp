@@ -21,8 +21,11 @@ class Scatter : public IndexedOperator {
             mode_option(),
             dim_option(),
             batch_dims_option(),
+            dims_option(),
             {"reduction", OptionKind::text, std::string("none"),
-             "how updates change data: none (replace it), add, mul, max or min"},
+             "how updates change data: none (replace it), add, mul, max, min or mean"},
+            {"include_self", OptionKind::boolean, true,
+             "whether data takes part in what replaces it, beside the updates"},
             {"shape", OptionKind::integers, Ints{},
              "where data is left out: its sizes; it is zeros then"}};
         return schema;
@@ -60,6 +63,11 @@ class Scatter : public IndexedOperator {
         if (dy == no_value) return;
         const Node& node = context.node;
         const Reduction reduction = reduction_of(node.attrs);
+        const bool keeps = node.attrs.boolean("include_self") || reduction == Reduction::none;
+        if (reduction == Reduction::mean) return add_mean_gradient(context, dy);
+        if (!keeps && reduction != Reduction::add)
+            fail(ErrorKind::unsupported, "there is no gradient of reduction ",
+                 node.attrs.text("reduction"), " without include_self");
         if (reduction == Reduction::mul) return add_product_gradient(context, dy);
         if (reduction == Reduction::max || reduction == Reduction::min)
             return add_extreme_gradient(context, dy);
@@ -70,7 +78,12 @@ class Scatter : public IndexedOperator {
                                                    : gathered_from_winners(context, dy);
         if (updates == 1 || !context.wanted[0]) return;
         context.input_gradients[0] =
-            reduction == Reduction::add ? dy : without_updates(context, dy);
+            reduction == Reduction::add && keeps ? dy : without_updates(context, dy);
+    }
+    /// The result may be data's memory: an element is read where it is written.
+    std::vector<std::pair<int, int>> in_place(const Node& node) const override {
+        if (node.inputs.size() != 3) return {};
+        return {{0, 0}};
     }
 
     void oracle(OracleCall& call) const override { scatter::oracle(call); }

@@ -12,7 +12,8 @@ Reduction reduction_of(const Attrs& attrs) {
     if (name == "mul") return Reduction::mul;
     if (name == "max") return Reduction::max;
     if (name == "min") return Reduction::min;
-    require(name == "none", "reduction '", name, "' is not one of none, add, mul, max, min");
+    if (name == "mean") return Reduction::mean;
+    require(name == "none", "reduction '", name, "' is not one of none, add, mul, max, min, mean");
     return Reduction::none;
 }
 
@@ -22,6 +23,7 @@ Operands::Operands(const Problem& problem)
       updates(indices + 1),
       result(updates + 1),
       reduction(reduction_of(problem.attrs)),
+      includes_self(problem.attrs.boolean("include_self")),
       indexing(problem.attrs, problem.outputs[0].shape,
                problem.inputs[static_cast<std::size_t>(indices)].shape,
                problem.inputs[static_cast<std::size_t>(indices)].dtype) {}

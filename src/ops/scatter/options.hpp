@@ -9,7 +9,8 @@
 
 namespace dlprim::scatter {
 
-enum class Reduction : std::uint8_t { none, add, mul, max, min };
+/// The numbers are those of REDUCTION in scatter/reference.cl.
+enum class Reduction : std::uint8_t { none, add, mul, max, min, mean };
 
 Reduction reduction_of(const Attrs& attrs);
 
@@ -18,6 +19,7 @@ struct Operands {
     bool has_data;
     int indices, updates, result;  ///< numbers of operands; data is number 0
     Reduction reduction;
+    bool includes_self;  ///< whether the slot's own element is combined with the updates
     Indexing indexing;
 
     explicit Operands(const Problem& problem);

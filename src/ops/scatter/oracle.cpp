@@ -16,7 +16,7 @@ namespace {
 
 double combined(const std::string& how, double a, double b) {
     if (how == "none") return b;
-    if (how == "add") return a + b;
+    if (how == "add" || how == "mean") return a + b;
     if (how == "mul") return a * b;
     if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
     return how == "max" ? std::fmax(a, b) : std::fmin(a, b);
@@ -31,10 +31,18 @@ void oracle(OracleCall& call) {
     y = has_data ? call.inputs[0] : HostArray{Shape(call.attrs.ints("shape")), {}, updates.dtype};
     y.data.resize(static_cast<std::size_t>(y.shape.numel()), 0);
     const std::string& how = call.attrs.text("reduction");
+    const double own = call.attrs.boolean("include_self") ? 1 : 0;
+    std::vector<double> terms(y.data.size(), own);
     IndexedDefinition(call.attrs, y.shape, call.inputs[call.inputs.size() - 2])
         .each([&](std::size_t to, std::size_t from) {
-            y.data[to] = combined(how, y.data[to], updates.data[from]);
+            const double update = updates.data[from];
+            y.data[to] = terms[to] == 0 ? update : combined(how, y.data[to], update);
+            ++terms[to];
         });
+    for (std::size_t to = 0; how == "mean" && to < terms.size(); ++to) {
+        y.data[to] /= std::fmax(terms[to], 1);
+        if (!is_float(y.dtype)) y.data[to] = std::floor(y.data[to]);
+    }
 }
 
 namespace {
@@ -77,10 +85,10 @@ void reduced_backward(OracleBackwardCall& call) {
 
 void oracle_backward(OracleBackwardCall& call) {
     const std::string& how = call.attrs.text("reduction");
-    if (how != "none" && how != "add") return reduced_backward(call);
+    if (how == "mul" || how == "max" || how == "min") return reduced_backward(call);
     const std::size_t updates = call.inputs.size() - 1;
     const HostArray& dy = call.output_gradients[0];
-    const bool adds = call.attrs.text("reduction") == "add";
+    const bool adds = how != "none", keeps = call.attrs.boolean("include_self");
     call.input_gradients[updates - 1] = {
         call.inputs[updates - 1].shape, {}, call.inputs[updates - 1].dtype};
     HostArray& from_updates = call.input_gradients[updates];
@@ -95,8 +103,15 @@ void oracle_backward(OracleBackwardCall& call) {
         if (!adds && last[to] != nobody) from_updates.data[last[to]] = 0;
         from_updates.data[from] = dy.data[to];
         last[to] = from;
-        if (!adds) left.data[to] = 0;
+        if (!adds || !keeps) left.data[to] = 0;
     });
+    if (how == "mean") {
+        std::vector<double> terms(dy.data.size(), keeps ? 1 : 0);
+        definition.each([&](std::size_t to, std::size_t) { ++terms[to]; });
+        definition.each(
+            [&](std::size_t to, std::size_t from) { from_updates.data[from] /= terms[to]; });
+        for (std::size_t to = 0; to < terms.size(); ++to) left.data[to] /= std::fmax(terms[to], 1);
+    }
     if (updates == 2) call.input_gradients[0] = left;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The gradients of Scatter's mul, max and min, by Gather, Scatter and Pointwise nodes.
+// The gradients of Scatter's mul, max, min and mean, by Gather, Scatter and Pointwise nodes.
 #include "ops/scatter/reduction_gradient.hpp"
 
 #include "base/text.hpp"
@@ -117,6 +117,20 @@ void add_product_gradient(GradientContext& context, ValueId dy) {
     context.input_gradients.back() = nodes.computed(
         "updates", "y0 = x0 != 0 ? x1 / x0 : x2 == 1 ? x3 : 0",
         {nodes.updates, share("share", nodes.result), count, share("zero_share", others)});
+}
+
+void add_mean_gradient(GradientContext& context, ValueId dy) {
+    Nodes nodes(context, dy);
+    const bool keeps = context.node.attrs.boolean("include_self");
+    const ValueId ones = nodes.counted("ones", "y0 = x0 == 0 || x0 != 0", {nodes.updates});
+    const ValueId count = nodes.scattered("count", no_value, ones, "add");
+    const ValueId share =
+        nodes.computed("share", keeps ? "y0 = x0 / (x1 + 1)" : "y0 = x0 / max(x1, 1)", {dy, count});
+    if (context.wanted[context.node.inputs.size() - 1])
+        context.input_gradients.back() = nodes.gathered("updates", share);
+    if (wants_data(context, nodes))
+        context.input_gradients[0] =
+            keeps ? share : nodes.computed("data", "y0 = x1 == 0 ? x0 : 0", {dy, count});
 }
 
 }  // namespace dlprim::scatter

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The gradients of Scatter where updates are multiplied, or where the largest or the smallest
-// remains, as nodes. Values are those of PyTorch's scatter_reduce.
+// The gradients of Scatter where updates are multiplied or averaged, or where the largest or the
+// smallest remains, as nodes. Values are those of PyTorch's scatter_reduce.
 #pragma once
 
 #include "graph/operator.hpp"
@@ -11,5 +11,8 @@ namespace dlprim::scatter {
 void add_extreme_gradient(GradientContext& context, ValueId dy);
 /// Of mul: each factor's gradient is the product of the others, also where factors are zero.
 void add_product_gradient(GradientContext& context, ValueId dy);
+
+/// Of mean: an element's gradient is divided among all that it is the mean of.
+void add_mean_gradient(GradientContext& context, ValueId dy);
 
 }  // namespace dlprim::scatter

@@ -2,10 +2,13 @@
 // scatter.reference: Scatter with every reduction on OpenCL devices. A stable sort brings the
 // updates of each slot together (engine/sort), which are then applied one after the other: no float
 // atomics, and the same bits in every run.
+#include "base/integers.hpp"
 #include "base/text.hpp"
+#include "engine/element.hpp"
 #include "engine/indexing/kernel.hpp"
 #include "engine/kernel_type.hpp"
 #include "engine/sort/merge_sort.hpp"
+#include "engine/strided_copy.hpp"
 #include "ops/scatter/engines.hpp"
 #include "ops/scatter/operator.hpp"
 #include "ops/scatter/options.hpp"
@@ -35,29 +38,22 @@ struct Plan {
     std::uint64_t bytes() const { return ends + (ends - firsts) + sizeof(std::int32_t); }
 };
 
-/// The types that a kernel combines elements of this type in: its number, by which
-/// scatter/reference.cl knows how elements are read and written, and OpenCL's names.
-struct Kind {
-    int number;
-    const char *element, *sum;
-};
+/// The type in which a kernel combines elements, as OpenCL calls it. Sums and products of integers
+/// wrap around, which only those of unsigned ones may.
+const char* sum_type(DType dtype, Reduction how) {
+    if (dtype == DType::f16 || dtype == DType::bf16) return "float";
+    const bool wraps = how == Reduction::add || how == Reduction::mul || how == Reduction::mean;
+    if (wraps && is_integer(dtype)) return size_of(dtype) == 8 ? "ulong" : "uint";
+    return kernel_type(dtype);
+}
 
-Kind kind_of(DType dtype) {
-    const char* const element = kernel_type(dtype);
-    switch (dtype) {
-        case DType::f32:
-            return {0, element, element};
-        case DType::f16:
-            return {1, element, "float"};
-        case DType::bf16:
-            return {2, element, "float"};
-        case DType::f64:
-            return {3, element, element};
-        case DType::boolean:
-            return {5, element, element};
-        default:  // integers, and narrow types, which are only moved
-            return {4, element, element};
-    }
+/// Elements of a slot that a work-item makes. On a GPU neighbours make neighbouring elements.
+std::int64_t step_of(ContextImpl& context, const Indexing& indexing) {
+    return context.traits().wide_vectors && indexing.slice >= 4 ? 64 : 1;
+}
+
+std::int64_t pieces_of(ContextImpl& context, const Indexing& indexing) {
+    return ceil_div(indexing.slice, step_of(context, indexing));
 }
 
 class Reference : public Engine {
@@ -89,18 +85,16 @@ class Reference : public Engine {
     static std::shared_ptr<Program> program(ContextImpl& context, const Problem& problem,
                                             const Operands& operands, const Plan& plan) {
         const Indexing& indexing = operands.indexing;
-        Kind kind = kind_of(problem.outputs[0].dtype);
+        const DType dtype = problem.outputs[0].dtype;
         const Reduction how = operands.reduction;
-        // Sums and products of integers wrap around, which only those of unsigned ones may.
-        if (kind.number == 4 && (how == Reduction::add || how == Reduction::mul))
-            kind.sum = size_of(problem.outputs[0].dtype) == 8 ? "ulong" : "uint";
-        const auto most =
-            static_cast<std::uint64_t>(std::max(indexing.slots * indexing.slice, indexing.parts));
+        const auto most = static_cast<std::uint64_t>(
+            std::max(indexing.slots * pieces_of(context, indexing), indexing.parts));
         return context.build(
             {source, kernel_source(source),
-             cat("-DKIND=", kind.number, " -DT=", kind.element, " -DSUM=", kind.sum,
-                 " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong",
-                 " -DREDUCTION=", static_cast<int>(how), " -DCOUNT=", count_type(most),
+             cat(element_defines(dtype), " -DRAW=", raw_type(size_of(dtype)),
+                 " -DSUM=", sum_type(dtype, how), " -DKEY=", plan.key_bytes == 4 ? "uint" : "ulong",
+                 " -DSTEP=", step_of(context, indexing), " -DREDUCTION=", static_cast<int>(how),
+                 " -DCOUNT=", count_type(most),
                  indexing_defines(
                      indexing, problem.inputs[static_cast<std::size_t>(operands.indices)].dtype))});
     }
@@ -132,7 +126,7 @@ class Reference : public Engine {
             launch.add(std::move(bound));
         }
         const std::size_t bytes = size_of(problem.outputs[0].dtype);
-        const std::int64_t count = indexing.slots * indexing.slice;
+        const std::int64_t pieces = pieces_of(context, indexing), count = indexing.slots * pieces;
         KernelCall apply(made, "apply_updates", range(count));
         apply.tensor_at("order", workspace, plan.sort.sorted_positions());
         apply.tensor_at("firsts", workspace, plan.firsts).tensor_at("ends", workspace, plan.ends);
@@ -140,7 +134,8 @@ class Reference : public Engine {
         apply.tensor("data", operands.has_data ? 0 : operands.updates, bytes);
         apply.tensor("updates", operands.updates, bytes).tensor("y", operands.result, bytes);
         apply.scalar("has_data", std::int32_t{operands.has_data}).scalar("count", count);
-        apply.scalar("slice", indexing.slice);
+        apply.scalar("slice", indexing.slice).scalar("pieces", pieces);
+        apply.scalar("includes_self", std::int32_t{operands.includes_self});
         launch.add(std::move(apply));
     }
 };

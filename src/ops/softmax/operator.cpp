@@ -22,25 +22,27 @@ std::vector<TensorSpec> Softmax::infer(const Attrs& attrs,
     return {inputs[0]};
 }
 
-void Softmax::gradient(GradientContext& context) const {
-    Graph& graph = context.graph;
-    const Node& node = context.node;
-    const ValueId dy = context.output_gradients[0], y = node.outputs[0];
-    const Shape shape = graph.shape(y);
-    const Options options(node.attrs, shape);
+ValueId gradient_from_output(Graph& graph, const std::string& at, const Options& options,
+                             ValueId dy, ValueId y) {
     const Ints axes{options.axis};
-    const std::string at = node.name + "/backward", sum_code = "y0 = sum" + axes_text(axes);
-    const Shape kept = keep_dims(shape, axes);
-    ValueId& dx = context.input_gradients[0];
+    const std::string sum_code = "y0 = sum" + axes_text(axes);
+    const Shape kept = keep_dims(graph.shape(y), axes);
     if (options.log) {
         ValueId sum = graph.pointwise1(at + "/sum", sum_code + "(x0)", {dy});
         sum = graph.reshape(at + "/kept", sum, kept);
-        dx = graph.pointwise1(at, "y0 = x0 - exp(x1) * x2", {dy, y, sum});
-    } else {
-        ValueId sum = graph.pointwise1(at + "/sum", sum_code + "(x0 * x1)", {dy, y});
-        sum = graph.reshape(at + "/kept", sum, kept);
-        dx = graph.pointwise1(at, "y0 = (x0 - x2) * x1", {dy, y, sum});
+        return graph.pointwise1(at, "y0 = x0 - exp(x1) * x2", {dy, y, sum});
     }
+    ValueId sum = graph.pointwise1(at + "/sum", sum_code + "(x0 * x1)", {dy, y});
+    sum = graph.reshape(at + "/kept", sum, kept);
+    return graph.pointwise1(at, "y0 = (x0 - x2) * x1", {dy, y, sum});
+}
+
+void Softmax::gradient(GradientContext& context) const {
+    const Node& node = context.node;
+    const ValueId y = node.outputs[0];
+    context.input_gradients[0] = gradient_from_output(context.graph, node.name + "/backward",
+                                                      Options(node.attrs, context.graph.shape(y)),
+                                                      context.output_gradients[0], y);
 }
 
 bool Softmax::lower(Graph& graph, const Node& node, std::vector<ValueId>& outputs) const {

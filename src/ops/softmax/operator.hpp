@@ -3,6 +3,9 @@
 #pragma once
 
 #include "graph/operator.hpp"
+#include "ops/softmax/options.hpp"
+
+#include <string>
 
 namespace dlprim::softmax {
 
@@ -20,6 +23,11 @@ class Softmax : public Operator {
     void oracle_backward(OracleBackwardCall& call) const override;
 };
 
+/// Adds the nodes that compute dx from dy and the result y.
+ValueId gradient_from_output(Graph& graph, const std::string& at, const Options& options,
+                             ValueId dy, ValueId y);
+
 std::unique_ptr<Operator> make_operator();
+std::unique_ptr<Operator> make_backward();
 
 }  // namespace dlprim::softmax

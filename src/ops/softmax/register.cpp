@@ -6,6 +6,7 @@ namespace dlprim {
 
 void register_softmax(OperatorRegistry& operators, EngineRegistry&) {
     operators.add(softmax::make_operator());
+    operators.add(softmax::make_backward());
 }
 
 }  // namespace dlprim

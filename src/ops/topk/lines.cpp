@@ -3,20 +3,24 @@
 #include "ops/topk/lines.hpp"
 
 #include "base/text.hpp"
+#include "engine/lines.hpp"
 
 namespace dlprim::topk {
 
 Lines::Lines(const Attrs& attrs, const Shape& x)
     : k(attrs.integer("k")), largest(attrs.boolean("largest")) {
-    const std::int64_t rank = x.rank(), given = attrs.integer("dim");
-    require(given >= -rank && given < rank, "dim ", given, " is not a dimension of input ",
-            x.str());
-    dim = static_cast<int>(given < 0 ? given + rank : given);
-    outer = x.product(0, dim);
-    length = x[dim];
-    inner = x.product(dim + 1, x.rank());
+    dim = dimension_of(attrs.integer("dim"), x);
+    const AxisLines lines(x, dim);
+    outer = lines.outer;
+    length = lines.length;
+    inner = lines.inner;
+    result = x;
     require(k >= 0 && k <= length, "k is ", k, ", dimension ", dim, " of input ", x.str(), " has ",
             length, " elements");
+    if (x.rank() == 0)
+        require(k == 1, "k is ", k, ", a scalar has one element");
+    else
+        result = x.with(dim, k);
 }
 
 KeyForm::KeyForm(DType dtype) {

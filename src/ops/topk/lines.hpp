@@ -19,6 +19,7 @@ struct Lines {
     std::int64_t outer = 1, length = 1, inner = 1;
     std::int64_t k = 1;  ///< how many of each line are wanted
     bool largest = true;
+    Shape result;
 
     /// From the options. Throws Error(invalid_argument).
     Lines(const Attrs& attrs, const Shape& x);

@@ -3,6 +3,7 @@
 #include "ops/topk/operators.hpp"
 
 #include "base/text.hpp"
+#include "engine/lines.hpp"
 #include "ops/topk/lines.hpp"
 #include "ops/topk/oracle.hpp"
 
@@ -33,8 +34,7 @@ class TopK : public Operator {
                                   std::span<const TensorSpec> inputs) const override {
         check_type(inputs[0].dtype);
         const Lines lines(attrs, inputs[0].shape);
-        const Shape shape = inputs[0].shape.with(lines.dim, lines.k);
-        return {{shape, inputs[0].dtype}, {shape, DType::i64}};
+        return {{lines.result, inputs[0].dtype}, {lines.result, DType::i64}};
     }
 
     bool differentiable() const override { return true; }
@@ -43,6 +43,10 @@ class TopK : public Operator {
         if (dy == no_value || !context.wanted[0]) return;
         const Node& node = context.node;
         const Shape& x = context.graph.shape(node.inputs[0]);
+        if (x.rank() == 0) {
+            context.input_gradients[0] = dy;
+            return;
+        }
         const Attrs attrs{{"mode", std::string("elements")},
                           {"dim", node.attrs.integer("dim")},
                           {"shape", Ints(x.to_vector())}};
@@ -92,11 +96,9 @@ class Sort : public Operator {
 
   private:
     static Attrs as_topk(const Attrs& attrs, const Shape& x) {
-        Attrs all{{"k", std::int64_t{0}},
-                  {"dim", attrs.integer("dim")},
-                  {"largest", attrs.boolean("descending")}};
-        all.set("k", Lines(all, x).length);
-        return all;
+        return {{"k", AxisLines(x, dimension_of(attrs.integer("dim"), x)).length},
+                {"dim", attrs.integer("dim")},
+                {"largest", attrs.boolean("descending")}};
     }
 };
 

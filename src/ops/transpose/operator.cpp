@@ -46,12 +46,12 @@ Shape output_shape(const Shape& input, const Ints& permutation) {
 std::vector<StridedCopy> copies(const Problem& problem) {
     const Shape& x = problem.inputs[0].shape;
     const Shape& y = problem.outputs[0].shape;
-    const Ints strides = x.strides();
+    const Ints strides = memory_strides(problem.inputs[0]);
     StridedCopy result;
     result.sizes = y.to_vector();
     for (const std::int64_t d : permutation(problem.attrs, x))
         result.x_strides.push_back(strides[static_cast<std::size_t>(d)]);
-    result.y_strides = y.strides();
+    result.y_strides = memory_strides(problem.outputs[0]);
     result.element_bytes = size_of(problem.outputs[0].dtype);
     return {result};
 }

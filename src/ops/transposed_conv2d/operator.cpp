@@ -47,6 +47,7 @@ Shape output_shape(const TransposedOptions& options, const Shape& x) {
 class TransposedConvolution2D : public Operator {
   public:
     std::string_view type() const override { return "TransposedConvolution2D"; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
 
     const Schema& schema() const override {
         static const Schema schema{
@@ -94,6 +95,14 @@ class TransposedConvolution2D : public Operator {
     bool expand(Graph& graph, const Node& given, std::vector<ValueId>& outputs) const override {
         const Node node = given;
         const TransposedOptions options = TransposedOptions::read(node.attrs);
+        const TensorSpec result = graph.spec(node.outputs[0]);
+        if (result.shape.empty()) {  // no images: no engine has to know of that
+            outputs = graph.add("Pointwise", node.name, {},
+                                {{"code", std::string("y0 = 0")},
+                                 {"shape", Ints(result.shape.to_vector())},
+                                 {"dtypes", Strings{std::string(name_of(result.dtype))}}});
+            return true;
+        }
         if (options.activation != "identity") find_activation(options.activation);
         Attrs attrs;
         for (const char* name : {"groups", "kernel", "stride", "dilate"})

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -193,6 +194,8 @@ void check_table(const std::string& path) {
             if (input.value("fill", "") == "labels") {
                 std::uniform_int_distribution<int> label(0, input["classes"].get<int>() - 1);
                 for (double& v : array.data) v = label(random);
+            } else if (!is_float(array.dtype)) {
+                for (double& v : array.data) v = std::abs(std::round(9 * v));
             }
             inputs.push_back(array);
         }

@@ -42,8 +42,10 @@ void check(ContextImpl& context, const Shape& shape, DType dtype, const Layout& 
     problem.inputs = {{shape, dtype, from, false}};
     problem.outputs = {{shape, dtype, to, false}};
     const std::vector<T> x = stored<T>(shape, from, dtype), want = stored<T>(shape, to, dtype);
+    int tried = 0;
     for (const Engine* engine : EngineRegistry::instance().of("Reorder", context.is_host())) {
-        REQUIRE(engine->is_applicable(context.traits(), problem).ok);
+        if (!engine->is_applicable(context.traits(), problem).ok) continue;  // of strided views
+        ++tried;
         std::vector<T> y(want.size(), T(77));
         const auto a = context.allocate(x.size() * sizeof(T));
         const auto b = context.allocate(y.size() * sizeof(T));
@@ -55,6 +57,7 @@ void check(ContextImpl& context, const Shape& shape, DType dtype, const Layout& 
         queue.read({b.get(), 0}, y.data(), y.size() * sizeof(T), true);
         REQUIRE(y == want);
     }
+    REQUIRE(tried > 0);
 }
 
 }  // namespace

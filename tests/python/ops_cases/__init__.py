@@ -6,13 +6,25 @@ from __future__ import annotations
 from .activations import ACTIVATIONS
 from .case import Case
 from .elementwise import ELEMENTWISE
-from .images import POOLING
+from .images import IMAGES_ND, POOLING
 from .indexing import INDEXING
 from .norms import NORMS
 from .products import PRODUCTS
+from .scans import SCANS
 from .sequences import SEQUENCES
 from .shapes import SHAPES
 
 __all__ = ["CASES", "Case"]
 
-CASES = [*PRODUCTS, *POOLING, *ACTIVATIONS, *NORMS, *ELEMENTWISE, *SHAPES, *INDEXING, *SEQUENCES]
+CASES = [
+    *PRODUCTS,
+    *POOLING,
+    *IMAGES_ND,
+    *ACTIVATIONS,
+    *NORMS,
+    *ELEMENTWISE,
+    *SHAPES,
+    *INDEXING,
+    *SCANS,
+    *SEQUENCES,
+]

@@ -30,6 +30,41 @@ INDEXING = [
     Case("topk", apart(3, 9), 4, like=torch_function("topk")),
     Case("topk", apart(3, 9), 2, 0, False, like=torch_function("topk")),
     Case("sort", apart(5, 7), 0, descending=True, like=torch_function("sort", descending=True)),
+    *(
+        Case(name, apart(5, 7), *args, like=torch_function(name), differentiable=False)
+        for name in ("argmax", "argmin")
+        for args in ((None, True), (0,), (-1, True))
+    ),
+    *(
+        Case(name, apart(5, 7, 2), *args, like=torch_function(name))
+        for name in ("max", "min")
+        for args in ((1,), (-1, True))
+    ),
+    Case(
+        "nonzero",
+        labels(2, 4, 5),
+        like=lambda torch, x: (torch.nonzero_static(x, size=20), (x != 0).sum().reshape(1)),
+        differentiable=False,
+    ),
+    Case(
+        "nonzero",
+        labels(2, 4, 5),
+        size=3,
+        like=lambda torch, x: (torch.nonzero_static(x, size=3), (x != 0).sum().reshape(1)),
+        differentiable=False,
+    ),
+    Case(
+        "nonzero",
+        labels(2, 4, 5),
+        size=25,
+        fill_value=7,
+        flat=True,
+        like=lambda torch, x: (
+            torch.nonzero_static(x.flatten(), size=25, fill_value=7).flatten(),
+            (x != 0).sum().reshape(1),
+        ),
+        differentiable=False,
+    ),
     Case("embedding", labels(6, 2, 3), random(6, 4)),
     Case("embedding", labels(6, 20), random(6, 4), padding_idx=-2),
 ]

@@ -70,4 +70,23 @@ PRODUCTS = [
         alpha=0.5,
         like=lambda torch, a, b, bias: 0.5 * a.transpose(-1, -2) @ b.transpose(-1, -2) + bias,
     ),
+    Case(
+        "matmul_add",
+        random(5, 4),
+        random(4, 3),
+        random(5, 3),
+        alpha=0.5,
+        beta=-2,
+        like=lambda torch, a, b, c: torch.addmm(c, a, b, alpha=0.5, beta=-2),
+    ),
+    Case("matmul_add", random(5, 4), random(4, 3), random(3), like=lambda torch, a, b, c: torch.addmm(c, a, b)),
+    Case(
+        "matmul_add",
+        random(2, 4, 5),
+        random(2, 3, 4),
+        random(2, 1, 3),
+        transpose_a=True,
+        transpose_b=True,
+        like=lambda torch, a, b, c: torch.baddbmm(c, a.transpose(1, 2), b.transpose(1, 2)),
+    ),
 ]

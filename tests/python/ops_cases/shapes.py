@@ -24,6 +24,8 @@ SHAPES = [
     Case("transpose", random(2, 3, 4), like=lambda torch, x: x.transpose(-1, -2)),
     Case("transpose", random(2, 3, 4), 0, 2, like=torch_function("transpose")),
     Case("permute", random(2, 3, 4), [2, 0, 1], like=torch_function("permute")),
+    Case("flip", random(2, 3, 4), [0, -1], like=torch_function("flip")),
+    Case("flip", random(2, 3, 4), 1, like=lambda torch, x, dim: x.flip(dim)),
     Case("pad", random(2, 3, 4), (1, 2)),
     Case("pad", random(2, 3, 4), [1, 2, -1, 3], value=1.5),
     *(Case("pad", random(2, 3, 4, 5), (1, 2, 2, 1), mode=mode) for mode in ("reflect", "replicate", "circular")),

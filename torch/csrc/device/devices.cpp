@@ -139,8 +139,15 @@ void synchronize(int device) {
         translated([&] { own->finish(); }, true);
 }
 
-void empty_cache(int) noexcept {
-    // Needs the pool's API, which Context lacks so far.
+void empty_cache(int device) noexcept {
+    const std::optional<dp::Context> own = opened(device);
+    if (!own) return;
+    try {
+        own->release_cached();
+    } catch (const std::exception& error) {
+        // What work before has done wrong is told when the program waits for it.
+        TORCH_WARN_ONCE("The device \"ocl\" keeps its cached memory: ", error.what());
+    }
 }
 
 void check_process() {

@@ -28,21 +28,28 @@ struct Allocator final : c10::DeviceAllocator {
     Stats getDeviceStats(c10::DeviceIndex device) override {
         Stats stats;
         if (const std::optional<dp::Context> own = opened(device)) {
-            const dp::Counters counters = own->counters();
-            auto& reserved = stats.reserved_bytes[0];
-            reserved.current = reserved.peak = reserved.allocated =
-                static_cast<std::int64_t>(counters.allocated_bytes);
-            stats.allocated_bytes = stats.active_bytes = stats.reserved_bytes;
-            stats.num_device_alloc = static_cast<std::int64_t>(counters.allocations);
+            const dp::MemoryUse use = own->memory();
+            const auto set = [](auto& stat, std::uint64_t current, std::uint64_t peak) {
+                stat.current = static_cast<std::int64_t>(current);
+                stat.peak = static_cast<std::int64_t>(peak);
+            };
+            set(stats.allocated_bytes[0], use.live, use.peak_live);
+            set(stats.active_bytes[0], use.live, use.peak_live);
+            set(stats.reserved_bytes[0], use.reserved, use.peak_reserved);
+            set(stats.inactive_split_bytes[0], use.cached, use.cached);
+            stats.num_device_alloc = static_cast<std::int64_t>(own->counters().allocations);
         }
         return stats;
     }
     void resetAccumulatedStats(c10::DeviceIndex) override {}
-    void resetPeakStats(c10::DeviceIndex) override {}
+    void resetPeakStats(c10::DeviceIndex device) override {
+        if (const std::optional<dp::Context> own = opened(device)) own->reset_memory_peaks();
+    }
     std::pair<std::size_t, std::size_t> getMemoryInfo(c10::DeviceIndex device) override {
         const dp::Context& own = context(device < 0 ? current_device() : device);
-        const std::size_t total = own.traits().global_bytes;
-        const std::size_t used = own.counters().allocated_bytes;
+        const dp::MemoryUse use = own.memory();
+        const std::size_t total = use.total,
+                          used = use.reserved - std::min(use.reserved, use.cached);
         return {total - std::min(total, used), total};
     }
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Copies and conversions between tensors of dlprim, whatever their strides and types.
-//
-// This file and its source are the only place that knows how strided tensors are copied; when the
-// library gets a faster way, only they change.
+// Nothing here waits.
 #pragma once
 
 #include "common.hpp"

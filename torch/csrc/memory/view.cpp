@@ -162,16 +162,12 @@ bool is_whole(const at::Tensor& tensor) {
 
 void give(const at::Tensor& out, const dp::Tensor& result) {
     if (out.numel() == 0) return;
-    TORCH_INTERNAL_ASSERT(
-        result.dtype() == dtype_of(out.scalar_type()) && result.shape().numel() == out.numel(),
-        "an operator's result does not fit its tensor");
-    if (is_whole(out) && result.contiguous())
-        memory_of(out).hang(result);
-    else
-        copy(result.shape() == dp::Shape(std::span(out.sizes().data(), out.sizes().size()))
-                 ? result
-                 : result.reshape(dp::Shape(out.sizes().vec())),
-             view_of(out));
+    TORCH_INTERNAL_ASSERT(result.shape().numel() == out.numel(),
+                          "an operator's result does not fit its tensor");
+    if (is_whole(out) && result.contiguous() && result.dtype() == dtype_of(out.scalar_type()))
+        return memory_of(out).hang(result);
+    const dp::Shape shape(std::span(out.sizes().data(), out.sizes().size()));
+    copy(result.shape() == shape ? result : result.reshape(shape), view_of(out));
 }
 
 at::Tensor new_tensor(const dp::Tensor& result, c10::Device device) {

@@ -30,8 +30,8 @@ dp::Tensor bits_of(const at::Tensor& tensor);
 
 /// Whether `tensor` is all of its storage, row-major, so that a result may be hung on the storage.
 bool is_whole(const at::Tensor& tensor);
-/// Makes `result` the contents of `out`, which has its shape and type: hangs it on the storage
-/// where the tensor is all of it, and copies it else.
+/// Makes `result` the contents of `out`, which has as many elements: hangs it on the storage where
+/// the tensor is all of it and has the type, and copies and converts it else.
 void give(const at::Tensor& out, const dp::Tensor& result);
 /// A new tensor that holds `result`.
 at::Tensor new_tensor(const dp::Tensor& result, c10::Device device);

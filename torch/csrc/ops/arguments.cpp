@@ -30,6 +30,7 @@ bool holds(const Condition& condition, const Arguments& arguments, at::ScalarTyp
     if (std::string_view(condition.argument) == "common") {
         if (value == "bool") return common == at::kBool;
         if (value == "integral") return at::isIntegralType(common, false);
+        if (value == "double") return common == at::kDouble;
         return at::isFloatingType(common);
     }
     const c10::IValue* const given = arguments.find(condition.argument);
@@ -75,7 +76,7 @@ class Writer {
                               "an expression names an argument that is not there");
         if (is_none(value)) return without(name);
         if (value->isTensor()) return tensor(value->toTensor());
-        if (value->isBool()) return number(value->toBool() ? 1 : 0);
+        if (value->isBool()) return scalar(static_cast<std::int64_t>(value->toBool()));
         return scalar(value->toScalar());
     }
 
@@ -107,22 +108,14 @@ class Writer {
         return named('x', at);
     }
 
-    /// An integer that a double does not hold becomes two numbers that it does.
+    /// Beside floats every number is one, so that kernels for 1 and for 1.0 are the same.
     std::string scalar(const c10::Scalar& value) {
-        constexpr std::int64_t exact = std::int64_t{1} << 53, half = std::int64_t{1} << 32;
-        if (value.isIntegral(false)) {
-            const std::int64_t whole = value.toLong();
-            if (whole > exact || whole < -exact) {
-                std::string text = number(static_cast<double>(whole / half));
-                text += " * 4294967296 + ";
-                text += number(static_cast<double>(whole % half));
-                return text.insert(0, 1, '(') += ')';
-            }
-        }
-        return number(value.to<double>());
+        if (value.isFloatingPoint() || at::isFloatingType(of_.common))
+            return number(value.to<double>());
+        return number(value.to<std::int64_t>());
     }
 
-    std::string number(double value) {
+    std::string number(dp::Scalar value) {
         program_.scalars.push_back(value);
         return named('p', program_.scalars.size() - 1);
     }
@@ -186,7 +179,8 @@ at::ScalarType common_type(const Row& row, const Arguments& arguments) {
     const bool integral = at::isIntegralType(type, true);
     TORCH_CHECK_NOT_IMPLEMENTED(row.types != (integral ? Types::real : Types::whole), "\"",
                                 arguments.name(), "\" not implemented for '", type, "'");
-    if (row.types == Types::floating && integral)
+    const bool divides = row.types == Types::quotient && is_none(arguments.find("rounding_mode"));
+    if ((row.types == Types::floating || divides) && integral)
         return at::typeMetaToScalarType(at::get_default_dtype());
     TORCH_CHECK_NOT_IMPLEMENTED(has_dtype(type), "The device \"ocl\" does not compute with ", type,
                                 ", which ", arguments.name(), " would give.");

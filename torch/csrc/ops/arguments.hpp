@@ -46,7 +46,7 @@ struct Circumstances {
 struct Program {
     std::string code;
     std::vector<at::Tensor> inputs;
-    std::vector<double> scalars;
+    std::vector<dp::Scalar> scalars;
     bool goes_on = false;  ///< whether the row has a second expression, of its result
 };
 

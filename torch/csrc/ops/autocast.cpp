@@ -8,7 +8,7 @@
 namespace dlprim_torch {
 namespace {
 
-using at::IntArrayRef, at::Scalar, at::ScalarType, at::Tensor;  // as the lists name them
+using namespace at;  // The lists name its types, which are not the same in all versions.
 
 at::Tensor refused(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                    std::int64_t) {

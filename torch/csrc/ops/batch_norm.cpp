@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Batch normalisation by generated kernels. The statistics are saved and read again backward.
+// Batch normalisation. The statistics are saved, and read again backward. Where tensors are of one
+// type, as they are outside autocast, and weight and bias are both there or neither, dlprim's own
+// operators serve; else generated kernels do.
 #include "ops/call.hpp"
 
 #include <ATen/AccumulateType.h>
+#include <ATen/native/Resize.h>
 
+#include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <string>
 #include <tuple>
 
@@ -78,6 +83,36 @@ at::Tensor normalised(const at::Tensor& input, const at::Tensor& mean, const at:
     return out;
 }
 
+/// Whether all these have the input's type, as far as they are there.
+bool is_even(const at::Tensor& input, std::initializer_list<const Maybe*> others) {
+    return std::all_of(others.begin(), others.end(), [&](const Maybe* other) {
+        return !value(*other).defined() || (*other)->scalar_type() == input.scalar_type();
+    });
+}
+
+/// By the operator BatchNorm.
+Three whole_batch_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                       const at::Tensor& running_mean, const at::Tensor& running_var, bool training,
+                       double momentum, double eps) {
+    const auto stand_in = [&](const at::Tensor& tensor) {
+        return tensor.defined() ? tensor : at::zeros({input.size(1)}, input.options());
+    };
+    std::vector<dp::Tensor> params{view_of(stand_in(running_mean)), view_of(stand_in(running_var))};
+    if (weight.defined()) params.insert(params.end(), {view_of(weight), view_of(bias)});
+    dp::ops::CallOptions how;
+    how.training = training;
+    const std::vector<dp::Tensor> made =
+        results_of(dp::ops::BatchNorm{.eps = eps,
+                                      .momentum = momentum,
+                                      .affine = weight.defined(),
+                                      .return_statistics = training},
+                   {view_of(input)}, params, how);
+    const auto taken = [&](std::size_t i) {
+        return training ? new_tensor(made[i], input.device()) : at::empty({0}, input.options());
+    };
+    return {new_tensor(made[0], input.device()), taken(1), taken(2)};
+}
+
 Three batch_norm(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
                  const Maybe& running_mean, const Maybe& running_var, bool training,
                  double momentum, double eps) {
@@ -87,6 +122,12 @@ Three batch_norm(const at::Tensor& input, const Maybe& weight, const Maybe& bias
     const at::Tensor mean = at::empty({training ? input.size(1) : 0}, options);
     const at::Tensor deviation = at::empty_like(mean);
     if (input.numel() == 0) return {at::empty_like(input), mean.zero_(), deviation.zero_()};
+    const bool affine = value(weight).defined();
+    if (affine == value(bias).defined() && (!training || input.numel() > input.size(1)) &&
+        statistics_type(input) == input.scalar_type() &&
+        is_even(input, {&weight, &bias, &running_mean, &running_var}))
+        return whole_batch_norm(input, value(weight), value(bias), value(running_mean),
+                                value(running_var), training, momentum, eps);
     if (!training) {
         const at::Tensor by = at::empty({input.size(1)}, options);
         pointwise_into({by}, "y0 = rsqrt(x0 + p0)", {value(running_var)}, {eps});
@@ -133,6 +174,23 @@ at::Tensor input_gradient(const at::Tensor& dy, const at::Tensor& x, const at::T
     return dx;
 }
 
+/// By the operator BatchNormBackward.
+Three whole_backward(const at::Tensor& dy, const at::Tensor& x, const at::Tensor& mean,
+                     const at::Tensor& deviation, const at::Tensor& weight, bool train,
+                     const std::array<bool, 3>& mask) {
+    std::vector<dp::Tensor> inputs{view_of(dy), view_of(x), view_of(mean), view_of(deviation)};
+    if (weight.defined()) inputs.push_back(view_of(weight));
+    dp::ops::CallOptions how;
+    how.training = train;
+    how.wanted.assign(mask.begin(), mask.end());
+    const std::vector<dp::Tensor> made =
+        results_of(dp::ops::BatchNormBackward{.use_global_stats = !train}, inputs, {}, how);
+    const auto taken = [&](std::size_t i) {
+        return mask[i] ? new_tensor(made[i], x.device()) : at::Tensor();
+    };
+    return {taken(0), taken(1), taken(2)};
+}
+
 Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe& weight,
                           const Maybe& running_mean, const Maybe& running_var,
                           const Maybe& save_mean, const Maybe& save_invstd, bool train, double eps,
@@ -146,6 +204,9 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
         deviation = at::empty({x.size(1)}, options);
         pointwise_into({deviation}, "y0 = rsqrt(x0 + p0)", {value(running_var)}, {eps});
     }
+    if (is_even(x, {&weight, &save_mean, &running_mean}) && dy.scalar_type() == x.scalar_type() &&
+        statistics_type(x) == x.scalar_type())
+        return whole_backward(dy, x, mean, deviation, value(weight), train, mask);
     const std::int64_t rank = x.dim();
     const std::string axes = axes_of(rank);
     if (train || mask[1] || mask[2])
@@ -160,8 +221,78 @@ Three batch_norm_backward(const at::Tensor& dy, const at::Tensor& x, const Maybe
     return {dx, dw, db};
 }
 
+using Outs = std::tuple<at::Tensor&, at::Tensor&, at::Tensor&>;
+
+/// Brings results to the tensors of out=.
+Outs into(const Three& made, at::Tensor& out, at::Tensor& mean, at::Tensor& deviation) {
+    const auto put = [](at::Tensor& to, const at::Tensor& from) {
+        at::native::resize_output(to, from.sizes());
+        to.copy_(from);
+    };
+    put(out, std::get<0>(made));
+    put(mean, std::get<1>(made));
+    put(deviation, std::get<2>(made));
+    return {out, mean, deviation};
+}
+
+Outs batch_norm_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                    const Maybe& running_mean, const Maybe& running_var, bool training,
+                    double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+                    at::Tensor& deviation) {
+    return into(batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps),
+                out, mean, deviation);
+}
+
+Outs batch_norm_legit_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                          at::Tensor& running_mean, at::Tensor& running_var, bool training,
+                          double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+                          at::Tensor& deviation) {
+    return batch_norm_out(input, weight, bias, running_mean, running_var, training, momentum, eps,
+                          out, mean, deviation);
+}
+
+Outs batch_norm_no_stats_out(const at::Tensor& input, const Maybe& weight, const Maybe& bias,
+                             bool training, double momentum, double eps, at::Tensor& out,
+                             at::Tensor& mean, at::Tensor& deviation) {
+    return batch_norm_out(input, weight, bias, {}, {}, training, momentum, eps, out, mean,
+                          deviation);
+}
+
+/// As batch_norm() in training, and a tensor of what backward needs beside that, which is nothing.
+std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor> batch_norm_with_update(
+    const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
+    at::Tensor& running_var, double momentum, double eps) {
+    const auto [out, mean, deviation] =
+        batch_norm(input, weight, bias, running_mean, running_var, true, momentum, eps);
+    return {out, mean, deviation, at::empty({0}, input.options().dtype(at::kByte))};
+}
+
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&, at::Tensor&> batch_norm_with_update_out(
+    const at::Tensor& input, const Maybe& weight, const Maybe& bias, at::Tensor& running_mean,
+    at::Tensor& running_var, double momentum, double eps, at::Tensor& out, at::Tensor& mean,
+    at::Tensor& deviation, at::Tensor& reserve) {
+    batch_norm_out(input, weight, bias, running_mean, running_var, true, momentum, eps, out, mean,
+                   deviation);
+    return {out, mean, deviation, reserve};
+}
+
+Three batch_norm_updated_backward(const at::Tensor& dy, const at::Tensor& x,
+                                  const at::Tensor& weight, const Maybe& running_mean,
+                                  const Maybe& running_var, const Maybe& save_mean,
+                                  const Maybe& save_invstd, bool update, double eps,
+                                  std::array<bool, 3> mask, const at::Tensor&) {
+    return batch_norm_backward(dy, x, weight, running_mean, running_var, save_mean, save_invstd,
+                               update, eps, mask);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("native_batch_norm", batch_norm);
+    m.impl("native_batch_norm.out", batch_norm_out);
+    m.impl("_native_batch_norm_legit.out", batch_norm_legit_out);
+    m.impl("_native_batch_norm_legit.no_stats_out", batch_norm_no_stats_out);
+    m.impl("_batch_norm_with_update", batch_norm_with_update);
+    m.impl("_batch_norm_with_update.out", batch_norm_with_update_out);
+    m.impl("batch_norm_backward", batch_norm_updated_backward);
     m.impl("_native_batch_norm_legit", batch_norm_legit);
     m.impl("_native_batch_norm_legit.no_stats", batch_norm_no_stats);
     m.impl("native_batch_norm_backward", batch_norm_backward);

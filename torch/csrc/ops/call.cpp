@@ -2,13 +2,10 @@
 // See call.hpp.
 #include "ops/call.hpp"
 
-namespace dlprim_torch {
+#include <algorithm>
+#include <cmath>
 
-std::vector<dp::Tensor> readable(std::vector<dp::Tensor> inputs) {
-    for (dp::Tensor& input : inputs)
-        if (input.defined()) input = plain(input);
-    return inputs;
-}
+namespace dlprim_torch {
 
 Outputs::Outputs(const std::vector<at::Tensor>& tensors)
     : tensors_(tensors), places_(tensors.size()), done_(tensors.size(), false) {
@@ -16,9 +13,7 @@ Outputs::Outputs(const std::vector<at::Tensor>& tensors)
         const at::Tensor& tensor = tensors[i];
         // A storage without memory gets the result as the engine wrote it.
         if (is_whole(tensor) && memory_of(tensor).fresh()) continue;
-        dp::Tensor place = view_of(tensor);
-        if (!place.contiguous()) continue;
-        places_[i] = std::move(place);
+        places_[i] = view_of(tensor);
         done_[i] = true;
     }
 }
@@ -29,15 +24,16 @@ void Outputs::take(const std::vector<dp::Tensor>& results) const {
 }
 
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
-                    const std::vector<at::Tensor>& inputs, const std::vector<double>& scalars,
-                    bool keep_dim) {
-    dp::ops::Pointwise options{.code = std::move(code), .scalars = scalars, .keep_dim = keep_dim};
+                    const std::vector<at::Tensor>& inputs, const Scalars& scalars, bool keep_dim) {
+    dp::ops::Pointwise options{.code = std::move(code), .keep_dim = keep_dim};
     for (const at::Tensor& out : outs) options.dtypes.push_back(dtype_of(out.scalar_type()));
     if (inputs.empty()) options.shape = dp::ops::IntList(outs.front().sizes());
     std::vector<dp::Tensor> views;
     views.reserve(inputs.size());
     for (const at::Tensor& input : inputs) views.push_back(view_of(input));
-    call_into(outs, options, views);
+    dp::ops::CallOptions how;
+    how.scalars = scalars;
+    call_into(outs, options, views, {}, std::move(how));
 }
 
 dp::Precision precision_of(at::ScalarType type) {

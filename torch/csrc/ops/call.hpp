@@ -18,9 +18,6 @@
 
 namespace dlprim_torch {
 
-/// Prepares inputs for eager calls: whatever these cannot read as it lies is copied.
-std::vector<dp::Tensor> readable(std::vector<dp::Tensor> inputs);
-
 /// Where the results of a call go: into the tensors' memory, or hung on storages without memory.
 class Outputs {
   public:
@@ -42,17 +39,24 @@ template <typename Options>
 void call_into(const std::vector<at::Tensor>& outs, const Options& options,
                const std::vector<dp::Tensor>& inputs, const std::vector<dp::Tensor>& params = {},
                dp::ops::CallOptions how = {}) {
-    const std::vector<dp::Tensor> in = readable(inputs), with = readable(params);
     const Outputs outputs(outs);
     how.out = outputs.places();
-    outputs.take(translated([&] { return dp::ops::call(options, in, with, how); }));
+    outputs.take(translated([&] { return dp::ops::call(options, inputs, params, how); }));
 }
 
+/// Values of p0, p1, ...: doubles, or integers exactly.
+struct Scalars : std::vector<dp::Scalar> {
+    using std::vector<dp::Scalar>::vector;
+    Scalars(const std::vector<dp::Scalar>& values) : std::vector<dp::Scalar>(values) {}
+    Scalars(const std::vector<double>& values)
+        : std::vector<dp::Scalar>(values.begin(), values.end()) {}
+};
+
 /// One generated kernel (docs/pointwise.md): `inputs` are x0, x1, ..., `scalars` p0, p1, ..., and
-/// y0, y1, ... go to `outs`. Reduced dimensions stay with size 1 in results unless `keep_dim` is
-/// false.
+/// y0, y1, ... go to `outs`. Scalars that are integers leave a program on integers one. Reduced
+/// dimensions stay with size 1 in results unless `keep_dim` is false.
 void pointwise_into(const std::vector<at::Tensor>& outs, std::string code,
-                    const std::vector<at::Tensor>& inputs, const std::vector<double>& scalars = {},
+                    const std::vector<at::Tensor>& inputs, const Scalars& scalars = {},
                     bool keep_dim = true);
 
 /// How products of tensors of this type are computed.
@@ -64,8 +68,7 @@ template <typename Options>
 std::vector<dp::Tensor> results_of(const Options& options, const std::vector<dp::Tensor>& inputs,
                                    const std::vector<dp::Tensor>& params = {},
                                    const dp::ops::CallOptions& how = {}) {
-    const std::vector<dp::Tensor> in = readable(inputs), with = readable(params);
-    return translated([&] { return dp::ops::call(options, in, with, how); });
+    return translated([&] { return dp::ops::call(options, inputs, params, how); });
 }
 
 /// dp::ops::backward(): gradients of inputs and params.
@@ -74,9 +77,8 @@ std::vector<dp::Tensor> gradients_of(const Options& options, const std::vector<d
                                      const std::vector<dp::Tensor>& params,
                                      const std::vector<dp::Tensor>& output_gradients,
                                      const dp::ops::CallOptions& how = {}) {
-    const std::vector<dp::Tensor> in = readable(inputs), with = readable(params),
-                                  gradients = readable(output_gradients);
-    return translated([&] { return dp::ops::backward(options, in, with, gradients, how); });
+    return translated(
+        [&] { return dp::ops::backward(options, inputs, params, output_gradients, how); });
 }
 
 }  // namespace dlprim_torch

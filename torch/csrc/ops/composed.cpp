@@ -6,6 +6,7 @@
 #include <ATen/ExpandUtils.h>
 #include <ATen/NativeFunctions.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 
 #include <cmath>
 
@@ -49,6 +50,11 @@ at::Tensor dot(const at::Tensor& self, const at::Tensor& other) {
     return out;
 }
 
+at::Tensor vdot(const at::Tensor& self, const at::Tensor& other) {
+    if (self.is_complex()) return on_cpu<at::_ops::vdot>(self, other);
+    return at::dot(self, other);
+}
+
 at::Tensor& cross_out(const at::Tensor& self, const at::Tensor& other, std::int64_t dim,
                       at::Tensor& out) {
     const std::vector<std::int64_t> sizes = at::infer_size(self.sizes(), other.sizes());
@@ -63,6 +69,70 @@ at::Tensor& cross_out(const at::Tensor& self, const at::Tensor& other, std::int6
     return out;
 }
 
+/// The sum of a batch of products is the product of matrices that lie side by side.
+at::Tensor& addbmm_out(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                       const at::Scalar& beta, const at::Scalar& alpha, at::Tensor& out) {
+    TORCH_CHECK(batch1.dim() == 3 && batch2.dim() == 3,
+                "batch1 and batch2 must be 3D tensors, not ", batch1.dim(), "D and ", batch2.dim(),
+                "D");
+    TORCH_CHECK(batch1.size(0) == batch2.size(0) && batch1.size(2) == batch2.size(1), "batch1 ",
+                batch1.sizes(), " and batch2 ", batch2.sizes(),
+                " are not batches of matrices that can be multiplied");
+    const std::int64_t rows = batch1.size(1), columns = batch2.size(2);
+    const std::int64_t inner = batch1.size(0) * batch1.size(2);
+    return at::addmm_out(out, self, batch1.transpose(0, 1).reshape({rows, inner}),
+                         batch2.reshape({inner, columns}), beta, alpha);
+}
+
+at::Tensor addbmm(const at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                  const at::Scalar& beta, const at::Scalar& alpha) {
+    const c10::DeviceGuard guard(self.device());
+    at::Tensor out = at::empty({0}, self.options());
+    return addbmm_out(self, batch1, batch2, beta, alpha, out);
+}
+
+at::Tensor& addbmm_in_place(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                            const at::Scalar& beta, const at::Scalar& alpha) {
+    return addbmm_out(self, batch1, batch2, beta, alpha, self);
+}
+
+/// Channels [groups * n] as [n * groups].
+at::Tensor channel_shuffle(const at::Tensor& self, std::int64_t groups) {
+    TORCH_CHECK(self.dim() > 2,
+                "channel_shuffle expects input with > 2 dims, but got input with "
+                "sizes ",
+                self.sizes());
+    TORCH_CHECK(groups > 0,
+                "Number of groups to divide channels in must be positive. Value of "
+                "groups:",
+                groups);
+    TORCH_CHECK(self.size(1) % groups == 0, "Number of channels must be divisible by groups. Got ",
+                self.size(1), " channels and ", groups, " groups.");
+    std::vector<std::int64_t> sizes = self.sizes().vec();
+    sizes[1] = groups;
+    sizes.insert(sizes.begin() + 2, self.size(1) / groups);
+    return self.reshape(sizes).transpose(1, 2).reshape(self.sizes()).contiguous();
+}
+
+at::Tensor& narrow_copy_out(const at::Tensor& self, std::int64_t dim, std::int64_t start,
+                            std::int64_t length, at::Tensor& out) {
+    const at::Tensor part = self.narrow(dim, start, length);
+    at::native::resize_output(out, part.sizes());
+    return out.copy_(part);
+}
+
+/// A tensor that stands for zeros without memory, which forward derivatives use.
+at::Tensor efficient_zeros(c10::IntArrayRef size, std::optional<at::ScalarType> type,
+                           std::optional<at::Layout>, std::optional<at::Device> device,
+                           std::optional<bool>) {
+    const at::Device place = at::device_or_default(device);
+    at::native::ZeroTensorAllocator allocator(place);
+    const auto keys = c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) |
+                      c10::DispatchKeySet(c10::DispatchKey::ZeroTensor);
+    return at::detail::empty_generic(size, &allocator, keys, at::dtype_or_default(type),
+                                     std::nullopt);
+}
+
 /// Waits, since the answer is one of the host.
 bool equal(const at::Tensor& self, const at::Tensor& other) {
     return self.sizes() == other.sizes() && self.eq(other).all().item<bool>();
@@ -72,6 +142,14 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("count_nonzero.dim_IntList", count_nonzero);
     m.impl("trace", trace);
     m.impl("dot", dot);
+    m.impl("vdot", vdot);
+    m.impl("_efficientzerotensor", efficient_zeros);
+    m.impl("mvlgamma.out", at::native::mvlgamma_out);
+    m.impl("addbmm", addbmm);
+    m.impl("addbmm.out", addbmm_out);
+    m.impl("addbmm_", addbmm_in_place);
+    m.impl("channel_shuffle", channel_shuffle);
+    m.impl("narrow_copy.out", narrow_copy_out);
     m.impl("linalg_cross.out", cross_out);
     m.impl("equal", equal);
     m.impl("view_as_real", at::native::view_as_real);

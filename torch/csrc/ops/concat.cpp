@@ -8,6 +8,7 @@ namespace dlprim_torch {
 namespace {
 
 at::Tensor& cat_out(const at::ITensorListRef& tensors, std::int64_t dim, at::Tensor& out) {
+    at::meta::cat_out(out, tensors, dim);  // checks the shapes, and gives out= its size
     if (out.numel() == 0) return out;
     std::vector<dp::Tensor> inputs;
     for (const at::Tensor& tensor : tensors) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Convolutions and their gradients, of images and of sequences (images of height 1).
+// Convolutions and their gradients, of images, of sequences (images of height 1) and of volumes.
 #include "fallback/fallback.hpp"
 #include "ops/call.hpp"
 
+#include <algorithm>
 #include <array>
 #include <tuple>
 
@@ -14,7 +15,8 @@ using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 /// What a convolution computes, as options of dlprim's operators.
 struct Convolution {
-    bool transposed = false, bias = false, sequence = false;
+    bool transposed = false, bias = false;
+    bool sequence = false, volume = false;  ///< neither: images
     std::int64_t groups = 1, channels_out = 0;
     dp::ops::IntList kernel, stride, pad, dilate, output_pad;
 
@@ -28,41 +30,45 @@ struct Convolution {
         made.stride = stride;
         made.pad = pad;
         made.dilate = dilate;
-        if constexpr (std::is_same_v<Options, dp::ops::TransposedConvolution2D>)
-            made.output_pad = output_pad;
+        if constexpr (requires { made.output_pad; }) made.output_pad = output_pad;
         return made;
     }
 
     /// Calls `work` with the options.
     template <typename Work>
     auto with_options(Work&& work) const {
+        if (volume)
+            return transposed ? work(options<dp::ops::TransposedConvolutionND>())
+                              : work(options<dp::ops::ConvolutionND>());
         return transposed ? work(options<dp::ops::TransposedConvolution2D>())
                           : work(options<dp::ops::Convolution2D>());
     }
 };
 
-/// Two integers; one for a sequence, whose height is 1, gets `before` in front.
-dp::ops::IntList pair(Ints values, bool sequence, std::int64_t before) {
-    const auto given = C10_AS_INTARRAYREF_SLOW(values);
-    if (sequence) return {before, given[0]};
-    return {given[0], given.size() > 1 ? given[1] : given[0]};
+/// One integer for each of `rank` dimensions of images; that of a sequence, whose height is 1, gets
+/// `before` in front.
+dp::ops::IntList list(c10::IntArrayRef values, std::int64_t rank, std::int64_t before) {
+    if (rank == 1) return {before, values[0]};
+    std::vector<std::int64_t> all(static_cast<std::size_t>(rank), values[0]);
+    if (values.size() > 1) std::copy(values.begin(), values.end(), all.begin());
+    return dp::ops::IntList(std::span<const std::int64_t>(all));
 }
 
 Convolution describe(const at::Tensor& weight, bool bias, Ints stride, Ints padding, Ints dilation,
                      bool transposed, Ints output_padding, std::int64_t groups) {
-    const bool sequence = weight.dim() == 3;
+    const std::int64_t rank = weight.dim() - 2;
     Convolution made;
     made.transposed = transposed;
     made.bias = bias;
-    made.sequence = sequence;
+    made.sequence = rank == 1;
+    made.volume = rank == 3;
     made.groups = groups;
     made.channels_out = transposed ? weight.size(1) * groups : weight.size(0);
-    made.kernel = sequence ? dp::ops::IntList{1, weight.size(2)}
-                           : dp::ops::IntList{weight.size(2), weight.size(3)};
-    made.stride = pair(stride, sequence, 1);
-    made.pad = pair(padding, sequence, 0);
-    made.dilate = pair(dilation, sequence, 1);
-    made.output_pad = pair(output_padding, sequence, 0);
+    made.kernel = list(weight.sizes().slice(2), rank, 1);
+    made.stride = list(C10_AS_INTARRAYREF_SLOW(stride), rank, 1);
+    made.pad = list(C10_AS_INTARRAYREF_SLOW(padding), rank, 0);
+    made.dilate = list(C10_AS_INTARRAYREF_SLOW(dilation), rank, 1);
+    made.output_pad = list(C10_AS_INTARRAYREF_SLOW(output_padding), rank, 0);
     return made;
 }
 
@@ -72,12 +78,11 @@ at::Tensor as_image(const at::Tensor& tensor, bool sequence) {
 }
 
 bool is_served(const at::Tensor& input) {
-    return input.dim() <= 4 && at::isFloatingType(input.scalar_type()) && input.numel() > 0;
+    return at::isFloatingType(input.scalar_type()) && input.numel() > 0;
 }
 
 dp::ops::CallOptions how_for(const at::Tensor& tensor) {
     dp::ops::CallOptions how;
-    how.training = true;
     how.precision = precision_of(tensor.scalar_type());
     return how;
 }
@@ -117,9 +122,11 @@ Three convolution_backward(const at::Tensor& grad_output, const at::Tensor& inpu
     if (mask[2])  // of which only the shape counts
         params.push_back(
             translated([&] { return dp::Tensor(x.context(), {what.channels_out}, x.dtype()); }));
-    const std::vector<dp::Tensor> gradients = what.with_options([&](const auto& options) {
-        return gradients_of(options, {x}, params, {dy}, how_for(input));
-    });
+    dp::ops::CallOptions how = how_for(input);
+    how.wanted = {mask[0], mask[1]};
+    if (mask[2]) how.wanted.push_back(true);
+    const std::vector<dp::Tensor> gradients = what.with_options(
+        [&](const auto& options) { return gradients_of(options, {x}, params, {dy}, how); });
     Three result;
     const auto finish = [&](const dp::Tensor& gradient, bool image) {
         const at::Tensor made = new_tensor(gradient, input.device());

@@ -2,6 +2,7 @@
 // Copies of tensors between the host and devices, and within a device.
 #include "device/errors.hpp"
 #include "memory/convert.hpp"
+#include "memory/staging.hpp"
 #include "memory/view.hpp"
 
 #include <ATen/native/Resize.h>
@@ -21,7 +22,8 @@ at::Tensor as_on_host(const at::Tensor& from, const at::Tensor& to) {
 void copy_in(const at::Tensor& from, const at::Tensor& to) {
     const at::Tensor values = as_on_host(from, to);
     dp::Tensor target = bits_of(to);
-    translated([&] { target.copy_from_host(values.const_data_ptr(), values.nbytes()); }, true);
+    const bool own = values.use_count() == 1 && !values.is_alias_of(from);
+    copy_from_host(values, own, target, to.get_device());
 }
 
 void copy_out(const at::Tensor& from, const at::Tensor& to) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // The negative log likelihood of labels, of rows [N, C] and of images [N, C, H, W].
 //
-// A label that is neither a class nor ignore_index is found by the gather, which reads nothing
-// there, and raised when the program next waits for the device.
+// A label that is neither a class nor ignore_index is found by the kernel, and raised when the
+// program next waits for the device.
 #include "ops/call.hpp"
 
 #include <ATen/core/Reduction.h>
 
+#include <cmath>
 #include <optional>
 #include <tuple>
 
@@ -15,41 +16,14 @@ namespace {
 
 using Maybe = std::optional<at::Tensor>;
 
-bool has(const Maybe& tensor) {
-    return tensor && tensor->defined();
+std::string name_of_reduction(std::int64_t reduction) {
+    if (reduction == at::Reduction::Mean) return "mean";
+    return reduction == at::Reduction::Sum ? "sum" : "none";
 }
 
-/// Inputs as [N, C, ...] and labels as [N, 1, ...].
-struct Operands {
-    at::Tensor input, labels;
-    at::Tensor weight;  ///< [1, C, 1, ...], or undefined
-};
-
-Operands operands(const at::Tensor& self, const at::Tensor& target, const Maybe& weight) {
-    Operands made;
-    made.input = self.dim() == 1 ? self.unsqueeze(0) : self;
-    made.labels = self.dim() == 1 ? target.reshape({1, 1}) : target.unsqueeze(1);
-    if (has(weight)) {
-        std::vector<std::int64_t> sizes(static_cast<std::size_t>(made.input.dim()), 1);
-        sizes[1] = weight->numel();
-        made.weight = weight->view(sizes);
-    }
-    return made;
-}
-
-/// The elements of `data` that the labels name along dimension 1. Ignored ones name the first.
-at::Tensor picked(const at::Tensor& data, const at::Tensor& labels, std::int64_t ignored) {
-    const at::Tensor safe = at::empty(labels.sizes(), labels.options());
-    pointwise_into({safe}, "y0 = x0 == p0 ? 0 : x0", {labels}, {static_cast<double>(ignored)});
-    const at::Tensor out = at::empty(labels.sizes(), data.options());
-    call_into({out}, dp::ops::Gather{.mode = "elements", .dim = 1}, {view_of(data), view_of(safe)});
-    return out;
-}
-
-std::string all_axes(std::int64_t rank) {
-    std::string text = "[0";
-    for (std::int64_t d = 1; d < rank; ++d) text.append(",").append(std::to_string(d));
-    return text + "]";
+/// A single row as a batch of one.
+at::Tensor as_batch(const at::Tensor& tensor, bool alone) {
+    return alone ? tensor.unsqueeze(0) : tensor;
 }
 
 void forward_into(const at::Tensor& self, const at::Tensor& target, const Maybe& weight,
@@ -60,58 +34,40 @@ void forward_into(const at::Tensor& self, const at::Tensor& target, const Maybe&
         total.zero_();
         return;
     }
-    const Operands by = operands(self, target, weight);
-    std::vector<at::Tensor> inputs{picked(by.input, by.labels, ignored), by.labels};
-    std::string factor = "x1 != p0";
-    if (by.weight.defined()) {
-        std::vector<std::int64_t> sizes = by.input.sizes().vec();
-        inputs.push_back(picked(by.weight.expand(sizes), by.labels, ignored));
-        factor = "x1 != p0 ? x2 : 0";
-    }
-    const std::vector<double> scalars{static_cast<double>(ignored)};
-    const std::string begin = "w = " + factor + "; l = x1 != p0 ? -x0 * w : 0; ";
-    if (reduction == at::Reduction::None) {
-        const at::Tensor shaped = output.view(by.labels.sizes());
-        pointwise_into({shaped}, begin + "y0 = l", inputs, scalars);
-        total.zero_();
-        return;
-    }
-    const std::string axes = all_axes(by.labels.dim());
-    pointwise_into({output, total}, begin + "y0 = sum" + axes + "(l); y1 = sum" + axes + "(w)",
-                   inputs, scalars, false);
-    if (reduction == at::Reduction::Mean) pointwise_into({output}, "y0 = x0 / x1", {output, total});
+    const bool alone = self.dim() == 1;
+    std::vector<dp::Tensor> inputs{view_of(as_batch(self, alone)),
+                                   view_of(as_batch(target, target.dim() == 0))};
+    if (weight && weight->defined()) inputs.push_back(view_of(*weight));
+    const std::vector<dp::Tensor> made = results_of(
+        dp::ops::NLLLoss{
+            .reduce = name_of_reduction(reduction), .ignore_index = ignored, .return_weight = true},
+        inputs);
+    give(output, made[0]);
+    give(total, made[1]);
 }
 
 void backward_into(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
                    const Maybe& weight, std::int64_t reduction, std::int64_t ignored,
                    const at::Tensor& total, const at::Tensor& grad_input) {
     if (grad_input.numel() == 0) return;
-    const Operands by = operands(self, target, weight);
-    const at::Tensor result = self.dim() == 1 ? grad_input.unsqueeze(0) : grad_input;
+    const bool alone = self.dim() == 1;
     const bool each = reduction == at::Reduction::None;
-    std::vector<at::Tensor> inputs{by.labels, each ? grad.view(by.labels.sizes()) : grad};
-    std::string value = "-x1";
-    if (by.weight.defined()) {
-        value.append(" * x").append(std::to_string(inputs.size()));
-        inputs.push_back(by.weight);
-    }
-    if (reduction == at::Reduction::Mean) {
-        value.append(" / x").append(std::to_string(inputs.size()));
-        inputs.push_back(total);
-    }
-    dp::ops::Pointwise options{.code = "y0 = x0 == index(1) && x0 != p0 ? " + value + " : 0",
-                               .scalars = {static_cast<double>(ignored)},
-                               .dtypes = {dtype_of(result.scalar_type())},
-                               .shape = dp::ops::IntList(result.sizes())};
-    std::vector<dp::Tensor> views;
-    for (const at::Tensor& input : inputs) views.push_back(view_of(input));
-    call_into({result}, options, views);
+    const at::Tensor labels = as_batch(target, target.dim() == 0);
+    std::vector<dp::Tensor> inputs{view_of(each ? grad.reshape(labels.sizes()) : grad.reshape({1})),
+                                   view_of(labels), view_of(total.reshape({1}))};
+    if (weight && weight->defined()) inputs.push_back(view_of(*weight));
+    give(grad_input, results_of(dp::ops::NLLLossBackward{.reduce = name_of_reduction(reduction),
+                                                         .ignore_index = ignored,
+                                                         .classes = self.size(alone ? 0 : 1)},
+                                inputs)[0]);
 }
 
 std::tuple<at::Tensor&, at::Tensor&> forward_out(const at::Tensor& self, const at::Tensor& target,
                                                  const Maybe& weight, std::int64_t reduction,
                                                  c10::SymInt ignored, at::Tensor& output,
                                                  at::Tensor& total) {
+    at::meta::nll_loss_forward_out(output, total, self, target, weight, reduction,
+                                   ignored.expect_int());
     forward_into(self, target, weight, reduction, ignored.expect_int(), output, total);
     return {output, total};
 }
@@ -119,6 +75,8 @@ std::tuple<at::Tensor&, at::Tensor&> forward_out(const at::Tensor& self, const a
 at::Tensor& backward_out(const at::Tensor& grad, const at::Tensor& self, const at::Tensor& target,
                          const Maybe& weight, std::int64_t reduction, c10::SymInt ignored,
                          const at::Tensor& total, at::Tensor& grad_input) {
+    at::meta::nll_loss_backward_out(grad_input, grad, self, target, weight, reduction,
+                                    ignored.expect_int(), total);
     backward_into(grad, self, target, weight, reduction, ignored.expect_int(), total, grad_input);
     return grad_input;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Random numbers, of Philox: each is a function of uniform(seed, step, id), by element.
+// Random numbers, of Philox: each is a function of seed, step and id, by element.
 #include "device/generator.hpp"
 #include "fallback/fallback.hpp"
 #include "memory/view.hpp"
@@ -9,8 +9,8 @@
 #include <c10/core/DeviceGuard.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <initializer_list>
+#include <limits>
 
 namespace dlprim_torch {
 namespace {
@@ -20,24 +20,18 @@ using Given = std::optional<at::Generator>;
 constexpr double pi = 3.14159265358979323846;
 /// A number above 0 and below 1, of which there is a logarithm.
 constexpr const char* open_unit = "u = uniform(p0, p1, 0) + 0.0000000298023224;";
-/// Box-Muller.
-constexpr const char* standard_normal =
-    "n = sqrt(-2 * log(uniform(p0, p1, 0) + 0.0000000298023224)) * "
-    "cos(6.283185307179586 * uniform(p0, p1, 1));";
-
-/// p0 and p1: the seed and the step of the next numbers. Scalars hold 53 bits.
-std::vector<double> keys(const Given& generator, const at::Tensor& of) {
+/// p0 and p1: the seed and the step of the next numbers.
+std::vector<dp::Scalar> keys(const Given& generator, const at::Tensor& of) {
     const auto [seed, step] = draw(generator, of.device().index());
-    const std::uint64_t bits = (seed ^ (seed >> 53)) & ((std::uint64_t{1} << 53) - 1);
-    return {static_cast<double>(bits), static_cast<double>(step)};
+    return {static_cast<std::int64_t>(seed), static_cast<std::int64_t>(step)};
 }
 
 /// Fills `self` by a program whose p0 and p1 are the keys.
 at::Tensor& fill_random(at::Tensor& self, const std::string& code, const Given& generator,
-                        std::initializer_list<double> scalars) {
+                        std::initializer_list<dp::Scalar> scalars) {
     if (self.numel() == 0) return self;
     const c10::DeviceGuard guard(self.device());
-    std::vector<double> all = keys(generator, self);
+    std::vector<dp::Scalar> all = keys(generator, self);
     all.insert(all.end(), scalars);
     // The operand is not read; it tells the call its device and the shape.
     pointwise_into({self}, code, {self}, all);
@@ -58,8 +52,7 @@ at::Tensor& normal(at::Tensor& self, double mean, double std, Given generator) {
         normal(parts, mean, std / std::sqrt(2.0), generator);
         return self;
     }
-    return fill_random(self, std::string(standard_normal) + "y0 = p2 + p3 * n", generator,
-                       {mean, std});
+    return fill_random(self, "y0 = p2 + p3 * normal(p0, p1, 0)", generator, {mean, std});
 }
 
 at::Tensor normal_tensor_float(const at::Tensor& mean, double std, Given generator) {
@@ -79,8 +72,7 @@ at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& std, G
 
 at::Tensor& log_normal(at::Tensor& self, double mean, double std, Given generator) {
     TORCH_CHECK(std > 0.0, "log_normal_ expects std > 0.0, but found std=", std);
-    return fill_random(self, std::string(standard_normal) + "y0 = exp(p2 + p3 * n)", generator,
-                       {mean, std});
+    return fill_random(self, "y0 = exp(p2 + p3 * normal(p0, p1, 0))", generator, {mean, std});
 }
 
 at::Tensor& exponential(at::Tensor& self, double lambda, Given generator) {
@@ -113,31 +105,48 @@ at::Tensor& bernoulli_tensor(at::Tensor& self, const at::Tensor& p, Given genera
     return self;
 }
 
-/// Integers of a range that uniform()'s 24 bits reach; the CPU does the others.
-bool few(std::int64_t from, std::int64_t to) {
-    return to > from &&
-           static_cast<std::uint64_t>(to) - static_cast<std::uint64_t>(from) <=
-               (std::uint64_t{1} << 24) &&
-           std::abs(from) < (std::int64_t{1} << 24);
-}
-
+/// Floats hold integers of 24 bits, and take them from uniform(). Integers are exact; 63 random
+/// bits serve ranges that are not wider.
 at::Tensor& random_from(at::Tensor& self, std::int64_t from, std::optional<std::int64_t> to,
                         Given generator) {
-    if (!to || !few(from, *to)) return on_cpu<at::_ops::random__from>(self, from, to, generator);
-    return fill_random(self, "y0 = p2 + floor(p3 * uniform(p0, p1, 0))", generator,
-                       {static_cast<double>(from), static_cast<double>(*to - from)});
+    const bool whole = at::isIntegralType(self.scalar_type(), true);
+    const std::uint64_t most = std::uint64_t{1} << (whole ? 63 : 24);
+    const std::uint64_t range =
+        to ? static_cast<std::uint64_t>(*to) - static_cast<std::uint64_t>(from) : most;
+    if (!to || *to <= from || range >= most + 1 - whole)
+        return on_cpu<at::_ops::random__from>(self, from, to, generator);
+    if (!whole)
+        return fill_random(self, "y0 = p2 + floor(p3 * uniform(p0, p1, 0))", generator,
+                           {static_cast<double>(from), static_cast<double>(range)});
+    return fill_random(self,
+                       "r = random(p0, p1, 0) + 4294967296 * bitand(random(p0, p1, 1), 2147483647);"
+                       "y0 = p2 + remainder(r, p3)",
+                       generator, {from, static_cast<std::int64_t>(range)});
 }
 
 at::Tensor& random_to(at::Tensor& self, std::int64_t to, Given generator) {
     return random_from(self, 0, to, generator);
 }
 
+/// All integers that the type holds, from 0.
 at::Tensor& random_all(at::Tensor& self, Given generator) {
-    if (self.scalar_type() == at::kBool) return random_from(self, 0, 2, generator);
-    if (self.element_size() == 1) return random_from(self, 0, 128, generator);
-    if (self.scalar_type() == at::kFloat)
-        return random_from(self, 0, std::int64_t{1} << 24, generator);
-    return on_cpu<at::_ops::random_>(self, generator);
+    constexpr std::int64_t one = 1;
+    switch (self.scalar_type()) {
+        case at::kBool:
+            return random_from(self, 0, 2, generator);
+        case at::kByte:
+            return random_from(self, 0, 256, generator);
+        case at::kChar:
+        case at::kShort:
+        case at::kInt:
+            return random_from(self, 0, one << (self.element_size() * 8 - 1), generator);
+        case at::kFloat:
+            return random_from(self, 0, one << 24, generator);
+        case at::kLong:
+            return random_from(self, 0, std::numeric_limits<std::int64_t>::max(), generator);
+        default:
+            return on_cpu<at::_ops::random_>(self, generator);
+    }
 }
 
 std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
@@ -149,7 +158,7 @@ std::tuple<at::Tensor, at::Tensor> dropout(const at::Tensor& input, double p,
     if (p == 1) return {at::zeros_like(input), at::zeros(input.sizes(), mask_options)};
     at::Tensor out = at::empty_like(input), mask = at::empty_like(input, mask_options);
     if (input.numel() == 0) return {out, mask};
-    std::vector<double> scalars = keys(std::nullopt, input);
+    std::vector<dp::Scalar> scalars = keys(std::nullopt, input);
     scalars.insert(scalars.end(), {p, 1 / (1 - p)});
     pointwise_into({out, mask}, "y1 = uniform(p0, p1, 0) >= p2; y0 = y1 ? x0 * p3 : 0", {input},
                    scalars);

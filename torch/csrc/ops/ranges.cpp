@@ -13,7 +13,7 @@ namespace {
 /// A program without operands into `out`, which takes part as one that is not read: so the call
 /// knows its device, and computes with integers where the result is one.
 void positions_into(const at::Tensor& out, const std::string& code,
-                    const std::vector<double>& scalars = {}) {
+                    const std::vector<dp::Scalar>& scalars = {}) {
     if (out.numel() > 0) pointwise_into({out}, code, {out}, scalars);
 }
 
@@ -31,7 +31,7 @@ at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at:
     if (out.numel() != size) out.resize_({size});
     const bool whole = at::isIntegralType(type, true);
     const auto value = [&](const at::Scalar& number) {
-        return whole ? static_cast<double>(number.to<std::int64_t>()) : number.to<double>();
+        return whole ? dp::Scalar(number.to<std::int64_t>()) : dp::Scalar(number.to<double>());
     };
     positions_into(out.view({size}), "y0 = p0 + p1 * index(0)", {value(start), value(step)});
     return out;
@@ -43,7 +43,8 @@ void steps_into(const at::Tensor& out, double start, double end, std::int64_t st
     const auto last = static_cast<double>(steps - 1);
     const double step = steps > 1 ? (end - start) / last : 0;
     std::string code = "i = index(0); z = i < p4 ? p0 + p1 * i : p2 - p1 * (p3 - i); y0 = ";
-    std::vector<double> scalars = {start, step, end, last, static_cast<double>((steps + 1) / 2)};
+    std::vector<dp::Scalar> scalars = {start, step, end, last,
+                                       static_cast<double>((steps + 1) / 2)};
     if (base) scalars.push_back(*base);
     positions_into(out, code += base ? "pow(p5, z)" : "z", scalars);
 }

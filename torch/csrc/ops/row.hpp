@@ -17,6 +17,7 @@ namespace dlprim_torch {
 enum class Types : std::uint8_t {
     promote,   ///< PyTorch's promotion of the tensors and numbers
     floating,  ///< the same, and integers become the default float type
+    quotient,  ///< as floating where the argument rounding_mode is None, else as promote
     real,      ///< the same, and integers are refused
     whole,     ///< the same, and floats are refused
     boolean,   ///< operands are promoted, and the result is bool
@@ -41,7 +42,7 @@ struct Condition {
     /// An argument's name, or "common": the type in which operands meet.
     const char* argument;
     /// "none", "some", the value of a text or a number, "true" and "false"; for "common" also
-    /// "bool", "integral" (without bool) and "floating".
+    /// "bool", "integral" (without bool), "floating" and "double".
     const char* value;
 };
 

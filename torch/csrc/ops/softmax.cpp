@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice.
+// Softmax and its logarithm. Backward reads the result of forward, so nothing runs twice. The meta
+// functions check the arguments, and give out= its size.
 #include "ops/call.hpp"
-
-#include <ATen/WrapDimUtils.h>
-
-#include <string>
 
 namespace dlprim_torch {
 namespace {
@@ -20,44 +17,41 @@ void softmax_into(const at::Tensor& out, const at::Tensor& self, std::int64_t di
     call_into({out}, dp::ops::Softmax{.log = log, .axis = dim}, {view_of(input)});
 }
 
-/// `sum` is what is summed over the dimension, `result` the gradient from x0 (of the result), x1
-/// (the result) and x2 (the sum).
 void gradient_into(const at::Tensor& grad_input, const at::Tensor& grad, const at::Tensor& output,
-                   std::int64_t dim, const char* sum, const char* result) {
+                   std::int64_t dim, bool log) {
     if (grad_input.numel() == 0) return;
     if (output.dim() == 0) {
         grad_input.zero_();
         return;
     }
-    const std::int64_t axis = at::maybe_wrap_dim(dim, output.dim());
-    std::vector<std::int64_t> sizes = output.sizes().vec();
-    sizes[static_cast<std::size_t>(axis)] = 1;
-    const at::Tensor sums = at::empty(
-        sizes,
-        output.options().dtype(output.scalar_type() == at::kDouble ? at::kDouble : at::kFloat));
-    pointwise_into({sums}, "y0 = sum[" + std::to_string(axis) + "](" + sum + ")", {grad, output});
-    pointwise_into({grad_input}, result, {grad, output, sums});
+    give(grad_input, results_of(dp::ops::SoftmaxBackward{.log = log, .axis = dim},
+                                {view_of(grad), view_of(output)})[0]);
 }
 
-at::Tensor& softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+at::Tensor& softmax_out(const at::Tensor& self, std::int64_t dim, bool to_float, at::Tensor& out) {
+    at::meta::_softmax_out(out, self, dim, to_float);
     softmax_into(out, self, dim, false);
     return out;
 }
 
-at::Tensor& log_softmax_out(const at::Tensor& self, std::int64_t dim, bool, at::Tensor& out) {
+at::Tensor& log_softmax_out(const at::Tensor& self, std::int64_t dim, bool to_float,
+                            at::Tensor& out) {
+    at::meta::_log_softmax_out(out, self, dim, to_float);
     softmax_into(out, self, dim, true);
     return out;
 }
 
 at::Tensor& softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
-                             at::ScalarType, at::Tensor& grad_input) {
-    gradient_into(grad_input, grad, output, dim, "x0 * x1", "y0 = (x0 - x2) * x1");
+                             at::ScalarType type, at::Tensor& grad_input) {
+    at::meta::_softmax_backward_data_out(grad_input, grad, output, dim, type);
+    gradient_into(grad_input, grad, output, dim, false);
     return grad_input;
 }
 
 at::Tensor& log_softmax_backward(const at::Tensor& grad, const at::Tensor& output, std::int64_t dim,
-                                 at::ScalarType, at::Tensor& grad_input) {
-    gradient_into(grad_input, grad, output, dim, "x0", "y0 = x0 - exp(x1) * x2");
+                                 at::ScalarType type, at::Tensor& grad_input) {
+    at::meta::_log_softmax_backward_data_out(grad_input, grad, output, dim, type);
+    gradient_into(grad_input, grad, output, dim, true);
     return grad_input;
 }
 

@@ -41,22 +41,66 @@ from .activations import (
     threshold,
 )
 from .arithmetic import add, div, maximum, mul, pow, sub, weighted_sum
-from .images import avg_pool2d, global_avg_pool2d, global_max_pool2d, interpolate, max_pool2d
-from .indexing import gather, gather_nd, index_select, scatter, scatter_nd, sort, topk
+from .images import (
+    adaptive_avg_pool,
+    adaptive_max_pool,
+    adaptive_max_pool_with_indices,
+    avg_pool2d,
+    avg_pool_nd,
+    global_avg_pool2d,
+    global_max_pool2d,
+    grid_sample,
+    interpolate,
+    max_pool2d,
+    max_pool_nd,
+    max_pool_nd_with_indices,
+    resize,
+)
+from .indexing import (
+    argmax,
+    argmin,
+    gather,
+    gather_nd,
+    index_select,
+    max,
+    min,
+    nonzero,
+    scatter,
+    scatter_nd,
+    sort,
+    topk,
+)
 from .losses import loss, mse_loss, nll_loss, softmax_with_loss
-from .products import attention, matmul
+from .products import attention, matmul, matmul_add
 from .programs import pointwise, pointwise_all
 from .reductions import mean, reduce, sum
-from .shapes import cast, concat, flatten, pad, parameter, permute, reshape, slice, split, squeeze, transpose, unsqueeze
+from .scans import cummax, cummin, cumprod, cumsum, logcumsumexp
+from .shapes import (
+    cast,
+    concat,
+    flatten,
+    flip,
+    pad,
+    parameter,
+    permute,
+    reshape,
+    slice,
+    split,
+    squeeze,
+    transpose,
+    unsqueeze,
+)
 from .shapes import getitem as getitem
 
 __all__ = [
-    "abs", "activation", "add", "attention", "avg_pool2d", "cast", "celu", "concat", "div", "dropout", "elu", "exp",
-    "flatten", "gather", "gather_nd", "gelu", "global_avg_pool2d", "global_max_pool2d", "hardshrink", "hardsigmoid",
-    "hardswish", "hardtanh", "index_select", "interpolate", "leaky_relu", "log", "log_softmax", "logsigmoid",
-    "loss", "matmul", "max_pool2d", "maximum", "mean", "mish", "mse_loss", "mul", "neg", "nll_loss", "pad",
-    "parameter", "permute", "pointwise", "pointwise_all", "pow", "reduce", "relu", "relu6", "reshape", "scatter",
-    "scatter_nd", "selu", "sigmoid", "silu", "slice", "softmax", "softmax_with_loss", "softplus", "softshrink",
-    "softsign", "sort", "split", "sqrt", "square", "squeeze", "step", "sub", "sum", "tanh", "tanhshrink",
-    "threshold", "topk", "transpose", "unsqueeze", "weighted_sum",
+    "abs", "activation", "adaptive_avg_pool", "adaptive_max_pool", "adaptive_max_pool_with_indices", "add", "argmax",
+    "argmin", "attention", "avg_pool2d", "avg_pool_nd", "cast", "celu", "concat", "cummax", "cummin", "cumprod",
+    "cumsum", "div", "dropout", "elu", "exp", "flatten", "flip", "gather", "gather_nd", "gelu", "global_avg_pool2d",
+    "global_max_pool2d", "grid_sample", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "index_select",
+    "interpolate", "leaky_relu", "log", "log_softmax", "logcumsumexp", "logsigmoid", "loss", "matmul", "matmul_add",
+    "max", "max_pool2d", "max_pool_nd", "max_pool_nd_with_indices", "maximum", "mean", "min", "mish", "mse_loss", "mul",
+    "neg", "nll_loss", "nonzero", "pad", "parameter", "permute", "pointwise", "pointwise_all", "pow", "reduce", "relu",
+    "relu6", "reshape", "resize", "scatter", "scatter_nd", "selu", "sigmoid", "silu", "slice", "softmax",
+    "softmax_with_loss", "softplus", "softshrink", "softsign", "sort", "split", "sqrt", "square", "squeeze", "step",
+    "sub", "sum", "tanh", "tanhshrink", "threshold", "topk", "transpose", "unsqueeze", "weighted_sum",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Functions of indices and order: parts of tensors that other tensors name, and the largest elements."""
+"""Functions of indices and order: parts of tensors that other tensors name, the largest elements, and positions."""
 
 from __future__ import annotations
 
@@ -61,3 +61,53 @@ def sort(x: Symbol, dim: int = -1, *, descending: bool = False, **common: Unpack
     """Sorted elements along `dim` and their positions, as torch.sort with stable=True."""
     options = {"dim": unless(dim, -1), "descending": unless(descending, False)}
     return Generic("Sort", "sort", options, common, 2).apply(x)
+
+
+def argmax(x: Symbol, dim: int | None = None, *, keepdim: bool = False, **common: Unpack[LayerOptions]) -> Symbol:
+    """The int64 positions of maxima along `dim`, as torch.argmax. Without `dim`, that of the flattened x.
+
+    Of equal elements it is the first, and a NaN comes before all numbers. With `keepdim`, `dim` remains with size 1.
+    """
+    return _extremes("max", "argmax", x, dim, keepdim, False, common)[0]
+
+
+def argmin(x: Symbol, dim: int | None = None, *, keepdim: bool = False, **common: Unpack[LayerOptions]) -> Symbol:
+    """The int64 positions of minima along `dim`, as torch.argmin. Without `dim`, that of the flattened x.
+
+    Of equal elements it is the first, and a NaN comes before all numbers. With `keepdim`, `dim` remains with size 1.
+    """
+    return _extremes("min", "argmin", x, dim, keepdim, False, common)[0]
+
+
+def max(x: Symbol, dim: int, *, keepdim: bool = False, **common: Unpack[LayerOptions]) -> tuple[Symbol, ...]:
+    """The maxima along `dim` and their int64 positions, as torch.max(x, dim). `argmax` describes positions."""
+    return _extremes("max", "max", x, dim, keepdim, True, common)
+
+
+def min(x: Symbol, dim: int, *, keepdim: bool = False, **common: Unpack[LayerOptions]) -> tuple[Symbol, ...]:
+    """The minima along `dim` and their int64 positions, as torch.min(x, dim). `argmin` describes positions."""
+    return _extremes("min", "min", x, dim, keepdim, True, common)
+
+
+def _extremes(
+    method: str, prefix: str, x: Symbol, dim: int | None, keepdim: bool, values: bool, common: LayerOptions
+) -> tuple[Symbol, ...]:
+    options = {
+        "method": unless(method, "max"),
+        "dim": dim,
+        "keep_dim": unless(keepdim, False),
+        "values": unless(values, True),
+    }
+    return Generic("ArgReduce", prefix, options, common, 2 if values else 1).apply(x)
+
+
+def nonzero(
+    x: Symbol, *, size: int | None = None, fill_value: int = -1, flat: bool = False, **common: Unpack[LayerOptions]
+) -> tuple[Symbol, ...]:
+    """The int64 positions [size, dimensions] of the elements that are not 0, in row-major order, and their number [1].
+
+    Rows of `fill_value` stand behind the last position. Without `size`, there are as many rows as elements. With
+    `flat`, positions have shape [size] and count in the flattened x.
+    """
+    options = {"size": size, "fill": unless(fill_value, -1), "flat": unless(flat, False)}
+    return Generic("Nonzero", "nonzero", options, common, 2).apply(x)

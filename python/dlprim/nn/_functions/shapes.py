@@ -125,6 +125,11 @@ def permute(x: Symbol, dims: Sequence[int], **common: Unpack[LayerOptions]) -> S
     return Generic("Transpose", "permute", {"dims": dims}, common).apply(x)[0]
 
 
+def flip(x: Symbol, dims: int | Sequence[int], **common: Unpack[LayerOptions]) -> Symbol:
+    """Reverses the order of elements along one or more dimensions. Negative ones count from the end."""
+    return Generic("Flip", "flip", {"dims": [dims] if isinstance(dims, int) else dims}, common).apply(x)[0]
+
+
 def pad(
     x: Symbol, pads: Sequence[int], *, mode: str = "constant", value: float = 0.0, **common: Unpack[LayerOptions]
 ) -> Symbol:

@@ -28,16 +28,27 @@ from .activations import (
     Softplus,
     Tanh,
 )
-from .images import AvgPool2d, GlobalAvgPool2d, GlobalMaxPool2d, MaxPool2d, Upsample
+from .images import (
+    AdaptiveAvgPool,
+    AdaptiveMaxPool,
+    AvgPool2d,
+    AvgPoolNd,
+    GlobalAvgPool2d,
+    GlobalMaxPool2d,
+    MaxPool2d,
+    MaxPoolNd,
+    Upsample,
+)
 from .losses import SoftmaxWithLoss
 from .norms import BatchNorm, GroupNorm, LayerNorm
-from .products import Conv2d, ConvTranspose2d, Embedding, Linear
+from .products import Conv2d, ConvNd, ConvTranspose2d, ConvTransposeNd, Embedding, Linear
 from .recurrent import GRU, LSTM
 from .shapes import Flatten, Pad, Parameter, Reshape
 
 __all__ = [
-    "ELU", "GELU", "GRU", "LSTM", "Activation", "AvgPool2d", "BatchNorm", "Conv2d", "ConvTranspose2d", "Dropout",
-    "Embedding", "Flatten", "GlobalAvgPool2d", "GlobalMaxPool2d", "GroupNorm", "Hardsigmoid", "Hardswish", "Hardtanh",
-    "LayerNorm", "LeakyReLU", "Linear", "LogSoftmax", "MaxPool2d", "Mish", "PReLU", "Pad", "Parameter", "ReLU",
-    "ReLU6", "Reshape", "SiLU", "Sigmoid", "Softmax", "SoftmaxWithLoss", "Softplus", "Tanh", "Upsample",
+    "ELU", "GELU", "GRU", "LSTM", "Activation", "AdaptiveAvgPool", "AdaptiveMaxPool", "AvgPool2d", "AvgPoolNd",
+    "BatchNorm", "Conv2d", "ConvNd", "ConvTranspose2d", "ConvTransposeNd", "Dropout", "Embedding", "Flatten",
+    "GlobalAvgPool2d", "GlobalMaxPool2d", "GroupNorm", "Hardsigmoid", "Hardswish", "Hardtanh", "LayerNorm", "LeakyReLU",
+    "Linear", "LogSoftmax", "MaxPool2d", "MaxPoolNd", "Mish", "PReLU", "Pad", "Parameter", "ReLU", "ReLU6", "Reshape",
+    "SiLU", "Sigmoid", "Softmax", "SoftmaxWithLoss", "Softplus", "Tanh", "Upsample",
 ]  # fmt: skip

@@ -24,23 +24,47 @@ def pair(value: Any, what: str = "a size") -> list[Any]:
     return list(value)
 
 
-def same_padding(layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation: IntOrPair) -> list[int]:
-    """Pads that keep the image's size, as PyTorch's "same". If the two sides differ, the larger pad is at the end."""
-    if any(step != 1 for step in pair(stride)):
+def same_padding(
+    layer: str, kernel_size: IntOrPair, stride: IntOrPair, dilation: IntOrPair, dims: int | None
+) -> list[int]:
+    """Pads that keep the image's size, as PyTorch's "same". If the two sides differ, the larger pad is at the end.
+
+    `dims` is the number of dimensions of images. If it is None, lists among the sizes tell it. Without lists it is
+    unknown, and then both sides must have the same pad.
+    """
+    lists = [len(size) for size in (kernel_size, dilation) if isinstance(size, Sequence)]
+    count = dims or max(lists, default=1)
+
+    def each(size: IntOrPair) -> Sequence[int]:
+        return size if isinstance(size, Sequence) else [size] * count
+
+    if any(step != 1 for step in each(stride)):
         raise InvalidArgumentError(
             f'{layer}: padding="same" keeps the size of the image, so stride must be 1, not {stride}'
         )
-    total = [d * (k - 1) for k, d in zip(pair(kernel_size), pair(dilation))]
+    total = [d * (k - 1) for k, d in zip(each(kernel_size), each(dilation))]
     front = [t // 2 for t in total]
-    return front + [t - f for t, f in zip(total, front)]
+    if dims or lists:
+        return front + [t - f for t, f in zip(total, front)]
+    if total[0] % 2:
+        raise InvalidArgumentError(
+            f'{layer}: padding="same" of a kernel of {kernel_size} has pads that differ in front and behind; '
+            "give kernel_size as a list with an entry for each dimension of images"
+        )
+    return front
 
 
 def padding_option(
-    layer: str, padding: IntOrPair | str, kernel: IntOrPair, stride: IntOrPair, dilation: IntOrPair
+    layer: str,
+    padding: IntOrPair | str,
+    kernel: IntOrPair,
+    stride: IntOrPair,
+    dilation: IntOrPair,
+    dims: int | None = 2,
 ) -> Any:
     if isinstance(padding, str):
         if padding == "same":
-            return same_padding(layer, kernel, stride, dilation)
+            return same_padding(layer, kernel, stride, dilation, dims)
         if padding != "valid":
             raise InvalidArgumentError(f"{layer}: padding is '{padding}'; integers, 'same' and 'valid' are possible")
         return None

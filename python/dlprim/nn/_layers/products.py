@@ -90,6 +90,83 @@ class ConvTranspose2d(SingleLayer):
         )
 
 
+class ConvNd(SingleLayer):
+    """A convolution of images of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
+
+    Parameters: weight [channels_out, C / groups, *kernel_size], and bias [channels_out]. `kernel_size`, `stride` and
+    `dilation` are one integer, or one for each dimension of images. `padding` may also be a list of those in front of
+    all dimensions and then those behind them, or "same", which keeps the image's size.
+    """
+
+    type = "ConvolutionND"
+
+    def __init__(
+        self,
+        channels_out: int,
+        kernel_size: IntOrPair,
+        *,
+        stride: IntOrPair = 1,
+        padding: IntOrPair | str = 0,
+        dilation: IntOrPair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        channels_in: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {
+                "channels_out": channels_out,
+                "channels_in": channels_in,
+                "kernel": kernel_size,
+                "stride": unless(stride, 1),
+                "pad": padding_option("ConvNd", padding, kernel_size, stride, dilation, None),
+                "dilate": unless(dilation, 1),
+                "groups": unless(groups, 1),
+                "bias": unless(bias, True),
+            },
+            common,
+        )
+
+
+class ConvTransposeNd(SingleLayer):
+    """A transposed convolution of one to three dimensions: [N, C, ...] -> [N, channels_out, ...].
+
+    Parameters: weight [C, channels_out / groups, *kernel_size], and bias [channels_out]. Sizes are those of ConvNd.
+    `output_padding` adds elements at the end. It must be less than the stride or the dilation.
+    """
+
+    type = "TransposedConvolutionND"
+
+    def __init__(
+        self,
+        channels_out: int,
+        kernel_size: IntOrPair,
+        *,
+        stride: IntOrPair = 1,
+        padding: IntOrPair = 0,
+        output_padding: IntOrPair = 0,
+        dilation: IntOrPair = 1,
+        groups: int = 1,
+        bias: bool = True,
+        channels_in: int | None = None,
+        **common: Unpack[LayerOptions],
+    ) -> None:
+        super().__init__(
+            {
+                "channels_out": channels_out,
+                "channels_in": channels_in,
+                "kernel": kernel_size,
+                "stride": unless(stride, 1),
+                "pad": unless(padding, 0),
+                "output_pad": unless(output_padding, 0),
+                "dilate": unless(dilation, 1),
+                "groups": unless(groups, 1),
+                "bias": unless(bias, True),
+            },
+            common,
+        )
+
+
 class Linear(SingleLayer):
     """A linear layer over the last dimension: [N, ..., features_in] -> [N, ..., features].
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // conv2d.reference, conv2d_backward_data.reference, conv2d_backward_filter.reference: the engines
-// that support every problem of float, half and bfloat16 images on every OpenCL device
-// (kernels/conv2d/reference.cl).
+// that support every problem of float, half and bfloat16 images on every OpenCL device, and of
+// doubles where the device has them (kernels/conv2d/reference.cl).
 #include "base/text.hpp"
+#include "engine/element_types.hpp"
 #include "engine/epilogue.hpp"
 #include "ops/conv2d/engines.hpp"
 #include "ops/conv2d/gpu.hpp"
@@ -27,8 +28,8 @@ class Reference : public Engine {
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override { return {source_path}; }
 
-    Verdict is_applicable(const Traits&, const Problem& problem) const override {
-        if (Verdict verdict = image_verdict(problem); !verdict) return verdict;
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (Verdict verdict = types_verdict(device, problem); !verdict) return verdict;
         for (const auto* operands : {&problem.inputs, &problem.outputs})
             for (const Operand& operand : *operands)
                 for (const std::int64_t size : operand.shape.dims())
@@ -53,9 +54,9 @@ class Reference : public Engine {
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
         const Geometry g = Geometry::of(problem);
-        const auto program =
-            context.build({source_path, with_epilogue(kernel_source(source_path), problem),
-                           image_options(problem, false)});
+        const auto program = context.build(
+            {source_path, with_epilogue(kernel_source(source_path), problem),
+             is_double(problem) ? element_options(DType::f64) : image_options(problem, false)});
         const std::int64_t count = problem.outputs[0].shape.numel();
         std::size_t group = 64;
         while (group > context.traits().max_work_group) group /= 2;
@@ -65,17 +66,17 @@ class Reference : public Engine {
         KernelCall call(program, kernel_, range);
         const int result = static_cast<int>(problem.inputs.size());
         const std::size_t first = size_of(problem.inputs[0].dtype),
+                          second = size_of(problem.inputs[1].dtype),
                           made = size_of(problem.outputs[0].dtype);
         if (op_ == forward_type) {
             const bool bias = has_bias(problem);
-            call.tensor("x", 0, first).tensor("weight", 1).tensor("bias", bias ? 2 : 1);
+            call.tensor("x", 0, first).tensor("weight", 1, second);
+            call.tensor("bias", bias ? 2 : 1, second);
             call.tensor("y", result, made).scalar("has_bias", std::int32_t(bias));
         } else if (op_ == backward_data_type) {
-            call.tensor("dy", 0, first).tensor("weight", 1).tensor("dx", result, made);
+            call.tensor("dy", 0, first).tensor("weight", 1, second).tensor("dx", result, made);
         } else {
-            call.tensor("x", 0, first)
-                .tensor("dy", 1, size_of(problem.inputs[1].dtype))
-                .tensor("dweight", result);
+            call.tensor("x", 0, first).tensor("dy", 1, second).tensor("dweight", result, made);
             call.scalar("batch", static_cast<std::int32_t>(g.n));
         }
         call.scalar("count", count);
@@ -93,6 +94,14 @@ class Reference : public Engine {
     }
 
   private:
+    static bool is_double(const Problem& problem) { return problem.inputs[0].dtype == DType::f64; }
+    static Verdict types_verdict(const Traits& device, const Problem& problem) {
+        if (!is_double(problem)) return image_verdict(problem);
+        if (!problem.epilogue.empty())
+            return Verdict::no("it does not support an epilogue of doubles");
+        return one_float_type(device, problem, problem.inputs.size(), problem.outputs.size());
+    }
+
     std::string_view name_, op_;
     const char* kernel_;
 };

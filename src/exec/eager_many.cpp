@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+// pointwise_many: the kernels of single calls, planned as those, joined into few launches
+// (engine/many_calls.hpp). What cannot be joined runs as single calls.
+#include <dlprim/pointwise_many.hpp>
+
+#include "base/lru_map.hpp"
+#include "base/text.hpp"
+#include "engine/many_calls.hpp"
+#include "exec/eager_entry.hpp"
+#include "exec/known_options.hpp"
+
+#include <dlprim/log.hpp>
+#include <dlprim/ops.hpp>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+using Lists = std::vector<std::vector<Tensor>>;
+
+/// One of the calls: flat tensors.
+struct OneCall {
+    std::vector<Tensor> inputs, outs;
+    Shape shape;  ///< of the results: that of the first tensor with all elements
+};
+
+/// Calls that share launches, and the operands of each in the order of its kernel.
+struct Joined {
+    std::vector<std::size_t> calls;
+    /// Per call: which input or result (true) an operand of the kernel is.
+    std::vector<std::pair<bool, std::size_t>> operands;
+    std::unique_ptr<ManyCalls> launches;
+};
+
+/// Lists of one problem: one program, types and sizes.
+struct ManyEntry {
+    std::vector<Joined> joined;
+    std::vector<std::vector<DType>> results;  ///< types, by call
+    bool single = false;                      ///< whether it runs as single calls
+};
+
+struct ManyCache : ContextImpl::Attachment {
+    std::mutex mutex;  ///< also for the launches of entries
+    LruMap<std::shared_ptr<ManyEntry>> entries{256};
+};
+
+ManyCache& many_cache_of(const Context& context) {
+    return static_cast<ManyCache&>(
+        eager_extra(context, []() -> std::unique_ptr<ContextImpl::Attachment> {
+            return std::make_unique<ManyCache>();
+        }));
+}
+
+std::shared_ptr<const EagerOptions> options_of(std::string_view code, std::size_t scalars) {
+    static auto* known = new KnownOptions;
+    return known->find(cat(scalars, '\n', code), [&] {
+        Doubles marks;
+        for (std::size_t i = 0; i < scalars; ++i) marks.push_back(scalar_mark(i));
+        return Attrs{{"code", std::string(code)}, {"scalars", std::move(marks)}};
+    });
+}
+
+/// Tensor k of a list, in which one tensor serves all.
+const Tensor& at(const std::vector<Tensor>& list, std::size_t k) {
+    return list[list.size() == 1 ? 0 : k];
+}
+
+Tensor flat(const Tensor& tensor) {
+    require(tensor.defined(), "pointwise_many() got an empty tensor");
+    if (!tensor.contiguous())
+        fail(ErrorKind::invalid_argument, "pointwise_many() got a strided view of shape ",
+             tensor.shape().str(), "; Tensor::to_contiguous() copies it into a tensor of its own");
+    return tensor.shape().rank() == 1 ? tensor : tensor.reshape({tensor.shape().numel()});
+}
+
+std::size_t count_of(const Lists& inputs, const Lists& outs) {
+    require(!inputs.empty(), "pointwise_many() needs at least one list of tensors");
+    std::size_t count = inputs[0].size();
+    for (const auto& list : inputs) count = list.size() == 1 ? count : list.size();
+    for (const Lists* lists : {&inputs, &outs})
+        for (const auto& list : *lists)
+            require(list.size() == count || (lists == &inputs && list.size() == 1),
+                    "pointwise_many() got lists of ", count, " and of ", list.size(), " tensors");
+    return count;
+}
+
+OneCall one_call(const Lists& inputs, const Lists& outs, std::size_t k) {
+    OneCall call;
+    std::int64_t count = 1;
+    for (const auto& list : inputs) {
+        const Tensor& tensor = at(list, k);
+        call.inputs.push_back(flat(tensor));
+        const std::int64_t own = tensor.shape().numel();
+        if (call.inputs.size() == 1 || (own != 1 && count == 1)) {
+            call.shape = tensor.shape();
+            count = own;
+        }
+        if (own != 1 && own != count)
+            fail(ErrorKind::invalid_argument, "pointwise_many() got tensors of shapes ",
+                 call.shape.str(), " and ", tensor.shape().str(), " at position ", k,
+                 " of its lists");
+    }
+    for (const auto& list : outs) {
+        call.outs.push_back(flat(list[k]));
+        if (list[k].shape().numel() != count)
+            fail(ErrorKind::invalid_argument, "pointwise_many() got an out tensor of shape ",
+                 list[k].shape().str(), " for results of shape ", call.shape.str(), " at position ",
+                 k, " of its lists");
+    }
+    for (const Tensor& tensor : call.inputs)
+        require(tensor.context() == inputs[0][0].context(),
+                "pointwise_many() got tensors of different contexts");
+    for (const Tensor& tensor : call.outs)
+        require(tensor.context() == inputs[0][0].context(),
+                "pointwise_many() got tensors of different contexts");
+    return call;
+}
+
+std::string key_of(std::uint64_t options, const std::vector<OneCall>& calls) {
+    std::string key(reinterpret_cast<const char*>(&options), sizeof(options));
+    const auto add = [&](const Tensor& tensor) {
+        const std::int64_t count = tensor.shape().numel();
+        key += static_cast<char>(tensor.dtype());
+        key.append(reinterpret_cast<const char*>(&count), sizeof(count));
+    };
+    for (const OneCall& call : calls) {
+        key += static_cast<char>(call.outs.size());
+        for (const Tensor& tensor : call.inputs) add(tensor);
+        for (const Tensor& tensor : call.outs) add(tensor);
+    }
+    return key;
+}
+
+/// The kernel call of a planned entry, if it is nothing but one, on the entry's own operands.
+const KernelCall* only_call(const EagerEntry& entry,
+                            std::vector<std::pair<bool, std::size_t>>& operands) {
+    const Plan& plan = entry.executor->plan();
+    if (!plan.setup.empty() || plan.steps.size() != 1) return nullptr;
+    const Step& step = plan.steps[0];
+    if (step.launch->calls().size() != 1) return nullptr;
+    for (const Place& place : step.operands) {
+        if (place.kind != Place::Kind::external || place.offset != 0) return nullptr;
+        const auto& binding = entry.bindings[static_cast<std::size_t>(place.index)];
+        operands.emplace_back(binding.result, binding.index);
+    }
+    return &step.launch->calls()[0];
+}
+
+/// A call's plan, kept until the launches are made of it.
+struct Planned {
+    std::shared_ptr<EagerEntry> entry;
+    const KernelCall* call = nullptr;  ///< nullptr if it cannot be joined with others
+    std::string key;                   ///< of calls with which it can be joined
+    std::vector<std::pair<bool, std::size_t>> operands;  ///< see Joined
+};
+
+void check_outs(const OneCall& call, const EagerEntry& entry, std::size_t k) {
+    require(call.outs.size() <= entry.results.size(), "pointwise_many() makes ",
+            entry.results.size(), " lists, `outs` has ", call.outs.size());
+    for (std::size_t i = 0; i < call.outs.size(); ++i)
+        if (call.outs[i].dtype() != entry.results[i].spec.dtype)
+            fail(ErrorKind::invalid_argument, "pointwise_many(): out tensor ", k, " of list ", i,
+                 " is ", name_of(call.outs[i].dtype()), ", wants ",
+                 name_of(entry.results[i].spec.dtype));
+}
+
+Planned plan_call(const EagerOptions& options, const OneCall& call, std::size_t k) {
+    ops::CallOptions how;
+    how.out = call.outs;
+    Planned planned;
+    planned.entry = planned_entry({"Pointwise", options, call.inputs, {}, {}, how, false});
+    check_outs(call, *planned.entry, k);
+    for (const auto& result : planned.entry->results)
+        if (result.spec.shape.numel() != call.shape.numel()) return planned;  // it reduces
+    const KernelCall* const only = only_call(*planned.entry, planned.operands);
+    if (only == nullptr) return planned;
+    if (std::optional<std::string> key = ManyCalls::key(*only)) {
+        planned.call = only;
+        planned.key = std::move(*key);
+    }
+    return planned;
+}
+
+std::shared_ptr<ManyEntry> make_entry(const EagerOptions& options,
+                                      const std::vector<OneCall>& calls) {
+    auto made = std::make_shared<ManyEntry>();
+    std::vector<Planned> plans;
+    std::vector<std::string> keys;  // by element of `joined`
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+        plans.push_back(plan_call(options, calls[k], k));
+        made->single = made->single || plans.back().call == nullptr;
+    }
+    if (made->single) return made;
+    for (std::size_t k = 0; k < calls.size(); ++k) {
+        const Planned& plan = plans[k];
+        std::vector<DType> types;
+        for (const auto& result : plan.entry->results) types.push_back(result.spec.dtype);
+        made->results.push_back(std::move(types));
+        const auto known = std::find(keys.begin(), keys.end(), plan.key);
+        const auto number = static_cast<std::size_t>(known - keys.begin());
+        if (known == keys.end()) {
+            keys.push_back(plan.key);
+            made->joined.push_back({{}, plan.operands, nullptr});
+        }
+        made->joined[number].calls.push_back(k);
+    }
+    ContextImpl& context = Access::impl(calls[0].inputs[0].context());
+    for (Joined& joined : made->joined) {
+        std::vector<PlacedCall> placed;
+        for (std::size_t i = 0; i < joined.calls.size(); ++i)
+            placed.push_back({plans[joined.calls[i]].call, i * joined.operands.size()});
+        joined.launches = std::make_unique<ManyCalls>(context, placed);
+    }
+    return made;
+}
+
+/// Bytes [begin, end) of a cl_mem that call k reads or writes.
+struct CallExtent {
+    const void* handle;
+    std::uint64_t begin, end;
+    std::size_t call;
+    bool written;
+};
+
+/// Whether a call writes what another one reads or writes, or does not write just what it reads.
+bool depend(std::vector<CallExtent> extents) {
+    std::sort(extents.begin(), extents.end(), [](const CallExtent& a, const CallExtent& b) {
+        return std::tie(a.handle, a.begin) < std::tie(b.handle, b.begin);
+    });
+    // Those that begin before others end, in the order of their begins.
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        const CallExtent& a = extents[i];
+        for (std::size_t j = i + 1; j < extents.size(); ++j) {
+            const CallExtent& b = extents[j];
+            if (b.handle != a.handle || b.begin >= a.end) break;
+            if (!a.written && !b.written) continue;
+            const bool in_place =
+                a.call == b.call && a.begin == b.begin && a.end == b.end && a.written != b.written;
+            if (!in_place) return true;
+        }
+    }
+    return false;
+}
+
+class ManyCall {
+  public:
+    ManyCall(std::string_view code, const std::vector<double>& scalars, std::vector<OneCall> calls)
+        : code_(code), scalars_(scalars), calls_(std::move(calls)) {}
+
+    Lists run() {
+        const std::shared_ptr<const EagerOptions> options = options_of(code_, scalars_.size());
+        const Context& context = calls_[0].inputs[0].context();
+        ManyCache& cache = many_cache_of(context);
+        std::shared_ptr<ManyEntry> entry;
+        {
+            const std::lock_guard lock(cache.mutex);
+            const std::string key = key_of(options->id, calls_);
+            const auto* found = cache.entries.find(key);
+            entry = found != nullptr ? *found : cache.entries.insert(key, planned(*options));
+        }
+        if (entry->single) return run_singly();
+        Lists results = make_results(context, *entry);
+        if (depend(extents_of(results))) return run_singly();
+        const std::lock_guard lock(cache.mutex);
+        for (Joined& joined : entry->joined) enqueue(joined, results);
+        for (const auto& list : results)
+            for (const Tensor& result : list) Access::buffer(result)->touch();
+        Access::impl(context).queue().flush();
+        return results;
+    }
+
+  private:
+    std::shared_ptr<ManyEntry> planned(const EagerOptions& options) const {
+        try {
+            return make_entry(options, calls_);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::build) throw;
+            log(LogLevel::warning, cat("pointwise_many() runs as single calls: ", error.what()));
+            auto singly = std::make_shared<ManyEntry>();
+            singly->single = true;
+            return singly;
+        }
+    }
+
+    Lists make_results(const Context& context, const ManyEntry& entry) const {
+        Lists results(entry.results[0].size());
+        for (std::size_t i = 0; i < results.size(); ++i)
+            for (std::size_t k = 0; k < calls_.size(); ++k)
+                results[i].push_back(i < calls_[k].outs.size()
+                                         ? calls_[k].outs[i]
+                                         : Tensor(context, calls_[k].shape, entry.results[k][i]));
+        return results;
+    }
+
+    std::vector<CallExtent> extents_of(const Lists& results) const {
+        std::vector<CallExtent> extents;
+        const auto add = [&](const Tensor& tensor, std::size_t call, bool written) {
+            const Buffer& buffer = *Access::buffer(tensor);
+            const std::uint64_t begin = buffer.offset() + tensor.byte_offset();
+            if (tensor.bytes() > 0)
+                extents.push_back({buffer.handle(), begin, begin + tensor.bytes(), call, written});
+        };
+        for (std::size_t k = 0; k < calls_.size(); ++k) {
+            for (const Tensor& input : calls_[k].inputs) add(input, k, false);
+            for (const auto& list : results) add(list[k], k, true);
+        }
+        return extents;
+    }
+
+    void enqueue(Joined& joined, const Lists& results) const {
+        std::vector<BufferRef> operands;
+        for (const std::size_t k : joined.calls)
+            for (const auto& [is_result, index] : joined.operands) {
+                const Tensor& tensor = is_result ? results[index][k] : calls_[k].inputs[index];
+                operands.push_back({Access::buffer(tensor).get(), tensor.byte_offset()});
+            }
+        joined.launches->enqueue(operands, scalars_);
+    }
+
+    Lists run_singly() const {
+        Lists results;
+        for (const OneCall& call : calls_) {
+            ops::CallOptions how;
+            how.out = call.outs;
+            std::vector<Tensor> made = ops::pointwise(code_, call.inputs, scalars_, how);
+            results.resize(made.size());
+            for (std::size_t i = 0; i < made.size(); ++i)
+                results[i].push_back(made[i].shape().numel() == call.shape.numel()
+                                         ? made[i].reshape(call.shape)
+                                         : made[i]);
+        }
+        return results;
+    }
+
+    std::string_view code_;
+    const std::vector<double>& scalars_;
+    std::vector<OneCall> calls_;
+};
+
+}  // namespace
+
+namespace ops {
+
+Lists pointwise_many(std::string_view code, const Lists& inputs, const std::vector<double>& scalars,
+                     const Lists& outs) {
+    const std::size_t count = count_of(inputs, outs);
+    std::vector<OneCall> calls;
+    for (std::size_t k = 0; k < count; ++k) calls.push_back(one_call(inputs, outs, k));
+    if (calls.empty()) return Lists(outs.size());
+    Lists results = ManyCall(code, scalars, std::move(calls)).run();
+    for (std::size_t i = 0; i < outs.size(); ++i) results.at(i) = outs[i];
+    return results;
+}
+
+}  // namespace ops
+
+}  // namespace dlprim

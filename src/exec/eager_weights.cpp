@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// WeightUses: by the versions of the buffers.
+#include "exec/eager_weights.hpp"
+
+#include <algorithm>
+
+namespace dlprim {
+
+bool WeightUses::worth_keeping(const std::string& key, const EagerCall& call,
+                               std::span<const EagerOperand> params) {
+    constexpr std::uint64_t mixer = 0x9E3779B97F4A7C15u;
+    std::uint64_t versions = 0, generations = 0;
+    bool foreign = false;
+    for (const EagerOperand& param : params) {
+        versions = versions * mixer + param.buffer->version();
+        generations = generations * mixer + param.buffer->generation();
+        foreign = foreign || param.buffer->foreign();
+    }
+    if (foreign) return false;
+    Use* const use = uses_.find(key);
+    if (use != nullptr && use->generations == generations) {
+        use->unchanged = use->versions == versions ? std::min(use->unchanged + 1, trusted) : 0;
+        use->versions = versions;
+        return use->unchanged == trusted;
+    }
+    const bool trains = call.how.training || call.backward;
+    uses_.insert(key, {versions, generations, trains ? 0 : trusted});
+    return !trains;
+}
+
+}  // namespace dlprim

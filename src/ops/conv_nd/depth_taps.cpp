@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// DepthTaps and its gradient as operators, which only ConvolutionND and its like make.
+#include "ops/conv_nd/depth_taps.hpp"
+
+#include "engine/element_types.hpp"
+#include "ops/conv_nd/operators.hpp"
+
+namespace dlprim::conv_nd {
+
+namespace {
+
+class Taps : public Operator {
+  public:
+    explicit Taps(bool backward) : backward_(backward) {}
+    std::string_view type() const override { return backward_ ? taps_backward_type : taps_type; }
+    bool internal() const override { return true; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::all; }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"kernel", OptionKind::integer, std::int64_t{1}, "the convolution's along the depth"},
+            {"stride", OptionKind::integer, std::int64_t{1}, "likewise"},
+            {"pad", OptionKind::integer, std::int64_t{0}, "likewise, in front"},
+            {"dilate", OptionKind::integer, std::int64_t{1}, "likewise"},
+            {"size", OptionKind::integer, std::int64_t{1}, "of the result's depth", true}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Shape& from = inputs[0].shape;
+        const std::int64_t size = attrs.integer("size");
+        const Shape to =
+            backward_ ? Shape{from[0], from[2], size, from[4], from[5]}
+                      : Shape{from[0], size, from[1], attrs.integer("kernel"), from[3], from[4]};
+        return {{to, inputs[0].dtype}};
+    }
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value || !context.wanted[0]) return;
+        const Shape& from = context.graph.shape(context.node.inputs[0]);
+        Attrs attrs = context.node.attrs;
+        attrs.set("size", from[backward_ ? 1 : 2]);
+        context.input_gradients[0] =
+            context.graph.add1(backward_ ? taps_type : taps_backward_type,
+                               context.node.name + "/backward", {dy}, attrs);
+    }
+
+  private:
+    bool backward_;
+};
+
+}  // namespace
+
+DepthTaps::DepthTaps(const Attrs& attrs, const Shape& x, std::int64_t out_depth)
+    : batch(x[0]),
+      channels(x[1]),
+      depth(x[2]),
+      plane(x[3] * x[4]),
+      out(out_depth),
+      kernel(attrs.integer("kernel")),
+      stride(attrs.integer("stride")),
+      pad(attrs.integer("pad")),
+      dilate(attrs.integer("dilate")) {}
+
+DepthTaps::DepthTaps(const Problem& problem)
+    : DepthTaps(problem.attrs,
+                (problem.op == taps_type ? problem.inputs : problem.outputs)[0].shape,
+                (problem.op == taps_type ? problem.outputs : problem.inputs)[0].shape[1]) {}
+
+DepthTapsEngine::DepthTapsEngine(const std::string& way, bool backward)
+    : backward_(backward), name_((backward ? "depth_taps_backward." : "depth_taps.") + way) {}
+
+Verdict DepthTapsEngine::is_applicable(const Traits& device, const Problem& problem) const {
+    if (!problem.epilogue.empty()) return Verdict::no("it does not support an epilogue");
+    return one_float_type(device, problem, 1, 1);
+}
+
+std::unique_ptr<Operator> make_depth_taps(bool backward) {
+    return std::make_unique<Taps>(backward);
+}
+
+}  // namespace dlprim::conv_nd

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// depth_taps.reference and depth_taps_backward.reference: the engines of OpenCL devices
+// (kernels/conv_nd/depth_taps_reference.cl).
+#include "engine/element_types.hpp"
+#include "ops/conv_nd/depth_taps.hpp"
+#include "ops/conv_nd/operators.hpp"
+
+namespace dlprim::conv_nd {
+
+namespace {
+
+constexpr const char* source = "conv_nd/depth_taps_reference.cl";
+
+class Reference : public DepthTapsEngine {
+  public:
+    explicit Reference(bool is_backward) : DepthTapsEngine("reference", is_backward) {}
+    bool on_host() const override { return false; }
+    std::vector<std::string> sources() const override { return {source}; }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning&) const override {
+        auto launch = std::make_unique<KernelLaunch>();
+        const DepthTaps t(problem);
+        const DType dtype = problem.inputs[0].dtype;
+        const std::int64_t count = problem.outputs[0].shape.numel();
+        if (count == 0) return launch;
+        KernelCall call(context.build({source, kernel_source(source), element_options(dtype)}),
+                        backward() ? "depth_taps_backward" : "depth_taps",
+                        line_range(context.traits(), count));
+        call.tensor(backward() ? "y" : "x", 0, size_of(dtype))
+            .tensor(backward() ? "x" : "y", 1, size_of(dtype));
+        call.scalar("count", count).scalar("plane", t.plane);
+        const std::pair<const char*, std::int64_t> sizes[] = {
+            {"channels", t.channels}, {"depth", t.depth}, {"out", t.out},      {"taps", t.kernel},
+            {"stride", t.stride},     {"pad", t.pad},     {"dilate", t.dilate}};
+        for (const auto& [name, value] : sizes) call.scalar(name, static_cast<std::int32_t>(value));
+        call.check();
+        launch->add(std::move(call));
+        return launch;
+    }
+};
+
+}  // namespace
+
+void add_depth_taps_reference_engines(EngineRegistry& engines) {
+    engines.add(std::make_unique<Reference>(false));
+    engines.add(std::make_unique<Reference>(true));
+}
+
+}  // namespace dlprim::conv_nd

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+// Geometry: reads and checks the options of convolutions of images of one to three dimensions.
+#include "ops/conv_nd/geometry.hpp"
+
+#include "base/text.hpp"
+
+#include <cmath>
+
+namespace dlprim::conv_nd {
+
+namespace {
+
+constexpr std::int64_t most = std::int64_t{1} << 28;  // Convolution2D's limit
+
+/// One size for each of `dims` dimensions, from one or `dims` entries.
+Ints sizes(const Attrs& attrs, const char* name, int dims, std::int64_t least) {
+    Ints given = attrs.ints(name);
+    require(given.size() == 1 || given.size() == static_cast<std::size_t>(dims), name, " has ",
+            given.size(), " entries; it is one size or one for each of the ", dims,
+            " dimensions of images");
+    for (const std::int64_t size : given)
+        require(size >= least && size <= most, name, " has ", size, "; it must be at least ",
+                least);
+    if (given.size() == 1) given.resize(static_cast<std::size_t>(dims), given[0]);
+    return given;
+}
+
+}  // namespace
+
+Geometry::Geometry(const Attrs& attrs, const Shape& x, bool is_transposed)
+    : transposed(is_transposed), dims(x.rank() - 2) {
+    require(x.rank() >= 3 && x.rank() <= 5, "input ", x.str(),
+            " is not [N, C, ...] with one to three dimensions of images");
+    batch = x[0];
+    in = x[1];
+    out = attrs.integer("channels_out");
+    groups = attrs.integer("groups");
+    bias = attrs.boolean("bias");
+    require(in >= 1, "input ", x.str(), " has no channels");
+    require(out >= 1 && groups >= 1, "channels_out and groups must be at least 1, got ", out,
+            " and ", groups);
+    const std::int64_t wanted = attrs.integer("channels_in");
+    require(wanted < 0 || wanted == in, "input ", x.str(), " has ", in,
+            " channels, channels_in says ", wanted);
+    require(in % groups == 0 && out % groups == 0, in, " input and ", out,
+            " output channels do not divide into ", groups, " groups");
+    for (int i = 0; i < dims; ++i) {
+        Axis& axis = axes[static_cast<std::size_t>(3 - dims + i)];
+        (transposed ? axis.small : axis.large) = x[2 + i];
+    }
+    read(attrs);
+}
+
+void Geometry::read(const Attrs& attrs) {
+    const Ints kernel = sizes(attrs, "kernel", dims, 1), stride = sizes(attrs, "stride", dims, 1),
+               dilate = sizes(attrs, "dilate", dims, 1);
+    const auto count = static_cast<std::size_t>(dims);
+    const bool two_sided = attrs.ints("pad").size() == 2 * count;
+    const Ints pad = two_sided ? attrs.ints("pad") : sizes(attrs, "pad", dims, 0);
+    const Ints added = transposed ? sizes(attrs, "output_pad", dims, 0) : Ints(count, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+        Axis& a = axes[3 - count + i];
+        a.kernel = kernel[i];
+        a.stride = stride[i];
+        a.dilate = dilate[i];
+        a.pad = pad[i];
+        a.pad_end = pad[two_sided ? i + count : i];
+        a.output_pad = added[i];
+        require(a.pad >= 0 && a.pad_end >= 0 && a.pad <= most && a.pad_end <= most,
+                "pad must be at least 0, not ", a.pad, " and ", a.pad_end);
+        const std::int64_t reach = a.dilate * (a.kernel - 1) + 1;
+        if (transposed) {
+            require(added[i] == 0 || added[i] < std::max(a.stride, a.dilate), "output_pad is ",
+                    added[i], "; it must be less than the stride, ", a.stride,
+                    ", or the dilation, ", a.dilate);
+            a.large = (a.small - 1) * a.stride + reach - a.pad - a.pad_end + added[i];
+            require(a.large >= 1, "pad ", a.pad, " leaves nothing of the output");
+        } else {
+            const std::int64_t room = a.large + a.pad + a.pad_end - reach;
+            require(room >= 0, "a kernel that reaches over ", reach,
+                    " elements does not fit into an image of ", a.large, " padded by ", a.pad,
+                    " and ", a.pad_end);
+            a.small = room / a.stride + 1;
+        }
+    }
+}
+
+Ints Geometry::list(std::int64_t Axis::*member, int count) const {
+    Ints result;
+    for (std::size_t i = static_cast<std::size_t>(3 - count); i < 3; ++i)
+        result.push_back(axes[i].*member);
+    return result;
+}
+
+Shape Geometry::weight() const {
+    std::vector<std::int64_t> sizes{transposed ? in : out, (transposed ? out : in) / groups};
+    for (const std::int64_t size : list(&Axis::kernel, dims)) sizes.push_back(size);
+    return Shape(sizes);
+}
+
+Shape Geometry::output() const {
+    std::vector<std::int64_t> sizes{batch, out};
+    for (const std::int64_t size : list(transposed ? &Axis::large : &Axis::small, dims))
+        sizes.push_back(size);
+    return Shape(sizes);
+}
+
+double Geometry::products() const {
+    double result = static_cast<double>(batch * in) * static_cast<double>(out / groups);
+    for (const Axis& axis : axes) result *= static_cast<double>(axis.small * axis.kernel);
+    return result;
+}
+
+std::vector<ParamSpec> params(const Geometry& geometry, DType dtype) {
+    const Shape weight = geometry.weight();
+    const std::int64_t fan_in = weight.product(1, weight.rank());
+    const double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
+    ParamSpec spec{{weight, dtype}, Init::uniform(bound), true};
+    spec.init.fan_in = fan_in;
+    spec.init.fan_out = weight[0] * weight.product(2, weight.rank());
+    std::vector<ParamSpec> all{spec};
+    if (geometry.bias) all.push_back({{Shape{geometry.out}, dtype}, Init::uniform(bound), true});
+    return all;
+}
+
+const Schema& schema_of(bool transposed) {
+    static const OptionSpec channels_out{"channels_out", OptionKind::integer, std::int64_t{0},
+                                         "number of output channels", true};
+    static const OptionSpec channels_in{"channels_in", OptionKind::integer, std::int64_t{-1},
+                                        "number of input channels; deduced when not given"};
+    static const OptionSpec groups{"groups", OptionKind::integer, std::int64_t{1},
+                                   "groups of channels that are convolved apart"};
+    static const OptionSpec bias{"bias", OptionKind::boolean, true,
+                                 "whether a bias is added to each channel"};
+    static const OptionSpec kernel{"kernel", OptionKind::integers, Ints{1},
+                                   "one size, or one for each dimension of images", true};
+    static const OptionSpec stride{"stride", OptionKind::integers, Ints{1}, "likewise"};
+    static const OptionSpec pad{
+        "pad", OptionKind::integers, Ints{0},
+        "likewise, or the pads in front of all dimensions and then those behind them"};
+    static const OptionSpec dilate{"dilate", OptionKind::integers, Ints{1}, "as stride"};
+    static const OptionSpec output_pad{"output_pad", OptionKind::integers, Ints{0},
+                                       "elements added at the ends of the output, likewise"};
+    static const Schema forward{channels_out, channels_in, groups, bias,
+                                kernel,       stride,      pad,    dilate};
+    static const Schema backward{channels_out, channels_in, groups, bias,      kernel,
+                                 stride,       pad,         dilate, output_pad};
+    return transposed ? backward : forward;
+}
+
+}  // namespace dlprim::conv_nd

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Flip: reverses the order of the elements along dimensions (torch.flip). It is one copy with
+// negative strides, and its own gradient.
+#pragma once
+
+#include "engine/copy_engines.hpp"
+#include "graph/operator.hpp"
+
+#include <memory>
+
+namespace dlprim::flip {
+
+std::unique_ptr<Operator> make_operator();
+
+std::vector<StridedCopy> copies(const Problem& problem);
+constexpr Movement<StridedCopy> movement{"Flip", "flip.copy", "flip.host", copies};
+
+}  // namespace dlprim::flip

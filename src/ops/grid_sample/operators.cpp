@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// GridSample and its gradients as operators: options, shapes, gradient rule.
+#include "ops/grid_sample/operators.hpp"
+
+#include "base/text.hpp"
+
+namespace dlprim::grid_sample {
+
+namespace {
+
+const OptionSpec mode{"mode", OptionKind::text, std::string("bilinear"),
+                      "bilinear, nearest or bicubic"};
+const OptionSpec padding_mode{"padding_mode", OptionKind::text, std::string("zeros"),
+                              "what lies outside of images: zeros, border or reflection"};
+const OptionSpec align_corners{"align_corners", OptionKind::boolean, false,
+                               "-1 and 1 are the centers of corner pixels, not their edges"};
+const OptionSpec sizes{"sizes", OptionKind::integers, Ints{}, "the shape of the images", true};
+
+class Forward : public Operator {
+  public:
+    std::string_view type() const override { return forward_type; }
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    FloatTypes float_types(const Attrs&) const override { return FloatTypes::wide; }
+    const Schema& schema() const override {
+        static const Schema schema{mode, padding_mode, align_corners};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Options options(attrs);
+        const TensorSpec &x = inputs[0], &grid = inputs[1];
+        require(x.shape.rank() == 4, "images ", x.shape.str(), " are not [N, C, H, W]");
+        require(grid.shape.rank() == 4 && grid.shape[3] == 2 && grid.shape[0] == x.shape[0],
+                "places ", grid.shape.str(), " are not [N, h, w, 2] for images ", x.shape.str());
+        require(x.shape[2] > 0 && x.shape[3] > 0, "images ", x.shape.str(), " have no elements");
+        require(is_float(x.dtype) && grid.dtype == x.dtype,
+                "images and places must be of one float type, got ", name_of(x.dtype), " and ",
+                name_of(grid.dtype));
+        return {{Shape{x.shape[0], x.shape[1], grid.shape[1], grid.shape[2]}, x.dtype}};
+    }
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override {
+        const ValueId dy = context.output_gradients[0];
+        if (dy == no_value) return;
+        Graph& graph = context.graph;
+        const Node& node = context.node;
+        const ValueId x = node.inputs[0], grid = node.inputs[1];
+        if (context.wanted[0]) {
+            Attrs attrs = node.attrs;
+            attrs.set("sizes", graph.shape(x).to_vector());
+            context.input_gradients[0] =
+                graph.add1(backward_data_type, node.name + "/backward_data", {dy, grid}, attrs);
+        }
+        if (context.wanted[1])
+            context.input_gradients[1] = graph.add1(
+                backward_grid_type, node.name + "/backward_grid", {dy, x, grid}, node.attrs);
+    }
+    void oracle(OracleCall& call) const override { grid_sample::oracle(call); }
+    void oracle_backward(OracleBackwardCall& call) const override {
+        grid_sample::oracle_backward(call);
+    }
+};
+
+/// dy, grid -> dx.
+class BackwardData : public Operator {
+  public:
+    std::string_view type() const override { return backward_data_type; }
+    bool internal() const override { return true; }
+    int min_inputs() const override { return 2; }
+    int max_inputs() const override { return 2; }
+    const Schema& schema() const override {
+        static const Schema schema{mode, padding_mode, align_corners, sizes};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        return {{Shape(attrs.ints("sizes")), inputs[0].dtype}};
+    }
+};
+
+/// dy, x, grid -> dgrid.
+class BackwardGrid : public Operator {
+  public:
+    std::string_view type() const override { return backward_grid_type; }
+    bool internal() const override { return true; }
+    int min_inputs() const override { return 3; }
+    int max_inputs() const override { return 3; }
+    const Schema& schema() const override {
+        static const Schema schema{mode, padding_mode, align_corners};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs&, std::span<const TensorSpec> inputs) const override {
+        return {inputs[2]};
+    }
+};
+
+}  // namespace
+
+Options::Options(const Attrs& attrs) : align_corners(attrs.boolean("align_corners")) {
+    const std::string &how = attrs.text("mode"), &outside = attrs.text("padding_mode");
+    require(how == "bilinear" || how == "nearest" || how == "bicubic", "mode '", how,
+            "' is not one of bilinear, nearest, bicubic");
+    require(outside == "zeros" || outside == "border" || outside == "reflection", "padding_mode '",
+            outside, "' is not one of zeros, border, reflection");
+    mode = how == "bilinear" ? Mode::bilinear : how == "nearest" ? Mode::nearest : Mode::bicubic;
+    padding = outside == "zeros"    ? Padding::zeros
+              : outside == "border" ? Padding::border
+                                    : Padding::reflection;
+}
+
+std::unique_ptr<Operator> make_forward() {
+    return std::make_unique<Forward>();
+}
+std::unique_ptr<Operator> make_backward_data() {
+    return std::make_unique<BackwardData>();
+}
+std::unique_ptr<Operator> make_backward_grid() {
+    return std::make_unique<BackwardGrid>();
+}
+
+}  // namespace dlprim::grid_sample

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// MatMulAdd: y = alpha * op(a) op(b) + beta * c, where c is broadcast to the product's shape. It
+// becomes a MatMul, to whose launch c is added where it has the form of a bias or of the product.
+#pragma once
+
+#include "graph/operator.hpp"
+
+#include <memory>
+
+namespace dlprim::matmul_add {
+
+std::unique_ptr<Operator> make_operator();
+
+}  // namespace dlprim::matmul_add

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// NLLLoss where labels have weights: those of their classes, or 0 for the label that is ignored.
+// What the labels name is gathered, so that the input is not read as a whole, and a label that is
+// no class is refused as an index.
+#include "graph/lowering.hpp"
+#include "ops/nll_loss/operator.hpp"
+
+namespace dlprim::nll_loss {
+
+std::vector<ValueId> spread_labels(Graph& graph, const std::string& at, const Options& options,
+                                   ValueId label, ValueId weight) {
+    std::vector<ValueId> values{graph.reshape(at + "/label", label, options.label_kept)};
+    if (weight != no_value)
+        values.push_back(
+            graph.reshape(at + "/weight", weight,
+                          channel_shape(graph.shape(weight)[0], options.label_kept.rank())));
+    return values;
+}
+
+std::string at_labels(const Options& options, const std::string& value) {
+    const bool all = options.ignore_index == Options::no_label;
+    return cat("index(1) == x1", all ? "" : " && x1 != p0", " ? ", value, " : 0");
+}
+
+namespace {
+
+/// The values that a node's labels name, all of shape [N, 1, ...].
+class Named {
+  public:
+    Named(Graph& graph, const Node& node, const Options& options, const std::string& at)
+        : graph_(graph), node_(node), options_(options), at_(at) {
+        label_ = graph.reshape(at + "/label", node.inputs[1], options.label_kept);
+    }
+
+    ValueId label() const { return label_; }
+    ValueId input() {
+        return graph_.add1("Gather", at_ + "/named", {node_.inputs[0], index()},
+                           Attrs{{"mode", std::string("elements")}, {"dim", std::int64_t{1}}});
+    }
+    bool has_weight() const { return node_.inputs.size() > 2; }
+    ValueId weight() { return graph_.add1("Gather", at_ + "/weight", {node_.inputs[2], index()}); }
+    /// The expression where the label counts, and 0 where it is ignored. `x`: the label's operand.
+    std::string counted(const std::string& x, const std::string& value) const {
+        if (options_.ignore_index == Options::no_label) return value;
+        return cat(x, " != ", options_.ignore_index, " ? ", value, " : 0");
+    }
+
+  private:
+    /// Labels as indices: an ignored one names the first class, and one below 0, which would count
+    /// from the end, none.
+    ValueId index() {
+        if (index_ != no_value) return index_;
+        std::string code = cat("x0 < 0 ? ", graph_.shape(node_.inputs[0])[1], " : x0");
+        if (options_.ignore_index != Options::no_label)
+            code = cat("x0 == ", options_.ignore_index, " ? 0 : (", code, ")");
+        const DType given = graph_.spec(label_).dtype;
+        const std::string_view dtype = name_of(is_float(given) ? DType::i64 : given);
+        index_ =
+            graph_.add1("Pointwise", at_ + "/class", {label_},
+                        Attrs{{"code", "y0 = " + code}, {"dtypes", Strings{std::string(dtype)}}});
+        return index_;
+    }
+
+    Graph& graph_;
+    const Node& node_;
+    const Options& options_;
+    const std::string at_;
+    ValueId label_, index_ = no_value;
+};
+
+}  // namespace
+
+ValueId total_weight(Graph& graph, const Node& node, const Options& options) {
+    const std::string at = node.name + "/total";
+    Named named(graph, node, options, at);
+    std::vector<ValueId> inputs{named.label()};
+    if (named.has_weight()) inputs.push_back(named.weight());
+    const std::string code =
+        "y0 = sum[](" + named.counted("x0", named.has_weight() ? "x1" : "1") + ")";
+    const std::string_view dtype = name_of(graph.spec(node.inputs[0]).dtype);
+    const ValueId total = graph.add1(
+        "Pointwise", at, inputs, Attrs{{"code", code}, {"dtypes", Strings{std::string(dtype)}}});
+    return graph.reshape(at + "_shape", total, Shape{1});
+}
+
+std::vector<ValueId> weighted(Graph& graph, const Node& node, const Options& options) {
+    Named named(graph, node, options, node.name);
+    std::vector<ValueId> inputs{named.input(), named.label()};
+    if (named.has_weight()) inputs.push_back(named.weight());
+    const std::string value = named.counted("x1", named.has_weight() ? "-x0 * x2" : "-x0");
+    const bool each = options.reduce == Reduce::none;
+    ValueId loss =
+        graph.pointwise1(node.name, each ? "y0 = " + value : "y0 = sum[](" + value + ")", inputs);
+    loss = graph.reshape(node.name + "/shape", loss, options.output());
+    std::vector<ValueId> outputs{loss};
+    if (options.reduce != Reduce::mean && !options.return_weight) return outputs;
+    const ValueId total = total_weight(graph, node, options);
+    if (options.reduce == Reduce::mean)
+        outputs[0] = graph.pointwise1(node.name + "/mean", "y0 = x0 / x1", {loss, total});
+    if (options.return_weight) outputs.push_back(total);
+    return outputs;
+}
+
+}  // namespace dlprim::nll_loss

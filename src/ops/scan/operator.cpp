@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// Scan as an operator: options and shapes.
+#include "ops/scan/operator.hpp"
+
+#include "ops/scan/gradient.hpp"
+#include "ops/scan/options.hpp"
+#include "ops/scan/oracle.hpp"
+
+namespace dlprim::scan {
+
+namespace {
+
+class Scan : public Operator {
+  public:
+    std::string_view type() const override { return scan::type; }
+    /// The gradients of products and logarithms are several nodes, between which nothing is
+    /// rounded.
+    FloatTypes float_types(const Attrs& attrs) const override {
+        const Method method = method_of(attrs);
+        const bool is_hard = method == Method::prod || method == Method::logsumexp;
+        return is_hard ? FloatTypes::wide : FloatTypes::all;
+    }
+    int outputs(const Attrs& attrs) const override {
+        const Method method = method_of(attrs);
+        return method == Method::max || method == Method::min ? 2 : 1;
+    }
+    const Schema& schema() const override {
+        static const Schema schema{
+            {"method", OptionKind::text, std::string("sum"), "sum, prod, max, min or logsumexp"},
+            {"dim", OptionKind::integer, std::int64_t{-1},
+             "the dimension along which lines lie; negative counts from the end"},
+            {"reverse", OptionKind::boolean, false, "lines are walked from their end"},
+            {"exclusive", OptionKind::boolean, false,
+             "of sums and products: an element itself does not count"},
+            {"dtype", OptionKind::text, std::string(),
+             "of sums and products of integers and bool: the results' integer type; empty: the "
+             "input's"}};
+        return schema;
+    }
+    std::vector<TensorSpec> infer(const Attrs& attrs,
+                                  std::span<const TensorSpec> inputs) const override {
+        const Options options(attrs, inputs[0].shape, inputs[0].dtype);
+        std::vector<TensorSpec> made{{inputs[0].shape, options.result}};
+        if (options.has_positions()) made.push_back({inputs[0].shape, DType::i64});
+        return made;
+    }
+
+    bool differentiable() const override { return true; }
+    void gradient(GradientContext& context) const override { add_gradient(context); }
+
+    void oracle(OracleCall& call) const override { scan::oracle(call); }
+    void oracle_backward(OracleBackwardCall& call) const override { scan::oracle_backward(call); }
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> make_operator() {
+    return std::make_unique<Scan>();
+}
+
+}  // namespace dlprim::scan

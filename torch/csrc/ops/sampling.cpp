@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// Draws of positions: by their weights, and all in a random order. Nothing waits, so that weights
+// below 0 are not refused.
+#include "ops/indexing.hpp"
+
+#include <optional>
+
+namespace dlprim_torch {
+namespace {
+
+using Generator = std::optional<at::Generator>;
+
+/// Each weight over an exponential number: the largest of these are a draw without replacement.
+at::Tensor drawn_once(const at::Tensor& weights, std::int64_t count, const Generator& generator) {
+    const at::Tensor races = weights / at::empty_like(weights).exponential_(1, generator);
+    if (count == 1) return races.argmax(-1, true);
+    return std::get<1>(at::topk(races, count, -1));
+}
+
+/// Where numbers below the sum of all weights lie in the weights' running sums.
+at::Tensor drawn_again(const at::Tensor& weights, std::int64_t count, const Generator& generator) {
+    const at::Tensor sums = weights.cumsum(-1);
+    std::vector<std::int64_t> sizes = weights.sizes().vec();
+    sizes.back() = count;
+    const at::Tensor numbers = at::rand(sizes, generator, weights.options());
+    const at::Tensor below = at::empty_like(numbers);
+    // A product that is rounded up to the sum would be a position behind the last.
+    pointwise_into({below}, "v = x0 * x1; y0 = v < x1 ? v : 0",
+                   {numbers, sums.narrow(-1, weights.size(-1) - 1, 1)});
+    return count_below(sums, below, true).clamp_max(weights.size(-1) - 1);
+}
+
+at::Tensor multinomial(const at::Tensor& self, c10::SymInt symbolic, bool replacement,
+                       Generator generator) {
+    const std::int64_t count = symbolic.expect_int();
+    TORCH_CHECK(self.dim() == 1 || self.dim() == 2, "prob_dist must be 1 or 2 dim");
+    TORCH_CHECK(
+        self.is_floating_point(),
+        "multinomial only supports floating-point dtypes for input, got: ", self.scalar_type());
+    TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
+    TORCH_CHECK(replacement || count <= self.size(-1),
+                "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    const c10::DeviceGuard guard(self.device());
+    if (self.numel() == 0) {
+        std::vector<std::int64_t> sizes = self.sizes().vec();
+        sizes.back() = count;
+        return at::empty(sizes, self.options().dtype(at::kLong));
+    }
+    // Half types would lose small weights in the sums of many.
+    const at::Tensor weights = self.element_size() == 2 ? self.to(at::kFloat) : self.contiguous();
+    return replacement && count > 1 ? drawn_again(weights, count, generator)
+                                    : drawn_once(weights, count, generator);
+}
+
+at::Tensor& multinomial_out(const at::Tensor& self, c10::SymInt count, bool replacement,
+                            Generator generator, at::Tensor& out) {
+    TORCH_CHECK(out.scalar_type() == at::kLong,
+                "multinomial expects Long tensor out, got: ", out.scalar_type());
+    const at::Tensor made = multinomial(self, std::move(count), replacement, std::move(generator));
+    at::native::resize_output(out, made.sizes());
+    return out.copy_(made);
+}
+
+/// The order in which random numbers of 63 bits are sorted.
+at::Tensor& randperm_out(c10::SymInt symbolic, Generator generator, at::Tensor& out) {
+    const std::int64_t count = symbolic.expect_int();
+    TORCH_CHECK(count >= 0, "n must be non-negative, got", count);
+    const c10::DeviceGuard guard(out.device());
+    at::native::resize_output(out, {count});
+    if (count == 0) return out;
+    const at::Tensor keys = at::empty({count}, out.options().dtype(at::kLong)).random_(generator);
+    return out.copy_(std::get<1>(at::sort(keys)));
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+    m.impl("multinomial", multinomial);
+    m.impl("multinomial.out", multinomial_out);
+    m.impl("randperm.generator_out", randperm_out);
+}
+
+}  // namespace
+}  // namespace dlprim_torch

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""A training step of whole networks on the device, against float64 on the CPU.
+
+    PYTHONPATH=build/torch/python python torch/tests/check_networks.py [-o table.md] [NAME...]
+
+Loss and every gradient are compared: the largest difference over the largest magnitude of the exact tensor, beside
+that of PyTorch's own float32. A network passes within 1e-4 or twice PyTorch's error; a fallback to the CPU is an
+error. Names are those of torchvision's classification networks (all of them by default) and of OTHERS below. Dropout
+and stochastic depth are left out. With -o a table is kept, and networks that it has are not run again.
+
+A network with ReLU or max pooling has gradients that jump where an activation is 0, or two of a window are equal. Of
+its millions of activations some are so near to that that rounding decides, in any float32; a gradient that sums few
+elements then differs by more than 1e-4. A fault would do so for every input: so a network that differs is tried on
+other images, up to --tries of them, and passes where one of them does. The table says how many it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import pathlib
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from networks import errors
+from torch import nn
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+Made = tuple[nn.Module, list[torch.Tensor], Callable[[nn.Module, list[torch.Tensor]], torch.Tensor]]
+
+BATCH = 4
+# Networks whose images have a size of their own.
+SIZES = {"maxvit_t": 224, "vit_b_16": 224, "vit_b_32": 224, "vit_l_16": 224, "vit_l_32": 224, "vit_h_14": 224}
+
+
+def images(name: str, classes: int = 1000) -> Made:
+    """A network of torchvision's classification models."""
+    import torchvision_net
+
+    size = SIZES.get(name, 128)
+    state = torch.get_rng_state()
+    model = torchvision_net.make_model(name)  # which has a seed of its own
+    torch.set_rng_state(state)
+    labels = torch.randint(0, classes, (BATCH,))
+    return (
+        model,
+        [torch.randn(BATCH, 3, size, size), labels],
+        lambda model, x: nn.functional.cross_entropy(first(model(x[0])), x[1]),
+    )
+
+
+def first(result: object) -> torch.Tensor:
+    """The main logits of networks that return more."""
+    found = getattr(result, "logits", result)
+    assert isinstance(found, torch.Tensor)
+    return found
+
+
+def segmentation(name: str) -> Made:
+    """fcn_resnet50 and deeplabv3_resnet50."""
+    import torchvision_net
+
+    make = getattr(torchvision_net.torchvision.models.segmentation, name)
+    model = make(weights=None, weights_backbone=None, num_classes=5)
+    labels = torch.randint(0, 5, (BATCH, 96, 96))
+    return (
+        model,
+        [torch.randn(BATCH, 3, 96, 96), labels],
+        lambda model, x: nn.functional.cross_entropy(model(x[0])["out"], x[1]),
+    )
+
+
+def language(kind: str) -> Made:
+    """BERT, GPT-2 and T5 of transformers, small, with random weights."""
+    import transformers as t
+
+    words = torch.randint(0, 500, (BATCH, 32))
+    if kind == "bert":
+        config = t.BertConfig(
+            vocab_size=500, hidden_size=64, num_hidden_layers=3, num_attention_heads=4, intermediate_size=128,
+            hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+        )  # fmt: skip
+        return t.BertForMaskedLM(config), [words], lambda model, x: model(input_ids=x[0], labels=x[0]).loss
+    if kind == "t5":
+        config = t.T5Config(vocab_size=500, d_model=64, d_kv=16, d_ff=128, num_layers=2, num_heads=4, dropout_rate=0.0)
+        config.decoder_start_token_id = 0
+        return (
+            t.T5ForConditionalGeneration(config),
+            [words],
+            lambda model, x: model(input_ids=x[0], labels=x[0]).loss,
+        )
+    if kind == "llama":
+        config = t.LlamaConfig(
+            vocab_size=500, hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4
+        )
+        return t.LlamaForCausalLM(config), [words], lambda model, x: model(input_ids=x[0], labels=x[0]).loss
+    config = t.GPT2Config(
+        vocab_size=500, n_embd=64, n_layer=3, n_head=4, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0, use_cache=False
+    )
+    return t.GPT2LMHeadModel(config), [words], lambda model, x: model(x[0], labels=x[0]).loss
+
+
+def transformer(_: str) -> Made:
+    """PyTorch's own encoder and decoder."""
+    model = nn.Transformer(32, 4, 2, 2, 64, dropout=0.0, batch_first=True)
+    return (
+        model,
+        [torch.randn(BATCH, 10, 32), torch.randn(BATCH, 7, 32), torch.randn(BATCH, 7, 32)],
+        lambda model, x: nn.functional.mse_loss(model(x[0], x[1]), x[2]),
+    )
+
+
+def recurrent(kind: str) -> Made:
+    """Two layers of LSTM or GRU."""
+    model = (nn.LSTM if kind == "lstm" else nn.GRU)(16, 32, 2, batch_first=True)
+    return model, [torch.randn(BATCH, 12, 16)], lambda model, x: model(x[0])[0].square().mean()
+
+
+class Autoencoder(nn.Module):
+    """A variational autoencoder (Kingma and Welling, 2014) with its noise given."""
+
+    def __init__(self) -> None:
+        """Makes its layers."""
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 16))
+        self.decoder = nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 64), nn.Sigmoid())
+
+    def forward(self, x: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """The loss."""
+        mean, log_variance = self.encoder(x).chunk(2, 1)
+        made = self.decoder(mean + noise * torch.exp(0.5 * log_variance))
+        divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum()
+        return nn.functional.binary_cross_entropy(made, x.clamp(0, 1), reduction="sum") + divergence
+
+
+def autoencoder(_: str) -> Made:
+    """The VAE on random pictures."""
+    return Autoencoder(), [torch.rand(BATCH, 64), torch.randn(BATCH, 8)], lambda model, x: model(x[0], x[1])
+
+
+class Adversaries(nn.Module):
+    """A small DCGAN (Radford et al., 2016): the discriminator's loss on made and on given images."""
+
+    def __init__(self) -> None:
+        """Makes both networks."""
+        super().__init__()
+        self.generator = nn.Sequential(
+            nn.ConvTranspose2d(8, 16, 4, bias=False),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.ConvTranspose2d(16, 3, 4, 2, 1),
+            nn.Tanh(),
+        )
+        self.discriminator = nn.Sequential(
+            nn.Conv2d(3, 16, 4, 2, 1), nn.LeakyReLU(0.2), nn.Conv2d(16, 1, 4), nn.Flatten()
+        )
+
+    def forward(self, noise: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
+        """The loss."""
+        loss = nn.functional.binary_cross_entropy_with_logits
+        made, true = self.discriminator(self.generator(noise)), self.discriminator(given)
+        return loss(made, torch.zeros_like(made)) + loss(true, torch.ones_like(true))
+
+
+def adversaries(_: str) -> Made:
+    """The GAN on random pictures."""
+    return (
+        Adversaries(),
+        [torch.randn(BATCH, 8, 1, 1), torch.randn(BATCH, 3, 8, 8)],
+        lambda model, x: model(x[0], x[1]),
+    )
+
+
+OTHERS: dict[str, Callable[[str], Made]] = {
+    "fcn_resnet50": segmentation,
+    "deeplabv3_resnet50": segmentation,
+    "transformer": transformer,
+    "bert": language,
+    "gpt2": language,
+    "t5": language,
+    "llama": language,
+    "lstm": recurrent,
+    "gru": recurrent,
+    "vae": autoencoder,
+    "gan": adversaries,
+}
+
+
+def without_chance(model: nn.Module) -> nn.Module:
+    """In training mode, but without dropout and stochastic depth."""
+    model.train()
+    for module in model.modules():
+        if "drop" in type(module).__name__.lower() or type(module).__name__ == "StochasticDepth":
+            module.p = 0.0  # type: ignore[assignment]
+            module.eval()
+        if isinstance(module, nn.MultiheadAttention):
+            module.dropout = 0.0
+    return model
+
+
+def step(made: Made, device: str, dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    """Loss and gradients, on the CPU."""
+    model, inputs, loss_of = made
+    model = without_chance(copy.deepcopy(model)).to(device, dtype)
+    moved = [x.to(device, dtype if x.is_floating_point() else x.dtype) for x in inputs]
+    loss = loss_of(model, moved)
+    loss.backward()
+    gradients = {name: p.grad.cpu() for name, p in model.named_parameters() if p.grad is not None}
+    return {"loss": loss.detach().cpu()} | gradients
+
+
+def check(name: str, seed: int) -> tuple[float, float, str, bool]:
+    """The largest error here and of PyTorch's float32, the tensor that fails or is worst, and whether all pass."""
+    torch.manual_seed(seed)
+    made = OTHERS[name](name) if name in OTHERS else images(name)
+    exact = step(made, "cpu", torch.float64)
+    reference = errors(step(made, "cpu", torch.float32), exact)
+    found = errors(step(made, "ocl", torch.float32), exact)
+    assert found.keys() == exact.keys()
+    excess = {tensor: error / max(1e-4, 2 * reference[tensor]) for tensor, error in found.items()}
+    worst = max(excess, key=lambda tensor: excess[tensor])
+    return found[worst], reference[worst], worst, excess[worst] <= 1
+
+
+def main() -> int:
+    """Checks the networks that are named."""
+    import torchvision_net
+
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("-o", "--output", type=pathlib.Path, help="the table, which is continued")
+    parser.add_argument("--tries", type=int, default=3, help="random inputs of a network that differs")
+    arguments = parser.parse_args()
+    torch.ocl.set_fallback_mode("error")
+    lines = arguments.output.read_text().splitlines() if arguments.output and arguments.output.exists() else []
+    known = {line.split("|")[1].strip() for line in lines if line.startswith("|")}
+    failed = 0
+    for name in arguments.names or [*OTHERS, *torchvision_net.all_networks()]:
+        if name in known:
+            continue
+        start = time.time()
+        try:
+            for tried in range(1, arguments.tries + 1):
+                error, reference, tensor, passes = check(name, tried)
+                if passes:
+                    break
+            state = f"passes ({tried})" if passes else f"differs in {tensor}"
+            line = f"| {name} | {error:.1e} | {reference:.1e} | {state} | {time.time() - start:.0f} |"
+        except Exception as problem:  # one network's failure is a line of the table
+            passes, line = False, f"| {name} | | | {type(problem).__name__}: {str(problem).splitlines()[0][:200]} | |"
+        failed += not passes
+        print(line, flush=True)
+        if arguments.output:
+            with arguments.output.open("a") as file:
+                file.write(line + "\n")
+    print(f"{failed} differ or fail")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
