@@ -23,6 +23,7 @@ EXCEPTIONS = {
     "python/src/train.cpp:run_training": KEYWORDS,
     "python/dlprim/ops/_products.py:conv2d_call": CACHE_KEY,
     "python/dlprim/ops/_products.py:conv_transpose2d_call": CACHE_KEY,
+    "python/dlprim/ops/_images.py:conv_transpose_nd_call": CACHE_KEY,
     "python/dlprim/ops/_sequences.py:recurrent_call": CACHE_KEY,
 }
 
