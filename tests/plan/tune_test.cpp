@@ -67,8 +67,8 @@ class Play : public Launch {
     std::vector<std::size_t> elements_;
 };
 
-/// The fastest engine by its own estimate. It uses the reference engine, and is registered before
-/// it.
+/// The fastest engine by its own estimate. It uses the last one that applies, the reference, and is
+/// registered before it.
 class Favourite : public Engine {
   public:
     Favourite(std::string_view op, bool on_host)
@@ -92,9 +92,13 @@ class Favourite : public Engine {
     Tuning default_tuning(const Traits&, const Problem&) const override { return {{"variant", 0}}; }
     std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
                                   const Tuning&) const override {
-        const Engine& right = *EngineRegistry::instance().of(op_, on_host_).back();
-        const Tuning tuning = right.default_tuning(context.traits(), problem);
-        return std::make_unique<Play>(right.build(context, problem, tuning), problem);
+        const auto engines = EngineRegistry::instance().of(op_, on_host_);
+        const auto right =
+            std::find_if(engines.rbegin(), engines.rend(), [&](const Engine* engine) {
+                return engine != this && engine->is_applicable(context.traits(), problem).ok;
+            });
+        const Tuning tuning = (*right)->default_tuning(context.traits(), problem);
+        return std::make_unique<Play>((*right)->build(context, problem, tuning), problem);
     }
 
   private:
