@@ -81,4 +81,17 @@ inline std::vector<ValueId> pointwise_over(Graph& graph, const std::string& name
         Attrs{{"code", code}, {"scalars", scalars}, {"shape", Ints(shape.to_vector())}});
 }
 
+/// The values as the node's first outputs: in the outputs' shapes and types.
+inline std::vector<ValueId> as_outputs(Graph& graph, const Node& node,
+                                       std::vector<ValueId> values) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const TensorSpec wanted = graph.spec(node.outputs[i]);
+        values[i] = graph.reshape(node.name + "/shape", values[i], wanted.shape);
+        if (graph.spec(values[i]).dtype != wanted.dtype)
+            values[i] = graph.add1("Cast", node.name + "/typed", {values[i]},
+                                   Attrs{{"dtype", std::string(name_of(wanted.dtype))}});
+    }
+    return values;
+}
+
 }  // namespace dlprim

@@ -29,7 +29,8 @@ struct Case {
     std::string options = "{}";  ///< JSON
     std::vector<CaseTensor> inputs, params;
     bool training = false, golden = false, gradient = true, speed = false;
-    /// Whether Oclgrind may get it. It has wrong quotients by powers of two in some old kernels.
+    /// Whether Oclgrind may get it. It computes the gradient of a pooling with windows of 4
+    /// wrongly, by a kernel that is right for windows of 3 and 5, and on other devices.
     bool simulated = true;
     std::string title() const { return type + "/" + name; }
 };

@@ -63,14 +63,8 @@ class BatchNormBackward final : public Operator {
                 inputs.push_back(graph.reshape(node.name + "/sum", sum, per_channel));
             outputs.push_back(graph.pointwise1(node.name, code, inputs, {1 / count}));
         }
-        for (const ValueId sum : sums)
-            outputs.push_back(graph.reshape(node.name + "/flat", sum, Shape{shape[1]}));
-        for (std::size_t i = 0; i < 3; ++i) {
-            const DType wanted = graph.spec(node.outputs[i]).dtype;
-            if (graph.spec(outputs[i]).dtype != wanted)
-                outputs[i] = graph.add1("Cast", node.name + "/typed", {outputs[i]},
-                                        Attrs{{"dtype", std::string(name_of(wanted))}});
-        }
+        outputs.insert(outputs.end(), sums.begin(), sums.end());
+        outputs = as_outputs(graph, node, outputs);
         return true;
     }
 

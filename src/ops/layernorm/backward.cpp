@@ -62,14 +62,7 @@ class LayerNormBackward final : public Operator {
         const ValueId dx = graph.pointwise1(
             node.name, cat(flow, "; y0 = (g - ", alone, " - (x1 - x2) * x3 * ", with, ") * x3"),
             inputs);
-        outputs = {dx, sums[0], sums[1]};
-        for (std::size_t i = 0; i < 3; ++i) {
-            const TensorSpec& wanted = graph.spec(node.outputs[i]);
-            outputs[i] = graph.reshape(node.name + "/shape", outputs[i], wanted.shape);
-            if (graph.spec(outputs[i]).dtype != wanted.dtype)
-                outputs[i] = graph.add1("Cast", node.name + "/typed", {outputs[i]},
-                                        Attrs{{"dtype", std::string(name_of(wanted.dtype))}});
-        }
+        outputs = as_outputs(graph, node, {dx, sums[0], sums[1]});
         return true;
     }
 

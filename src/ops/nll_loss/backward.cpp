@@ -8,6 +8,23 @@ namespace dlprim::nll_loss {
 
 namespace {
 
+/// The labels and, if there are any, the classes' weights, in shapes that broadcast over the input.
+std::vector<ValueId> spread_labels(Graph& graph, const std::string& at, const Options& options,
+                                   ValueId label, ValueId weight) {
+    std::vector<ValueId> values{graph.reshape(at + "/label", label, options.label_kept)};
+    if (weight != no_value)
+        values.push_back(
+            graph.reshape(at + "/weight", weight,
+                          channel_shape(graph.shape(weight)[0], options.label_kept.rank())));
+    return values;
+}
+
+/// "index(1) == x1 ? VALUE : 0"; labels that do not count are left out, of which p0 is the number.
+std::string at_labels(const Options& options, const std::string& value) {
+    const bool all = options.ignore_index == Options::no_label;
+    return cat("index(1) == x1", all ? "" : " && x1 != p0", " ? ", value, " : 0");
+}
+
 /// Inputs: dy, the labels, their total weight [1], and the weight of each class where there is one.
 /// Output: the gradient of NLLLoss's input.
 class NLLLossBackward final : public Operator {

@@ -32,11 +32,6 @@ class NLLLoss : public Operator {
 /// Checks labels and weights (`inputs` from `first` on) against the input of this shape.
 void check_operands(const Options& options, const Shape& shape, std::span<const TensorSpec> inputs,
                     std::size_t first);
-/// The labels and, if there are any, the classes' weights, in shapes that broadcast over the input.
-std::vector<ValueId> spread_labels(Graph& graph, const std::string& at, const Options& options,
-                                   ValueId label, ValueId weight);
-/// "index(1) == x1 ? VALUE : 0"; labels that do not count are left out, of which p0 is the number.
-std::string at_labels(const Options& options, const std::string& value);
 /// Adds the nodes that compute the outputs where labels have weights.
 std::vector<ValueId> weighted(Graph& graph, const Node& node, const Options& options);
 /// The sum of the labels' weights, of shape [1].

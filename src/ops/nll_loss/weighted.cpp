@@ -7,21 +7,6 @@
 
 namespace dlprim::nll_loss {
 
-std::vector<ValueId> spread_labels(Graph& graph, const std::string& at, const Options& options,
-                                   ValueId label, ValueId weight) {
-    std::vector<ValueId> values{graph.reshape(at + "/label", label, options.label_kept)};
-    if (weight != no_value)
-        values.push_back(
-            graph.reshape(at + "/weight", weight,
-                          channel_shape(graph.shape(weight)[0], options.label_kept.rank())));
-    return values;
-}
-
-std::string at_labels(const Options& options, const std::string& value) {
-    const bool all = options.ignore_index == Options::no_label;
-    return cat("index(1) == x1", all ? "" : " && x1 != p0", " ? ", value, " : 0");
-}
-
 namespace {
 
 /// The values that a node's labels name, all of shape [N, 1, ...].
