@@ -117,3 +117,24 @@ def test_random_integers() -> None:
     assert torch.empty(5000, dtype=torch.int64, device="ocl").random_().cpu().float().mean() > 2**61
     y = torch.empty(5000, dtype=torch.uint8, device="ocl").random_().cpu()
     assert len(y.unique()) == 256
+
+
+def test_two_runs_have_the_same_bits() -> None:
+    """A step with dropout, of one seed; and no operator is refused as not deterministic."""
+
+    def run() -> list[torch.Tensor]:
+        torch.manual_seed(5)
+        model = torch.nn.Sequential(
+            torch.nn.Embedding(9, 16), torch.nn.Dropout(0.3), torch.nn.Flatten(), torch.nn.Linear(64, 8)
+        ).ocl()
+        words = torch.randint(0, 9, (6, 4), device="ocl")
+        loss = torch.nn.functional.cross_entropy(model(words), torch.arange(6, device="ocl"))
+        loss.backward()
+        return [loss.detach().cpu(), *(parameter.grad.cpu() for parameter in model.parameters())]
+
+    torch.use_deterministic_algorithms(True)
+    try:
+        first, second = run(), run()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
