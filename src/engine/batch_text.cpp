@@ -86,12 +86,25 @@ std::size_t BatchText::row_words() const {
     return all;
 }
 
+/// A function that returns one of the memories. Not an array of them: GPUs would write it to each
+/// work-item's stack, which takes more bandwidth than the kernel itself.
+std::string BatchText::choice_of_memory() const {
+    std::string pointers, cases;
+    for (int i = 0; i < memories; ++i) {
+        pointers += cat(", global uchar* memory_", i);
+        if (i > 0) cases += cat("        case ", i, ": return memory_", i, ";\n");
+    }
+    if (memories == 0) return {};
+    return cat("global uchar* batch_memory(int number", pointers, ") {\n    switch (number) {\n",
+               cases, "    }\n    return memory_0;\n}\n");
+}
+
 /// The kernel's parameters and the declarations that take the place of its own.
 std::string BatchText::head() const {
     std::string head, body, all;
     for (int i = 0; i < memories; ++i) {
         head += cat("global uchar* batch_memory_", i, ", ");
-        all += cat(i > 0 ? ", " : "", "batch_memory_", i);
+        all += cat(", batch_memory_", i);
     }
     std::size_t at = head_words();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -99,7 +112,7 @@ std::string BatchText::head() const {
         if (roles[i] == BatchRole::parameter) head += cat(type, ' ', name, ", ");
         const std::string word = cat("batch_arguments[", at, ']');
         if (roles[i] == BatchRole::memory)
-            body += cat("    ", type, ' ', name, " = (", type, ")batch_memories[", word, "];\n");
+            body += cat("    ", type, ' ', name, " = (", type, ")batch_memory(", word, all, ");\n");
         if (roles[i] == BatchRole::row)
             body += words(i) == 1 ? cat("    ", type, ' ', name, " = as_", type, '(', word, ");\n")
                                   : cat("    ", type, ' ', name, " = as_", type, "((int2)(", word,
@@ -110,13 +123,12 @@ std::string BatchText::head() const {
         "#define get_num_groups(d) ((d) == 0 ? (size_t)batch_arguments[1] : (size_t)1)\n"
         "#define get_global_size(d) "
         "((d) == 0 ? (size_t)batch_arguments[1] * get_local_size(0) : (size_t)1)\n";
-    if (!all.empty()) all = cat("    global uchar* const batch_memories[] = {", all, "};\n");
     return cat(head,
                "global const int* batch_table, int batch_rows) {\n"
                "    global const int* batch_arguments =\n"
                "        batch_row(batch_table, batch_rows, (int)get_group_id(0));\n"
                "    const size_t batch_group = get_group_id(0) - (size_t)batch_arguments[0];\n",
-               all, body,
+               body,
                "#define get_group_id(d) ((d) == 0 ? batch_group : (size_t)0)\n"
                "#define get_global_id(d) "
                "((d) == 0 ? batch_group * get_local_size(0) + get_local_id(0) : (size_t)0)\n",
@@ -128,7 +140,7 @@ ProgramSource BatchText::source(const KernelCall& call, const KernelDefinition& 
     const std::string& text = source.source;
     return {source.name,
             cat("#define BATCH_ROW ", row_words(), '\n', kernel_source(row_source),
-                text.substr(0, kernel.open), head(),
+                choice_of_memory(), text.substr(0, kernel.open), head(),
                 text.substr(kernel.body, kernel.rest - kernel.body),
                 "\n#undef get_group_id\n#undef get_global_id\n",
                 sizes ? "#undef get_num_groups\n#undef get_global_size\n" : "",

@@ -39,6 +39,7 @@ struct BatchText {
     ProgramSource source(const KernelCall& call, const KernelDefinition& kernel) const;
 
   private:
+    std::string choice_of_memory() const;
     std::string head() const;
 };
 

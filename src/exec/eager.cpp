@@ -135,7 +135,7 @@ std::shared_ptr<EagerEntry> find_entry(ContextCache& cache, const Context& conte
     }
     add_params(key, call, operands);
     const bool keeps = cache.weights.worth_keeping(
-        key, call, operands.subspan(call.inputs.size(), call.params.size()));
+        key, problem, call, operands.subspan(call.inputs.size(), call.params.size()));
     if (!keeps) {
         cache.entries.erase(key);
         key.resize(problem);

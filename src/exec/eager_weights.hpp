@@ -15,14 +15,17 @@ namespace dlprim {
 
 class WeightUses {
   public:
-    explicit WeightUses(std::size_t most) : uses_(most) {}
+    explicit WeightUses(std::size_t most) : uses_(most), passing_(most) {}
 
-    /// Notes a call with these parameters, which `params` is the memory of. Returns false if they
-    /// have changed since the last call of the same key, or did so lately: until they have stayed
-    /// the same for `trusted` calls. In training they are taken to change from the first call on,
-    /// and memory that others write to counts as changed. Other tensors in the memory of earlier
-    /// ones are new, not changed.
-    bool worth_keeping(const std::string& key, const EagerCall& call,
+    /// Notes a call with these parameters, which `params` is the memory of. The first
+    /// `problem` bytes of the key are those of the problem, and the rest says where the parameters
+    /// lie. Returns false if they have changed since the last call of the same key, or did so
+    /// lately: until they have stayed the same for `trusted` calls. In training they are taken to
+    /// change from the first call on, and memory that others write to counts as changed. Other
+    /// tensors in the memory of earlier ones are new, not changed; but where `trusted` sets of
+    /// parameters of a problem came and none of them was seen again, as weights that are cast for
+    /// each call (autocast), new ones are taken to change too.
+    bool worth_keeping(const std::string& key, std::size_t problem, const EagerCall& call,
                        std::span<const EagerOperand> params);
 
     static constexpr int trusted = 8;
@@ -33,6 +36,7 @@ class WeightUses {
         int unchanged = trusted;
     };
     LruMap<Use> uses_;
+    LruMap<int> passing_;  ///< by problem: sets of parameters since one was last seen again
 };
 
 }  // namespace dlprim

@@ -75,6 +75,22 @@ TEST_CASE("training keeps neither scratch nor packed weights", "[eager_memory]")
     }
 }
 
+TEST_CASE("weights that are used once, as those cast by autocast, are not kept packed",
+          "[eager_memory]") {
+    ON_EVERY_DEVICE(device) {
+        const Context own(device.info().id);
+        const Tensor x = filled(own, {1, 256, 8, 8}, 1);
+        const std::uint64_t held = own.memory().live;
+        std::vector<Tensor> weights;
+        for (int i = 0; i < 24; ++i) {
+            weights.push_back(filled(own, {256, 256, 3, 3}, 0.01));
+            ops::conv2d(x, weights.back(), {.pad = 1});
+        }
+        // The weights themselves, and the packed forms of the first few.
+        CHECK(own.memory().live < held + (24 + 12) * weights[0].bytes());
+    }
+}
+
 TEST_CASE("a call that runs out of memory leaves none behind", "[eager_memory]") {
     ::setenv("DLPRIM_TRAITS", "global_mib=64,max_alloc_mib=32", 1);
     ON_EVERY_DEVICE(device) {

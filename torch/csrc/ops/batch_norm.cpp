@@ -46,26 +46,34 @@ std::string number(std::size_t i) {
     return std::to_string(i);
 }
 
-void batch_statistics(const at::Tensor& input, double eps, const at::Tensor& mean,
-                      const at::Tensor& variance, const at::Tensor& deviation) {
+/// Writes mean and variance of a batch.
+void batch_statistics(const at::Tensor& input, const at::Tensor& mean, const at::Tensor& variance) {
     const std::string axes = axes_of(input.dim());
     const std::int64_t rank = input.dim();
     const at::Tensor m = per_channel(mean, rank), v = per_channel(variance, rank);
     pointwise_into({m}, "y0 = mean" + axes + "(x0)", {input});
     pointwise_into({v}, "d = x0 - x1; y0 = mean" + axes + "(d * d)", {input, m});
-    pointwise_into({deviation}, "y0 = rsqrt(x0 + p0)", {variance}, {eps});
 }
 
-void update_running(const at::Tensor& input, const at::Tensor& running_mean,
-                    const at::Tensor& running_var, const at::Tensor& mean,
-                    const at::Tensor& variance, double momentum) {
+/// What follows from a batch's mean and variance, by one launch: 1 / sqrt(variance + eps), and the
+/// running statistics that are there.
+void finish_statistics(const at::Tensor& input, const at::Tensor& running_mean,
+                       const at::Tensor& running_var, const at::Tensor& mean,
+                       const at::Tensor& variance, const at::Tensor& deviation, double momentum,
+                       double eps) {
     const double count = static_cast<double>(input.numel()) / static_cast<double>(input.size(1));
-    if (running_mean.defined())
-        pointwise_into({running_mean}, "y0 = x0 + (x1 - x0) * p0", {running_mean, mean},
-                       {momentum});
-    if (running_var.defined())
-        pointwise_into({running_var}, "y0 = x0 + (x1 * p1 - x0) * p0", {running_var, variance},
-                       {momentum, count / (count - 1)});
+    std::vector<at::Tensor> outs{deviation}, operands{mean, variance};
+    std::string code = "y0 = rsqrt(x1 + p0)";
+    const auto update = [&](const at::Tensor& running, const std::string& with) {
+        if (!running.defined()) return;
+        const std::string x = "x" + number(operands.size());
+        code += "; y" + number(outs.size()) + " = " + x + " + (" + with + " - " + x + ") * p1";
+        operands.push_back(running);
+        outs.push_back(running);
+    };
+    update(running_mean, "x0");
+    update(running_var, "x1 * p2");
+    pointwise_into(outs, code, operands, {eps, momentum, count / (count - 1)});
 }
 
 at::Tensor normalised(const at::Tensor& input, const at::Tensor& mean, const at::Tensor& deviation,
@@ -135,8 +143,9 @@ Three batch_norm(const at::Tensor& input, const Maybe& weight, const Maybe& bias
                 deviation};
     }
     const at::Tensor variance = at::empty_like(mean);
-    batch_statistics(input, eps, mean, variance, deviation);
-    update_running(input, value(running_mean), value(running_var), mean, variance, momentum);
+    batch_statistics(input, mean, variance);
+    finish_statistics(input, value(running_mean), value(running_var), mean, variance, deviation,
+                      momentum, eps);
     return {normalised(input, mean, deviation, value(weight), value(bias)), mean, deviation};
 }
 
