@@ -157,6 +157,9 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
     sums += sums_offset + (long)get_global_id(2) * panels * tiles * (MR * NR);
     for (int k0 = begin; k0 < end; k0 += k_block) {
         const int steps = min(k_block, end - k0), start = k0 == begin, finish = PARTS == 1 && k0 + steps >= end;
+        // While a tile is multiplied, it prefetches this many lines of k of the next panel, one after the other.
+        const int shares = B_STEPS ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
+        const int share_steps = (steps + shares - 1) / shares;
 #if A_FLOATS > 1
         for (int tile = first_tile; tile < last_tile; ++tile) {
             global const float* from = a + tile * MR * a_row + k0 * a_k;
@@ -170,18 +173,13 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
             global const float* b_from = b + column * b_column + k0 * b_k;
             if (B_STEPS) pack_along(b_from, b_column, min(NR, n - column), steps, NR, b_panel);
             else pack_across(b_from, b_k, min(NR, n - column), steps, NR, b_panel);
+            const int at_end = panel + 1 == last_panel;
+            global const float* b_next = b_from + NR * b_column;
+            if (at_end) b_next = b + first_panel * NR * b_column + (k0 + steps) * b_k;
             for (int tile = first_tile; tile < last_tile; ++tile) {
                 const int row = tile * MR, rows = min(MR, m - row);
                 global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR);
-                if (finish) {
-                    for (int r = 0; r < rows; ++r)
-                        for (int v = 0; v < NR; v += LINE_FLOATS) {
-                            PREFETCH(c + (long)(row + r) * n + column + v);
-#if HAS_RESIDUAL
-                            PREFETCH(residual + (long)(row + r) * n + column + v);
-#endif
-                        }
-                }
+                if (finish) fetch_ends(c + column, residual + column, row, row + rows, n);
                 ROWS(DECLARE)
                 local const float* pb = b_panel;
 #if A_FLOATS > 1
@@ -190,35 +188,39 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
                 global const float* pa = a + row * a_row + k0;
 #endif
                 ROWS(ROW)
-                // What is packed next is prefetched, a line of each operand a step, where hardware does not see a sequence.
+                // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
                 global const float* next_a = b;
-                global const float* next_b = b;
-                long next_a_step = 0, next_b_step = 0;
+                long next_a_step = 0;
 #if A_FLOATS > 1 && !A_STEPS
-                if (panel == first_panel && k0 + steps < end) next_a = a + row * a_row + (k0 + steps) * a_k, next_a_step = a_k;
-#endif
-#if !B_STEPS
-                if (tile - first_tile < NR / LINE_FLOATS) {
-                    const int at = (tile - first_tile) * LINE_FLOATS;
-                    if (panel + 1 < last_panel) next_b = b_from + NR * b_column + at, next_b_step = b_k;
-                    else next_b = b + first_panel * NR * b_column + (k0 + steps) * b_k + at, next_b_step = b_k;
+                if (panel == first_panel && k0 + steps < end) {
+                    next_a = a + row * a_row + (k0 + steps) * a_k;
+                    next_a_step = a_k;
                 }
 #endif
-                for (int p = 0; p < steps; ++p) {
-                    VECS(LOAD_B, 0)
-                    ROWS(MUL)
-#if A_FLOATS > 1 && !A_STEPS
-                    PREFETCH_FAR(next_a);
-                    next_a += next_a_step;
+                const int turn = tile - first_tile;
+                for (int share = 0; share < shares; ++share) {
+                    const int from = share * share_steps, to = min(from + share_steps, steps);
+#if B_STEPS
+                    global const float* next_b = b_next + min(turn * shares + share, NR - 1) * b_column;
+                    const long next_b_step = shares;
+#else
+                    global const float* next_b = b_next + min(turn, NR / LINE_FLOATS) * LINE_FLOATS;
+                    const long next_b_step = turn < NR / LINE_FLOATS ? b_k : 0;
 #endif
-#if !B_STEPS
-                    PREFETCH_FAR(next_b);
-                    next_b += next_b_step;
-#endif
+                    for (int p = from; p < to; ++p) {
+                        VECS(LOAD_B, 0)
+                        ROWS(MUL)
 #if A_FLOATS > 1
-                    pa += MR;
+                        pa += MR;
 #endif
-                    pb += NR;
+                        pb += NR;
+#if A_FLOATS > 1 && !A_STEPS
+                        PREFETCH_FAR(next_a);
+                        next_a += next_a_step;
+#endif
+                        PREFETCH_FAR(next_b);
+                        next_b += next_b_step;
+                    }
                 }
                 if (finish) {
                     ROWS(PUT)

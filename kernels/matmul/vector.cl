@@ -62,18 +62,6 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
     }
 }
 
-// Prefetches the pieces of C and the residual that rows [row, row_end) of the item's columns end in.
-inline void fetch_ends(global const float* c, global const float* residual, int row, int row_end, int n) {
-    for (; row < row_end; ++row) {
-        for (int v = 0; v < NR; v += LINE_FLOATS) {
-            PREFETCH(c + (long)row * n + v);
-#if HAS_RESIDUAL
-            PREFETCH(residual + (long)row * n + v);
-#endif
-        }
-    }
-}
-
 #define DECLARE_V(r, v) vec c##r##_##v = k0 == 0 ? (vec)(0.0f) : VLOAD(r * NV + v, lanes);
 #define DECLARE(r) VECS(DECLARE_V, r)
 #define LOAD_B(r, v) const vec b##v = VLOAD(v, pb);
