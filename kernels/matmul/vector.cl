@@ -28,8 +28,7 @@
 //
 // Work-group: one work-item. Local memory: none.
 
-#include "common/prefetch.clh"
-#include "matmul/unroll.clh"
+#include "matmul/vector_tile.clh"
 
 #define AHEAD_LINES 64
 #if MR == 1
@@ -37,17 +36,6 @@
     if (v * W % LINE_FLOATS == 0) PREFETCH_FAR(pb + AHEAD_LINES * LINE_FLOATS + v * W);
 #else
 #define FETCH_B(r, v)
-#endif
-
-typedef CAT(float, W) vec;
-#define VLOAD CAT(vload, W)
-#define VSTORE CAT(vstore, W)
-#define NR (NV * W)
-
-#ifdef FP_FAST_FMAF
-#define FMA(x, y, z) fma(x, y, z)
-#else
-#define FMA(x, y, z) ((x) * (y) + (z))
 #endif
 
 // Bias, epilogue and store of W elements of a row, of which `columns` exist.
@@ -71,18 +59,6 @@ inline void put(const float* lanes, float alpha, int has_bias, global float* c, 
 #endif
         EPILOGUE(s, r)
         c[i] = s;
-    }
-}
-
-// Prefetches the pieces of C and the residual that rows [row, row_end) of the item's columns end in.
-inline void fetch_ends(global const float* c, global const float* residual, int row, int row_end, int n) {
-    for (; row < row_end; ++row) {
-        for (int v = 0; v < NR; v += LINE_FLOATS) {
-            PREFETCH(c + (long)row * n + v);
-#if HAS_RESIDUAL
-            PREFETCH(residual + (long)row * n + v);
-#endif
-        }
     }
 }
 

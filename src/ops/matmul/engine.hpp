@@ -54,6 +54,7 @@ void add_finish(KernelLaunch& launch, ContextImpl& context, const Problem& probl
 void add_reference(EngineRegistry& engines, const std::string& op);
 void add_host(EngineRegistry& engines, const std::string& op);
 void add_vector(EngineRegistry& engines, const std::string& op);
+void add_cache_blocked(EngineRegistry& engines, const std::string& op);
 void add_dot(EngineRegistry& engines, const std::string& op);
 void add_subgroup(EngineRegistry& engines, const std::string& op);
 void add_tiled(EngineRegistry& engines, const std::string& op);

@@ -13,6 +13,7 @@ void register_matmul(OperatorRegistry& operators, EngineRegistry& engines) {
         matmul::add_host(engines, op);
         matmul::add_host_wide(engines, op);
         matmul::add_vector(engines, op);
+        matmul::add_cache_blocked(engines, op);
         matmul::add_dot(engines, op);
         matmul::add_stored16_weights(engines, op);
         matmul::add_stored16(engines, op);

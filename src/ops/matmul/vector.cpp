@@ -4,6 +4,7 @@
 #include "base/integers.hpp"
 #include "base/text.hpp"
 #include "ops/matmul/engine.hpp"
+#include "ops/matmul/vector_tile.hpp"
 
 #include <algorithm>
 
@@ -93,16 +94,7 @@ class Vector : public MatMulEngine {
 
     Tuning default_tuning(const Traits& device, const Problem& problem) const override {
         const Gemm g = gemm_of(problem);
-        // The tile height that wastes the fewest rows. Each step also costs its loads of B.
-        std::int64_t best = 1;
-        double best_cost = 1e300;
-        for (const std::int64_t rows : {12, 11, 10, 9, 8, 6, 4, 3, 2, 1}) {
-            if (rows > max_rows(device)) continue;
-            const double cost =
-                static_cast<double>(ceil_div(std::max<std::int64_t>(g.m, 1), rows)) *
-                (static_cast<double>(rows) * vectors + 3.0);
-            if (cost < best_cost) best = rows, best_cost = cost;
-        }
+        const std::int64_t best = vector_tile_rows(device, g.m);
         const std::int64_t panels = ceil_div(g.n, device.vector_width * vectors);
         return {{"rows", best}, {"pack_a", g.m > 1 && panels >= 4 ? 1 : 0}, {"k_block", 256}};
     }
@@ -183,17 +175,13 @@ class Vector : public MatMulEngine {
     }
 
   private:
-    static constexpr std::int64_t vectors = 2;
-
-    static std::int64_t max_rows(const Traits& device) {
-        return std::clamp<std::int64_t>((device.vector_registers - vectors - 1) / vectors, 2, 12);
-    }
+    static constexpr std::int64_t vectors = vector_tile_vectors;
 
     static Cut cut_of(const Traits& device, const Problem& problem, const Gemm& g,
                       const Tuning& tuning) {
         (void)problem;
         Cut cut{};
-        cut.width = device.vector_width >= 16 ? 16 : device.vector_width >= 8 ? 8 : 4;
+        cut.width = vector_tile_lanes(device);
         cut.vectors = vectors;
         cut.rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 16);
         cut.pack_a = tuning.at("pack_a") != 0;

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// matmul.cache_blocked: large matrix products on CPUs, whose operands are packed block by block into a core's caches.
+//
+//                        B: one panel of NR columns, packed to local memory when its turn comes
+//                      +----+----+----+
+//      k_block rows    |    |####|    |   it is used by all tiles of the block of A
+//                      +----+----+----+
+//      k_block         panel 0  1  ...
+//     +-------+        +----+----+----+
+//     | tile 0|        |    |    |    |   C: a tile of MR rows and NR columns is in registers while k_block steps
+//     | tile 1|        |    |####|    |   are summed
+//     | ...   |        |    |    |    |
+//     +-------+        +----+----+----+
+//     A: a block of row_tiles tiles, packed to local memory for all panels of the work-item
+//
+// (Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication", 2008.) A work-item computes row_tiles tiles by
+// column_panels panels of C, for k_part steps of k. Where it needs several blocks of k, sums wait in `sums` in the meantime.
+// Where k is divided into PARTS work-items, these leave their sums there, and matmul_cache_blocked_finish adds them, in order.
+//
+// Define                      meaning                                                     example
+// W                           lanes of a vector                                           16
+// NV, MR                      vectors and rows of a tile                                  2, 12
+// K_BLOCK                     the most steps of a block of k                              384
+// A_FLOATS                    local memory for a block of A; 1 if A is read in place      131072
+// A_STEPS, B_STEPS            1 if neighbouring steps of k are neighbours in memory       0, 1
+// PARTS                       work-items that share a tile of C                           1
+// HAS_RESIDUAL                whether the epilogue adds a tensor                          0
+// EPILOGUE(v, r)              statements that apply the epilogue to v; r: the residual    v = v + r;
+// A_BATCH(i), B_BATCH(i)      offset in elements of matrix i of a batch                   ((i) * a_batch)
+//
+// Work-group: one work-item. Local memory: A_FLOATS + K_BLOCK * NR floats.
+
+#include "matmul/vector_tile.clh"
+
+typedef vec vec_any __attribute__((aligned(4)));  // vstore would take smaller pieces
+
+// Bias, epilogue and store of W sums of a row, of which `columns` exist.
+INLINE void put(vec v, float alpha, int has_bias, global float* c, global const float* bias, global const float* residual,
+                int columns) {
+    v *= alpha;
+    if (columns >= W) {
+        if (has_bias) v += VLOAD(0, bias);
+#if HAS_RESIDUAL
+        const vec r = VLOAD(0, residual);
+#endif
+        EPILOGUE(v, r)
+        *(global vec_any*)c = v;
+        return;
+    }
+    float lanes[W];
+    *(vec_any*)lanes = v;
+    for (int i = 0; i < columns; ++i) {
+        float s = lanes[i];
+        if (has_bias) s += bias[i];
+#if HAS_RESIDUAL
+        const float r = residual[i];
+#endif
+        EPILOGUE(s, r)
+        c[i] = s;
+    }
+}
+
+// Transposes 4 steps of 4 lines. `step` is the distance of steps in `to`.
+INLINE void pack_four(global const float* from, long line_step, local float* to, int step) {
+    const float4 a = vload4(0, from), b = vload4(0, from + line_step), c = vload4(0, from + 2 * line_step),
+                 d = vload4(0, from + 3 * line_step);
+    vstore4((float4)(a.s0, b.s0, c.s0, d.s0), 0, to);
+    vstore4((float4)(a.s1, b.s1, c.s1, d.s1), 0, to + step);
+    vstore4((float4)(a.s2, b.s2, c.s2, d.s2), 0, to + 2 * step);
+    vstore4((float4)(a.s3, b.s3, c.s3, d.s3), 0, to + 3 * step);
+}
+
+// Packs `steps` steps of `lines` lines as [step][width], with zeros from `lines` on. Lines are line_step apart and their
+// steps are neighbours.
+INLINE void pack_along(global const float* from, long line_step, int lines, int steps, int width, local float* to) {
+    for (int begin = 0; begin < steps; begin += LINE_FLOATS) {
+        const int end = min(begin + LINE_FLOATS, steps);
+        int i = 0;
+        for (; i + 4 <= lines; i += 4) {
+            global const float* source = from + i * line_step;
+            for (int l = 0; l < 4; ++l) PREFETCH(source + l * line_step + begin + 4 * LINE_FLOATS);
+            int p = begin;
+            for (; p + 4 <= end; p += 4) pack_four(source + p, line_step, to + p * width + i, width);
+            for (; p < end; ++p)
+                for (int l = 0; l < 4; ++l) to[p * width + i + l] = source[l * line_step + p];
+        }
+        for (; i < lines; ++i)
+            for (int p = begin; p < end; ++p) to[p * width + i] = from[i * line_step + p];
+        for (; i < width; ++i)
+            for (int p = begin; p < end; ++p) to[p * width + i] = 0.0f;
+    }
+}
+
+// The same where lines are neighbours, and steps k_step apart.
+INLINE void pack_across(global const float* from, long k_step, int lines, int steps, int width, local float* to) {
+    if (lines == width) {
+        for (int p = 0; p < steps; ++p, from += k_step, to += width) {
+            int i = 0;
+#if W >= 16
+            for (; i + 16 <= width; i += 16) *(local vec_any*)(to + i) = *(global const vec_any*)(from + i);
+#endif
+            for (; i + 4 <= width; i += 4) vstore4(vload4(0, from + i), 0, to + i);
+            for (; i < width; ++i) to[i] = from[i];
+        }
+        return;
+    }
+    for (int p = 0; p < steps; ++p, from += k_step, to += width) {
+        int i = 0;
+        for (; i + 4 <= lines; i += 4) vstore4(vload4(0, from + i), 0, to + i);
+        for (; i < lines; ++i) to[i] = from[i];
+        for (; i < width; ++i) to[i] = 0.0f;
+    }
+}
+
+#define DECLARE_V(r, v) vec c##r##_##v = start ? (vec)(0.0f) : VLOAD(r * NV + v, tile_sums);
+#define DECLARE(r) VECS(DECLARE_V, r)
+#define LOAD_B(r, v) const vec b##v = *(local const vec_any*)(pb + v * W);
+#define MUL_V(r, v) c##r##_##v = FMA(x##r, b##v, c##r##_##v);
+#if A_FLOATS > 1
+#define ROW(r)
+#define MUL(r)                     \
+    const vec x##r = (vec)(pa[r]); \
+    VECS(MUL_V, r)
+#else
+#define ROW(r) global const float* pa##r = pa + min(r, rows - 1) * a_row;
+#define MUL(r)                        \
+    const vec x##r = (vec)(pa##r[p]); \
+    VECS(MUL_V, r)
+#endif
+#define SPILL_V(r, v) *(global vec_any*)(tile_sums + (r * NV + v) * W) = c##r##_##v;
+#define SPILL(r) VECS(SPILL_V, r)
+#define PUT_V(r, v)                                                                                                  \
+    put(c##r##_##v, alpha, has_bias, c + at + v * W, bias + column + v * W, residual + at + v * W, n - column - v * W);
+#define PUT(r)                                      \
+    if (r < rows) {                                 \
+        const long at = (long)(row + r) * n + column; \
+        VECS(PUT_V, r)                              \
+    }
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked(
+    global const float* a, ulong a_offset, global const float* b, ulong b_offset, global const float* bias,
+    ulong bias_offset, global const float* residual, ulong residual_offset, global float* c, ulong c_offset,
+    global float* sums, ulong sums_offset, int m, int n, int k, int k_block, int k_part, int row_tiles, int column_panels,
+    long a_row, long a_k, long b_k, long b_column, long a_batch, long b_batch, float alpha, int has_bias) {
+    local float a_block[A_FLOATS];
+    local float b_panel[K_BLOCK * NR];
+    const int panels = (n + NR - 1) / NR, tiles = (m + MR - 1) / MR;
+    const int first_panel = get_global_id(0) * column_panels, last_panel = min(first_panel + column_panels, panels);
+    const int first_tile = get_global_id(1) * row_tiles, last_tile = min(first_tile + row_tiles, tiles);
+    const long batch = get_global_id(2) / PARTS;
+    const int begin = (int)(get_global_id(2) % PARTS) * k_part, end = min(begin + k_part, k);
+    a += a_offset + A_BATCH(batch);
+    b += b_offset + B_BATCH(batch);
+    c += c_offset + batch * m * n;
+    bias += bias_offset;
+    residual += residual_offset + batch * m * n;
+    sums += sums_offset + (long)get_global_id(2) * panels * tiles * (MR * NR);
+    for (int k0 = begin; k0 < end; k0 += k_block) {
+        const int steps = min(k_block, end - k0), start = k0 == begin, finish = PARTS == 1 && k0 + steps >= end;
+        // While a tile is multiplied, it prefetches this many lines of k of the next panel, one after the other.
+        const int shares = B_STEPS ? (NR + last_tile - first_tile - 1) / (last_tile - first_tile) : 1;
+        const int share_steps = (steps + shares - 1) / shares;
+#if A_FLOATS > 1
+        for (int tile = first_tile; tile < last_tile; ++tile) {
+            global const float* from = a + tile * MR * a_row + k0 * a_k;
+            local float* to = a_block + (tile - first_tile) * MR * steps;
+            if (A_STEPS) pack_along(from, a_row, min(MR, m - tile * MR), steps, MR, to);
+            else pack_across(from, a_k, min(MR, m - tile * MR), steps, MR, to);
+        }
+#endif
+        for (int panel = first_panel; panel < last_panel; ++panel) {
+            const int column = panel * NR;
+            global const float* b_from = b + column * b_column + k0 * b_k;
+            if (B_STEPS) pack_along(b_from, b_column, min(NR, n - column), steps, NR, b_panel);
+            else pack_across(b_from, b_k, min(NR, n - column), steps, NR, b_panel);
+            const int at_end = panel + 1 == last_panel;
+            global const float* b_next = b_from + NR * b_column;
+            if (at_end) b_next = b + first_panel * NR * b_column + (k0 + steps) * b_k;
+            for (int tile = first_tile; tile < last_tile; ++tile) {
+                const int row = tile * MR, rows = min(MR, m - row);
+                global float* tile_sums = sums + ((long)panel * tiles + tile) * (MR * NR);
+                if (finish) fetch_ends(c + column, residual + column, row, row + rows, n);
+                ROWS(DECLARE)
+                local const float* pb = b_panel;
+#if A_FLOATS > 1
+                local const float* pa = a_block + (tile - first_tile) * MR * steps;
+#else
+                global const float* pa = a + row * a_row + k0;
+#endif
+                ROWS(ROW)
+                // What is packed next is prefetched, a line of each operand a step. `b_next` is where the panel comes from.
+                global const float* next_a = b;
+                long next_a_step = 0;
+#if A_FLOATS > 1 && !A_STEPS
+                if (panel == first_panel && k0 + steps < end) {
+                    next_a = a + row * a_row + (k0 + steps) * a_k;
+                    next_a_step = a_k;
+                }
+#endif
+                const int turn = tile - first_tile;
+                for (int share = 0; share < shares; ++share) {
+                    const int from = share * share_steps, to = min(from + share_steps, steps);
+#if B_STEPS
+                    global const float* next_b = b_next + min(turn * shares + share, NR - 1) * b_column;
+                    const long next_b_step = shares;
+#else
+                    global const float* next_b = b_next + min(turn, NR / LINE_FLOATS) * LINE_FLOATS;
+                    const long next_b_step = turn < NR / LINE_FLOATS ? b_k : 0;
+#endif
+                    for (int p = from; p < to; ++p) {
+                        VECS(LOAD_B, 0)
+                        ROWS(MUL)
+#if A_FLOATS > 1
+                        pa += MR;
+#endif
+                        pb += NR;
+#if A_FLOATS > 1 && !A_STEPS
+                        PREFETCH_FAR(next_a);
+                        next_a += next_a_step;
+#endif
+                        PREFETCH_FAR(next_b);
+                        next_b += next_b_step;
+                    }
+                }
+                if (finish) {
+                    ROWS(PUT)
+                } else {
+                    ROWS(SPILL)
+                }
+            }
+        }
+    }
+}
+
+#if PARTS > 1
+// Adds the sums of a tile. Work-item: a tile of C.
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void matmul_cache_blocked_finish(
+    global const float* sums, ulong sums_offset, global const float* bias, ulong bias_offset, global const float* residual,
+    ulong residual_offset, global float* c, ulong c_offset, int m, int n, float alpha, int has_bias) {
+    const int panels = (n + NR - 1) / NR, tiles = (m + MR - 1) / MR;
+    const int column = get_global_id(0) * NR, row = get_global_id(1) * MR;
+    const long batch = get_global_id(2);
+    bias += bias_offset;
+    residual += residual_offset + batch * m * n;
+    c += c_offset + batch * m * n;
+    const long part = (long)panels * tiles * (MR * NR);
+    sums += sums_offset + batch * PARTS * part + ((long)get_global_id(0) * tiles + get_global_id(1)) * (MR * NR);
+    for (int r = 0; r < min(MR, m - row); ++r)
+        for (int v = 0; v < NR; v += W) {
+            const long at = (long)(row + r) * n + column + v;
+            vec sum = VLOAD(0, sums + r * NR + v);
+            for (int i = 1; i < PARTS; ++i) sum += VLOAD(0, sums + i * part + r * NR + v);
+            put(sum, alpha, has_bias, c + at, bias + column + v, residual + at, n - column - v);
+        }
+}
+#endif

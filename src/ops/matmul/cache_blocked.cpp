@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// matmul.cache_blocked: large products on CPUs. Blocks of both operands are packed to local memory,
+// which is a core's own cache, just before they are used (kernels/matmul/cache_blocked.cl).
+#include "base/integers.hpp"
+#include "base/text.hpp"
+#include "ops/matmul/engine.hpp"
+#include "ops/matmul/vector_tile.hpp"
+
+#include <algorithm>
+
+namespace dlprim::matmul {
+
+namespace {
+
+constexpr const char* source = "matmul/cache_blocked.cl";
+constexpr std::int64_t vectors = vector_tile_vectors;
+
+/// How a problem is divided.
+struct Cut {
+    std::int64_t width, rows;               ///< W, MR
+    std::int64_t panels, tiles;             ///< of C
+    std::int64_t k_block, parts, k_part;    ///< k_part is a multiple of k_block
+    std::int64_t row_tiles, column_panels;  ///< of a work-item
+    bool pack_a;
+    std::int64_t nr() const { return width * vectors; }
+    std::int64_t row_blocks() const { return ceil_div(tiles, row_tiles); }
+    std::int64_t column_blocks() const { return ceil_div(panels, column_panels); }
+    std::int64_t a_floats() const { return pack_a ? row_tiles * rows * k_block : 1; }
+};
+
+class CacheBlocked : public MatMulEngine {
+  public:
+    explicit CacheBlocked(std::string op) : MatMulEngine(std::move(op), "cache_blocked") {}
+
+    Verdict is_applicable(const Traits& device, const Problem& problem) const override {
+        if (!device.wide_vectors)
+            return Verdict::no("it is made for CPUs, and the device has no wide vectors");
+        if (device.vector_width < 4)
+            return Verdict::no(
+                cat("it needs float vectors of at least 4 lanes, and the device has ",
+                    device.vector_width));
+        if (device.local_bytes < least_local)
+            return Verdict::no(cat("it needs ", least_local >> 10, " KiB of local memory, not ",
+                                   device.local_bytes >> 10));
+        const Gemm g = gemm_of(problem);
+        if (g.m * g.n * g.k * g.batches == 0) return Verdict::no("it needs matrices with elements");
+        return check_gemm(problem);
+    }
+
+    std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(device, g, tuning);
+        if (cut.parts == 1 && cut.k_block >= g.k) return 0;
+        return static_cast<std::uint64_t>(g.batches * cut.parts * cut.panels * cut.tiles *
+                                          cut.rows * cut.nr()) *
+               4;
+    }
+
+    double estimate(const Traits& device, const Problem& problem,
+                    const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(device, g, tuning);
+        const int units = std::max(device.compute_units, 1);
+        const double slots = cycles(g, cut, units) * static_cast<double>(2 * cut.width * units);
+        return roofline_seconds(device, problem, slots, 0.9);
+    }
+
+    TuneSpace tune_space(const Traits& device, const Problem& problem) const override {
+        const Tuning start = default_tuning(device, problem);
+        const std::int64_t rows = start.at("rows");
+        return {{"rows", {std::max<std::int64_t>(1, rows / 2), rows}}, {"k_block", {256, 384}}};
+    }
+
+    Tuning default_tuning(const Traits& device, const Problem& problem) const override {
+        return {{"rows", vector_tile_rows(device, gemm_of(problem).m)}, {"k_block", 384}};
+    }
+
+    std::vector<std::string> sources() const override { return {source}; }
+
+    std::unique_ptr<Launch> build(ContextImpl& context, const Problem& problem,
+                                  const Tuning& tuning) const override {
+        const Gemm g = gemm_of(problem);
+        const Cut cut = cut_of(context.traits(), g, tuning);
+        auto launch = std::make_unique<KernelLaunch>();
+        const std::string defines =
+            cat("#define W ", cut.width, "\n#define NV ", vectors, "\n#define MR ", cut.rows,
+                "\n#define K_BLOCK ", cut.k_block, "\n#define A_FLOATS ", cut.a_floats(),
+                "\n#define A_STEPS ", g.transpose_a ? 0 : 1, "\n#define B_STEPS ",
+                g.transpose_b ? 1 : 0, "\n#define PARTS ", cut.parts, "\n",
+                epilogue_defines(problem, g, true), batch_defines(batch_offsets(g)));
+        auto program = context.build({source, defines + kernel_source(source), flush_subnormals});
+        NDRange range;
+        range.dims = 3;
+        range.global = {static_cast<std::size_t>(cut.column_blocks()),
+                        static_cast<std::size_t>(cut.row_blocks()),
+                        static_cast<std::size_t>(g.batches * cut.parts)};
+        range.local = {1, 1, 1};
+        const bool kept = cut.parts > 1 || cut.k_block < g.k;
+        KernelCall call(program, "matmul_cache_blocked", range);
+        call.tensor("a", g.a).tensor("b", g.b).tensor("sums", kept ? g.workspace : g.c);
+        bind_output(call, problem, g);
+        bind_batch(call, g);
+        call.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("k", static_cast<std::int32_t>(g.k))
+            .scalar("k_block", static_cast<std::int32_t>(cut.k_block))
+            .scalar("k_part", static_cast<std::int32_t>(cut.k_part))
+            .scalar("row_tiles", static_cast<std::int32_t>(cut.row_tiles))
+            .scalar("column_panels", static_cast<std::int32_t>(cut.column_panels))
+            .scalar("a_row", g.transpose_a ? std::int64_t{1} : g.k)
+            .scalar("a_k", g.transpose_a ? g.m : std::int64_t{1})
+            .scalar("b_k", g.transpose_b ? std::int64_t{1} : g.n)
+            .scalar("b_column", g.transpose_b ? g.k : std::int64_t{1})
+            .scalar("alpha", g.alpha);
+        call.check();
+        launch->add(std::move(call));
+        if (cut.parts == 1) return launch;
+        range.global = {static_cast<std::size_t>(cut.panels), static_cast<std::size_t>(cut.tiles),
+                        static_cast<std::size_t>(g.batches)};
+        KernelCall finish(program, "matmul_cache_blocked_finish", range);
+        finish.tensor("sums", g.workspace);
+        bind_output(finish, problem, g);
+        finish.scalar("m", static_cast<std::int32_t>(g.m))
+            .scalar("n", static_cast<std::int32_t>(g.n))
+            .scalar("alpha", g.alpha);
+        finish.check();
+        launch->add(std::move(finish));
+        return launch;
+    }
+
+  private:
+    static constexpr std::uint64_t least_local = 128 << 10;
+
+    static bool packs_a(const Gemm& g, const Cut& cut) {
+        // Rows that are a multiple of 4 KiB apart lie in the same few lines of the first-level
+        // cache.
+        return g.transpose_a || cut.column_panels >= 4 || g.k % 1024 == 0;
+    }
+
+    /// An estimate of a core's cycles.
+    static double cycles(const Gemm& g, const Cut& cut, std::int64_t units) {
+        const auto d = [](std::int64_t v) { return static_cast<double>(v); };
+        const std::int64_t items = cut.row_blocks() * cut.column_blocks() * cut.parts * g.batches;
+        const double steps = d(std::min(cut.k_part, g.k)),
+                     blocks = d(ceil_div(cut.k_part, cut.k_block));
+        const double pairs = d(cut.row_tiles * cut.column_panels);
+        double item = pairs * steps * d(cut.rows * vectors) + pairs * blocks * 150;
+        if (packs_a(g, cut)) item += d(cut.row_tiles) * steps * (g.transpose_a ? 4 : 5);
+        item += d(cut.column_panels) * steps * (g.transpose_b ? 12 : 5);
+        double all = d(ceil_div(items, units)) * item;
+        if (cut.parts > 1)
+            all += d(cut.parts * cut.tiles * cut.panels * g.batches) / d(units) * 150;
+        return all;
+    }
+
+    /// The division of work among cores and into blocks that takes the fewest cycles.
+    static Cut cut_of(const Traits& device, const Gemm& g, const Tuning& tuning) {
+        Cut cut{};
+        cut.width = vector_tile_lanes(device);
+        cut.rows = std::clamp<std::int64_t>(tuning.at("rows"), 1, 16);
+        cut.panels = std::max<std::int64_t>(ceil_div(g.n, cut.nr()), 1);
+        cut.tiles = std::max<std::int64_t>(ceil_div(g.m, cut.rows), 1);
+        const std::int64_t k = std::max<std::int64_t>(g.k, 1);
+        cut.k_block = ceil_div(k, ceil_div(k, tuning.at("k_block")));
+        // Half of a core's cache is for the block of A.
+        const std::int64_t most_tiles = std::max<std::int64_t>(
+            static_cast<std::int64_t>(device.local_bytes) / 2 / (cut.k_block * cut.rows * 4), 1);
+        const std::int64_t first = ceil_div(cut.tiles, most_tiles);
+        const std::int64_t last = std::min(cut.tiles, first + 7);
+        const std::int64_t blocks = ceil_div(k, cut.k_block);
+        const std::int64_t units = std::max(device.compute_units, 1);
+        double best = 1e300;
+        Cut found = cut;
+        for (cut.parts = 1; cut.parts <= std::min(blocks, 4 * units); ++cut.parts) {
+            cut.k_part = ceil_div(blocks, cut.parts) * cut.k_block;
+            if (ceil_div(k, cut.k_part) != cut.parts) continue;
+            for (std::int64_t r = first; r <= last; ++r) {
+                cut.row_tiles = ceil_div(cut.tiles, r);
+                for (std::int64_t c = 1; c <= std::min<std::int64_t>(cut.panels, 16); ++c) {
+                    cut.column_panels = ceil_div(cut.panels, c);
+                    const double now = cycles(g, cut, units);
+                    if (now < best) best = now, found = cut;
+                }
+            }
+        }
+        found.pack_a = packs_a(g, found);
+        return found;
+    }
+};
+
+}  // namespace
+
+void add_cache_blocked(EngineRegistry& engines, const std::string& op) {
+    engines.add(std::make_unique<CacheBlocked>(op));
+}
+
+}  // namespace dlprim::matmul
