@@ -199,17 +199,23 @@ class Reader {
 
 TrainConfig read_train_config(const std::string& path, int epochs) {
     const JsonDocument document(read_file(path), path);
-    return Reader(document, fs::path(path).parent_path(), epochs).read();
+    TrainConfig config = Reader(document, fs::path(path).parent_path(), epochs).read();
+    config.name = path;
+    return config;
 }
 
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs) {
     const JsonDocument document(text, name);
-    return Reader(document, fs::path(), epochs).read();
+    TrainConfig config = Reader(document, fs::path(), epochs).read();
+    config.name = name;
+    return config;
 }
 
-void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
-                  std::int64_t height, std::int64_t width) {
-    const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, name, ": ", what...); };
+void check_images(const TrainConfig& config, std::int64_t count, std::int64_t height,
+                  std::int64_t width) {
+    const auto refuse = [&](const auto&... what) {
+        fail(ErrorKind::format, config.name, ": ", what...);
+    };
     if (config.crop_pad >= std::min(height, width))
         refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
                width, ": such shifts would leave nothing of them");

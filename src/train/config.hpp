@@ -17,6 +17,7 @@ struct TrainConfig {
     struct Files {
         std::string images, labels;
     };
+    std::string name;     ///< of the configuration in messages
     std::string net;      ///< path, made relative to the configuration's folder
     std::string weights;  ///< initial weights, or empty
     Files train, test;    ///< IDX; test may be empty
@@ -42,8 +43,8 @@ TrainConfig read_train_config(const std::string& path, int epochs = 0);
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
 /// Throws Error(format) if numbers of the configuration do not fit the training images, of which
-/// there are `count` with this height and width. Messages call the configuration `name`.
-void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
-                  std::int64_t height, std::int64_t width);
+/// there are `count` with this height and width.
+void check_images(const TrainConfig& config, std::int64_t count, std::int64_t height,
+                  std::int64_t width);
 
 }  // namespace dlprim
