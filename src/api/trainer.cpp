@@ -42,7 +42,7 @@ class Trainer {
         : call_(call),
           config_(config_of(call)),
           context_(context),
-          feeder_(config_, Feeder::Set::training),
+          feeder_(config_),
           state_{0, Schedule(config_.schedule, config_.solver.learning_rate, config_.epochs), {}} {
         open();
     }
@@ -82,7 +82,7 @@ class Trainer {
         options.seed = config_.seed;
         set_precision(options);
         options.progress = call_.planning;
-        if (!config_.test.images.empty()) evaluator_.emplace(context_, config_, options);
+        if (feeder_.has_test()) evaluator_.emplace(context_, config_, options, feeder_);
         net_.emplace(Net::from_json_file(context_, config_.net, options));
         config_.solver.guard_loss = true;  // losses are read after the next step has started
         solver_.emplace(*net_, config_.solver);

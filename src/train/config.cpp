@@ -86,7 +86,7 @@ class Reader {
                       "solver", "schedule", "augmentation", "checkpoints", "on_nan", "precision"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
-        read_data(root_.at("data"));
+        config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
         config_.batch = integer(root_, "batch", 64, 1);
         config_.epochs = integer(root_, "epochs", 10, 1);
         if (given_epochs_ > 0) config_.epochs = given_epochs_;
@@ -100,11 +100,6 @@ class Reader {
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
-        if (const auto view = root_.find("augmentation")) {
-            view->object({"flip", "crop_pad"});
-            if (const auto flip = view->find("flip")) config_.flip = flip->boolean();
-            config_.crop_pad = integer(*view, "crop_pad", 0, 0);
-        }
         if (const auto view = root_.find("checkpoints")) {
             view->object({"every_epochs", "keep"});
             config_.checkpoint_every = integer(*view, "every_epochs", 1, 1);
@@ -115,21 +110,6 @@ class Reader {
 
   private:
     std::string path(const JsonView& view) const { return (folder_ / view.name()).string(); }
-
-    TrainConfig::Files files(const JsonView& view) const {
-        view.object({"images", "labels"});
-        return {path(view.at("images")), path(view.at("labels"))};
-    }
-
-    void read_data(const JsonView& data) {
-        data.object({"type", "train", "test", "mean", "std"});
-        choice(data, "type", {"idx"}, 0);
-        config_.train = files(data.at("train"));
-        if (const auto view = data.find("test")) config_.test = files(*view);
-        // Pixels are from 0 to 1. A larger mean was meant for pixels from 0 to 255.
-        config_.mean = number(data, "mean", 0, {0, 1});
-        config_.std = number(data, "std", 1, at_least(1e-12));
-    }
 
     void read_solver(const JsonView& view) {
         view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon",
@@ -211,18 +191,11 @@ TrainConfig parse_train_config(std::string_view text, const std::string& name, i
     return config;
 }
 
-void check_images(const TrainConfig& config, std::int64_t count, std::int64_t height,
-                  std::int64_t width) {
-    const auto refuse = [&](const auto&... what) {
-        fail(ErrorKind::format, config.name, ": ", what...);
-    };
-    if (config.crop_pad >= std::min(height, width))
-        refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
-               width, ": such shifts would leave nothing of them");
+void check_batches(const TrainConfig& config, std::int64_t count) {
     const std::int64_t batches = count / config.batch * config.epochs;
     if (config.solver.accumulate > batches)
-        refuse("solver.accumulate is ", config.solver.accumulate, ", but the run has ", batches,
-               " batches: parameters would never change");
+        fail(ErrorKind::format, config.name, ": solver.accumulate is ", config.solver.accumulate,
+             ", but the run has ", batches, " batches: parameters would never change");
 }
 
 }  // namespace dlprim

@@ -2,6 +2,8 @@
 // TrainConfig: a training configuration file (JSON), as docs/json.md describes it.
 #pragma once
 
+#include "train/data_config.hpp"
+
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/solver_options.hpp>
@@ -14,14 +16,10 @@
 namespace dlprim {
 
 struct TrainConfig {
-    struct Files {
-        std::string images, labels;
-    };
     std::string name;     ///< of the configuration in messages
     std::string net;      ///< path, made relative to the configuration's folder
     std::string weights;  ///< initial weights, or empty
-    Files train, test;    ///< IDX; test may be empty
-    double mean = 0, std = 1;
+    DataConfig data;
     std::int64_t batch = 64;
     int epochs = 10;
     std::uint64_t seed = 1;
@@ -29,8 +27,6 @@ struct TrainConfig {
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;
-    bool flip = false;  ///< mirror half of the training images
-    int crop_pad = 0;   ///< shift training images by up to so many pixels, filled with the mean
     int checkpoint_every = 1;
     int checkpoint_keep = 1;
     bool continue_on_nan = false;
@@ -42,9 +38,7 @@ TrainConfig read_train_config(const std::string& path, int epochs = 0);
 /// The same for a text. Messages call it `name`, and paths are relative to the working folder.
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
-/// Throws Error(format) if numbers of the configuration do not fit the training images, of which
-/// there are `count` with this height and width.
-void check_images(const TrainConfig& config, std::int64_t count, std::int64_t height,
-                  std::int64_t width);
+/// Throws Error(format) if numbers of the configuration do not fit `count` examples to train on.
+void check_batches(const TrainConfig& config, std::int64_t count);
 
 }  // namespace dlprim

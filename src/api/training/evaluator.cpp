@@ -28,8 +28,9 @@ std::int64_t count_right(const std::vector<float>& scores,
     return right;
 }
 
-Evaluator::Evaluator(const Context& context, const TrainConfig& config, NetOptions options)
-    : feeder_(config, Feeder::Set::test),
+Evaluator::Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
+                     const Feeder& training)
+    : feeder_(training, Feeder::Test{}),
       net_(Net::from_json_file(context, config.net, for_inference(std::move(options)))) {}
 
 void Evaluator::attach(Net& trained, const Roles& roles) {
@@ -56,9 +57,10 @@ Evaluator::Result Evaluator::run(Net& trained) {
     std::int64_t right = 0, seen = 0;
     for (std::int64_t number = 0; number < feeder_.batches(); ++number) {
         // The last batch may be smaller, so that a mean over it is a mean over its images only.
-        const std::int64_t batch = feeder_.examples(number);
-        if (net_.input_shape(roles_.images)[0] != batch) net_.reshape(batch);
+        const std::int64_t batch = feeder_.examples();
+        if (batch > 0 && net_.input_shape(roles_.images)[0] != batch) net_.reshape(batch);
         const Targets targets = feeder_.feed(net_);
+        if (batch == 0) continue;  // none of its examples can be read
         net_.forward();
         sums.loss += net_.output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
         if (!roles_.scores.empty())

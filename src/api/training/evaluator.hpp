@@ -17,9 +17,10 @@ std::int64_t count_right(const std::vector<float>& scores, const std::vector<std
 
 class Evaluator {
   public:
-    /// Opens the configuration's test set, and its network once more, for inference. `options` are
-    /// those of the net that is trained.
-    Evaluator(const Context& context, const TrainConfig& config, NetOptions options);
+    /// Takes the test set of the data of `training`, and opens the network once more, for
+    /// inference. `options` are those of the net that is trained.
+    Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
+              const Feeder& training);
     /// The net that is trained is needed to check the data against it.
     void attach(Net& trained, const Roles& roles);
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
+#include <utility>
 
 namespace dlprim {
 
@@ -36,74 +36,130 @@ void upload(Net& net, const std::string& name, const void* data, DType dtype, st
     net.set_input(name, converted.data(), converted.size());
 }
 
+/// "3x224x224".
+std::string shape_text(const Shape& shape) {
+    std::string text;
+    for (const std::int64_t size : shape.dims()) text += cat(text.empty() ? "" : "x", size);
+    return text;
+}
+
 }  // namespace
 
-Feeder::Feeder(const TrainConfig& config, Set set)
-    : config_(config),
-      set_(set),
-      data_(set == Set::training ? config.train.images : config.test.images,
-            set == Set::training ? config.train.labels : config.test.labels) {
-    augmentation_ = {config.mean, config.std, false, 0};
-    if (set == Set::training) {
-        augmentation_.flip = config.flip;
-        augmentation_.crop_pad = config.crop_pad;
-    }
+Feeder::Feeder(const TrainConfig& config)
+    : config_(config), parts_(open_data(config.data, config.seed)), part_(parts_.train) {
+    if (size() < config.batch)
+        fail(ErrorKind::invalid_argument, "there are ", size(), " examples in ",
+             part_.data->source(), " to train on, fewer than a batch of ", config.batch);
+}
+
+Feeder::Feeder(const Feeder& training, Test)
+    : config_(training.config_), is_test_(true), part_(training.parts_.test) {}
+
+bool Feeder::has_test() const {
+    return static_cast<bool>(parts_.test);
 }
 
 void Feeder::attach(Net& net, const Roles& roles) {
     roles_ = roles;
-    const Shape want = net.input_shape(roles.images);
-    const std::int64_t pixels = data_.channels() * data_.height() * data_.width();
-    require(want.rank() > 0 && want.numel() == config_.batch * pixels, "images of '",
-            data_.images_file(), "' are ", data_.channels(), "x", data_.height(), "x",
-            data_.width(), ", input '", roles.images, "' has shape ", want.str());
-    data_.check_labels(net.label_classes(roles.labels));
-    if (set_ == Set::test) {
-        require(size() > 0, "the test set is empty");
-        return;
+    LoaderOptions options;
+    options.batch = config_.batch;
+    options.seed = config_.seed;
+    options.training = !is_test_;
+    const Dataset& data = *part_.data;
+    const std::int64_t classes = net.label_classes(roles.labels);
+    const Shape labels = net.input_shape(roles.labels);
+    const std::int64_t each = labels.numel() / config_.batch;
+    if (data.target_kind() == TargetKind::label) {
+        // A loss that takes floats takes a row of a number for each class.
+        options.one_hot = classes == 0 && each > 1;
+        options.classes = options.one_hot ? each : classes;
+        check_labels(data, options.classes);
+    } else if (data.target_kind() == TargetKind::mask) {
+        classes_ = classes;
+    } else if (classes > 0 || each != data.target_size()) {
+        fail(ErrorKind::invalid_argument, "targets of ", data.source(), " are ", data.target_size(),
+             " numbers, input '", roles.labels, "' has shape ", labels.str(),
+             classes > 0 ? " and takes class numbers" : "");
     }
-    require(size() >= config_.batch, "there are ", size(),
-            " images to train on, fewer than a batch of ", config_.batch);
-    check_images(config_, size(), data_.height(), data_.width());
+    try {
+        loader_ = make_loader(part_, config_.data, options);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::invalid_argument) throw;
+        fail(ErrorKind::format, config_.name, ": ", error.what());
+    }
+    check_shapes(net);
+    if (!is_test_) check_batches(config_, size());
+}
+
+void Feeder::check_shapes(Net& net) const {
+    const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
+    const Dataset& data = *part_.data;
+    require(want.rank() > 0 && want.numel() == config_.batch * have.numel(),
+            data.has_pictures() ? "images of " : "inputs of ", data.source(), " are ",
+            shape_text(have), ", input '", roles_.images, "' has shape ", want.str());
+    if (data.target_kind() != TargetKind::mask) return;
+    const Shape labels = net.input_shape(roles_.labels);
+    require(labels.numel() == config_.batch * have[1] * have[2], "masks of ", data.source(),
+            " are ", have[1], "x", have[2], ", input '", roles_.labels, "' has shape ",
+            labels.str());
 }
 
 std::int64_t Feeder::batches() const {
-    return (size() + (set_ == Set::test ? config_.batch - 1 : 0)) / config_.batch;
-}
-
-std::int64_t Feeder::examples(std::int64_t batch) const {
-    return std::min(config_.batch, size() - batch * config_.batch);
+    return (size() + (is_test_ ? config_.batch - 1 : 0)) / config_.batch;
 }
 
 void Feeder::start(int epoch, std::int64_t batch) {
-    batch_ = batch;
-    if (epoch_ == epoch) return;
-    epoch_ = epoch;
-    if (set_ == Set::training) {
-        order_ = data_.shuffled(config_.seed, static_cast<std::uint64_t>(epoch));
-        return;
-    }
-    order_.resize(static_cast<std::size_t>(size()));
-    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    // Test sets are the same in each epoch.
+    const std::int64_t position = (is_test_ ? 0 : epoch * batches()) + batch;
+    const bool is_next = is_test_ ? position == position_ % batches() : position == position_;
+    if (is_next) return;
+    loader_->start(position / batches(), position % batches());
+    position_ = position;
+    fetched_ = nullptr;
+}
+
+std::int64_t Feeder::examples() {
+    if (fetched_ == nullptr) fetched_ = &loader_->next();
+    return fetched_->count;
 }
 
 Targets Feeder::feed(Net& net) {
-    const std::int64_t first = batch_ * config_.batch, count = examples(batch_);
-    const std::int64_t pixels = data_.channels() * data_.height() * data_.width();
-    images_.resize(static_cast<std::size_t>(count * pixels));
     Targets targets;
-    targets.examples = count;
-    targets.classes.resize(static_cast<std::size_t>(count));
-    for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t index = order_.at(static_cast<std::size_t>(first + i));
-        data_.image(index, augmentation_, config_.seed, static_cast<std::uint64_t>(epoch_),
-                    images_.data() + i * pixels);
-        targets.classes[static_cast<std::size_t>(i)] = data_.label(index);
-    }
-    upload(net, roles_.images, images_.data(), DType::f32, images_.size());
-    upload(net, roles_.labels, targets.classes.data(), DType::i32, targets.classes.size());
-    ++batch_;
+    targets.examples = examples();
+    const Batch& batch = *std::exchange(fetched_, nullptr);
+    ++position_;
+    targets.indices = batch.examples;
+    targets.classes = batch.labels;
+    targets.values = batch.targets;
+    if (batch.count == 0) return targets;
+    if (part_.data->target_kind() == TargetKind::mask) check_masks(batch);
+    upload(net, roles_.images, batch.inputs.data(), DType::f32, batch.inputs.size());
+    if (!batch.targets.empty())
+        upload(net, roles_.labels, batch.targets.data(), DType::f32, batch.targets.size());
+    else
+        upload(net, roles_.labels, batch.labels.data(), DType::i32, batch.labels.size());
     return targets;
+}
+
+void Feeder::check_masks(const Batch& batch) const {
+    const std::size_t each = batch.labels.size() / static_cast<std::size_t>(batch.count);
+    for (std::size_t i = 0; i < batch.labels.size() && classes_ > 0; ++i)
+        if (batch.labels[i] < 0 || batch.labels[i] >= classes_)
+            fail(ErrorKind::format, "the mask of '", part_.data->name(batch.examples[i / each]),
+                 "' holds class ", batch.labels[i], ", the network has ", classes_,
+                 " classes: they run from 0 to ", classes_ - 1);
+}
+
+const Dataset& Feeder::data() const {
+    return *part_.data;
+}
+
+LoaderWaits Feeder::waits() const {
+    return loader_ ? loader_->waits() : LoaderWaits{};
+}
+
+std::map<std::int64_t, std::string> Feeder::broken() const {
+    return loader_ ? loader_->broken() : std::map<std::int64_t, std::string>{};
 }
 
 }  // namespace dlprim
