@@ -22,6 +22,7 @@ enum class RandomUse : std::uint32_t {
     mixing = 6,
     splitting = 7,
     replacing = 8,
+    sampling = 9,
 };
 
 /// `attempt` gives other numbers for the same use.
