@@ -5,6 +5,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
+#include "train/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -83,7 +84,8 @@ class Reader {
 
     TrainConfig read() {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
-                      "solver", "schedule", "augmentation", "checkpoints", "on_nan", "precision"});
+                      "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
+                      "metrics", "judge_by", "on_nan", "precision"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -100,11 +102,14 @@ class Reader {
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
-        if (const auto view = root_.find("checkpoints")) {
-            view->object({"every_epochs", "keep"});
-            config_.checkpoint_every = integer(*view, "every_epochs", 1, 1);
-            config_.checkpoint_keep = integer(*view, "keep", 1, 1);
+        if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
+        if (const auto view = root_.find("early_stopping")) {
+            view->object({"patience", "minimum_change"});
+            config_.early_stopping.patience = integer(*view, "patience", 5, 1);
+            config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
         }
+        if (const auto view = root_.find("metrics")) read_metrics(*view);
+        if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();
         return config_;
     }
 
@@ -132,6 +137,30 @@ class Reader {
         o.accumulate = integer(view, "accumulate", 1, 1);
         o.loss_scale = number(view, "loss_scale", o.loss_scale, at_least(0));
         o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
+    }
+
+    void read_checkpoints(const JsonView& view) {
+        view.object({"every_epochs", "every_steps", "every_minutes", "keep", "keep_best"});
+        TrainConfig::Checkpoints& c = config_.checkpoints;
+        c.every_epochs = integer(view, "every_epochs", 1, 0);
+        c.every_steps = integer(view, "every_steps", 0, 0);
+        c.every_minutes = number(view, "every_minutes", 0, at_least(0));
+        c.keep = integer(view, "keep", 1, 1);
+        if (const auto best = view.find("keep_best")) c.keep_best = best->boolean();
+    }
+
+    void read_metrics(const JsonView& view) {
+        config_.metrics.emplace();
+        for (const JsonView& name : view.array()) {
+            try {
+                make_metric(name.text());
+            } catch (const Error& error) {
+                name.fail(cat("is '", name.text(), "': ", error.what()));
+            }
+            for (const std::string& other : *config_.metrics)
+                if (other == name.text()) name.fail(cat("is '", other, "' for a second time"));
+            config_.metrics->push_back(name.text());
+        }
     }
 
     void read_schedule(const JsonView& view) {

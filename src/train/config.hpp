@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlprim {
 
@@ -27,8 +28,23 @@ struct TrainConfig {
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;
-    int checkpoint_every = 1;
-    int checkpoint_keep = 1;
+    /// When a run saves what it can be resumed from, besides its end. 0 means never.
+    struct Checkpoints {
+        int every_epochs = 1, every_steps = 0;
+        double every_minutes = 0;
+        int keep = 1;            ///< how many of the last ones
+        bool keep_best = false;  ///< best.h5, too
+    } checkpoints;
+    /// Ends a run whose value has not improved by more than `minimum_change` for `patience` epochs.
+    struct EarlyStopping {
+        int patience = 0;  ///< 0: it never ends early
+        double minimum_change = 0;
+    } early_stopping;
+    /// Names for make_metric(); nothing means those that suit the network.
+    std::optional<std::vector<std::string>> metrics;
+    /// The value by which the best epoch is known: a metric, or "loss"; empty: the first metric, or
+    /// the loss if there is none.
+    std::string judge_by;
     bool continue_on_nan = false;
 };
 

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Evaluator: the loss and accuracy of a net that is trained, over a test set.
+// Evaluator: the loss and the metrics of a net that is trained, over a test set.
 #pragma once
 
 #include "api/training/feeder.hpp"
+#include "api/training/judges.hpp"
 #include "api/training/roles.hpp"
 
 #include <dlprim/net.hpp>
 
-#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace dlprim {
-
-/// How many rows of scores are largest at their label.
-std::int64_t count_right(const std::vector<float>& scores, const std::vector<std::int32_t>& labels);
 
 class Evaluator {
   public:
@@ -21,14 +21,17 @@ class Evaluator {
     /// inference. `options` are those of the net that is trained.
     Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
               const Feeder& training);
-    /// The net that is trained is needed to check the data against it.
-    void attach(Net& trained, const Roles& roles);
+    /// The net that is trained is needed to check the data against it. `metrics` are the names of
+    /// what to measure.
+    void attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics);
 
     struct Result {
-        double loss = 0, accuracy = 0;
+        double loss = 0;
+        std::vector<double> metrics;
     };
-    /// Over the whole set, with the present parameters of the net that is trained.
-    Result run(Net& trained);
+    /// Over the whole set, with the present parameters of the net that is trained. Nothing if
+    /// `is_stopped`, which is called between batches, returns true.
+    std::optional<Result> run(Net& trained, const std::function<bool()>& is_stopped);
 
   private:
     void copy_parameters(Net& trained);
@@ -36,6 +39,7 @@ class Evaluator {
     Feeder feeder_;
     Net net_;
     Roles roles_;
+    Judges judges_;
 };
 
 }  // namespace dlprim

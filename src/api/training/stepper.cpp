@@ -10,7 +10,9 @@ Stepper::Stepper(Net& net, Solver& solver, const Roles& roles) : solver_(solver)
     losses_.emplace_back(net.output(roles.loss));
     for (const std::string& name : net.loss_names())
         if (name != roles.loss) losses_.emplace_back(net.output(name));
-    if (!roles.scores.empty()) scores_.emplace(net.output(roles.scores));
+    if (roles.scores.empty()) return;
+    scores_.emplace(net.output(roles.scores));
+    scores_shape_ = net.output(roles.scores).shape();
 }
 
 void Stepper::start(double learning_rate) {

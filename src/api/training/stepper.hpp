@@ -28,11 +28,13 @@ class Stepper {
     };
     /// Waits for the oldest step whose results were not taken yet.
     Outcome take();
+    const Shape& scores_shape() const { return scores_shape_; }
 
   private:
     Solver& solver_;
     std::vector<LateOutput> losses_;  ///< the first is the loss that is reported
     std::optional<LateOutput> scores_;
+    Shape scores_shape_;
 };
 
 }  // namespace dlprim
