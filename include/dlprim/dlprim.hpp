@@ -21,6 +21,7 @@
 #include <dlprim/pinned.hpp>
 #include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/preprocessing.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>

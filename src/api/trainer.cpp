@@ -64,7 +64,10 @@ class Trainer {
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
-        net_->save_weights(result.model);
+        if (const auto how = feeder_.preprocessing())
+            net_->save_weights(result.model, *how);
+        else
+            net_->save_weights(result.model);
         return result;
     }
 

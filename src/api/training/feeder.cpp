@@ -154,6 +154,10 @@ const Dataset& Feeder::data() const {
     return *part_.data;
 }
 
+std::optional<Preprocessing> Feeder::preprocessing() const {
+    return preprocessing_of(config_.data, *part_.data, loader_->input_shape());
+}
+
 LoaderWaits Feeder::waits() const {
     return loader_ ? loader_->waits() : LoaderWaits{};
 }

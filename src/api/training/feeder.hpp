@@ -58,6 +58,9 @@ class Feeder {
     Targets feed(Net& net);
 
     const Dataset& data() const;
+    /// How pictures become inputs of the net that is trained, to be kept with its weights; nothing
+    /// if inputs are no pictures. After attach().
+    std::optional<Preprocessing> preprocessing() const;
     LoaderWaits waits() const;
     /// Examples that could not be read, by their index, and why.
     std::map<std::int64_t, std::string> broken() const;

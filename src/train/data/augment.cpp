@@ -3,11 +3,11 @@
 #include "train/data/augment.hpp"
 
 #include "base/text.hpp"
+#include "formats/image/geometry.hpp"
 #include "train/data/random.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace dlprim {
 
@@ -22,17 +22,16 @@ double between(std::uint32_t word, double least, double most) {
     return least + (most - least) * uniform_from_bits(word);
 }
 
-/// The size of a picture after resizing.
-std::pair<std::int64_t, std::int64_t> resized_size(const AugmentOptions& how, std::int64_t width,
-                                                   std::int64_t height) {
-    if (how.resize_height > 0) return {how.resize_width, how.resize_height};
-    if (how.resize == 0) return {width, height};
-    const std::int64_t shorter = std::min(width, height);
-    return {std::max<std::int64_t>(1, width * how.resize / shorter),
-            std::max<std::int64_t>(1, height * how.resize / shorter)};
+image::Size resized_size(const AugmentOptions& how, std::int64_t width, std::int64_t height) {
+    return image::resized_size({width, height}, how.resize, {how.resize_width, how.resize_height});
 }
 
 }  // namespace
+
+std::int64_t test_resize(const AugmentOptions& options) {
+    const bool needed = options.resized_crop && options.resize == 0 && options.resize_height == 0;
+    return needed ? std::max(options.crop_height, options.crop_width) * 8 / 7 : options.resize;
+}
 
 Augmenter::Augmenter(const Dataset& data, AugmentOptions options, std::uint64_t seed, bool training)
     : options_(std::move(options)), seed_(seed), training_(training), shape_(data.input_shape()) {
@@ -53,8 +52,11 @@ Augmenter::Augmenter(const Dataset& data, AugmentOptions options, std::uint64_t 
         return;
     }
     std::int64_t height = shape_[1], width = shape_[2];
-    if (height > 0) std::tie(width, height) = resized_size(options_, width, height);
-    if (options_.resize_height > 0) height = options_.resize_height, width = options_.resize_width;
+    if (height > 0 || options_.resize_height > 0) {
+        const image::Size size = resized_size(options_, width, height);
+        height = size.height;
+        width = size.width;
+    }
     if (options_.crop_height > 0) {
         const bool too_large =
             height > 0 && (options_.crop_height > height || options_.crop_width > width);
@@ -111,34 +113,24 @@ WantedPart Augmenter::choose_resized_crop(const Subject& subject) const {
 }
 
 WantedPart Augmenter::choose_crop(const Subject& subject) const {
-    // What test sets get of a resized crop: the middle, with a seventh more around it.
     AugmentOptions how = options_;
-    if (options_.resized_crop && how.resize == 0 && how.resize_height == 0)
-        how.resize = std::max(how.crop_height, how.crop_width) * 8 / 7;
-    const auto [all_width, all_height] = resized_size(how, subject.width, subject.height);
-    const std::int64_t free_x = all_width - shape_[2], free_y = all_height - shape_[1];
+    how.resize = test_resize(options_);
+    const image::Size picture{subject.width, subject.height}, crop{shape_[2], shape_[1]};
+    const image::Size all = resized_size(how, subject.width, subject.height);
+    const std::int64_t free_x = all.width - crop.width, free_y = all.height - crop.height;
     if (free_x < 0 || free_y < 0)
         fail(ErrorKind::format, "'", subject.data.name(subject.index), "' is an image of ",
              subject.width, " x ", subject.height, " pixels",
-             all_width != subject.width ? cat(", resized to ", all_width, " x ", all_height) : "",
-             ", smaller than the crop of ", shape_[2], " x ", shape_[1],
+             all.width != subject.width ? cat(", resized to ", all.width, " x ", all.height) : "",
+             ", smaller than the crop of ", crop.width, " x ", crop.height,
              "; augmentation.resize makes images larger");
-    // Halves go to the even neighbour, as in torchvision.
-    const auto half = [](std::int64_t rest) {
-        return static_cast<double>(rest / 2 + (rest % 2 & (rest / 2) % 2));
-    };
-    double left = half(free_x), top = half(free_y);
+    std::int64_t left = image::middle(free_x), top = image::middle(free_y);
     if (training_ && options_.random_crop && (free_x > 0 || free_y > 0)) {
         const auto words = data_random(seed_, subject.epoch, subject.index, RandomUse::cropping);
-        left = below(words[0], static_cast<double>(free_x));
-        top = below(words[1], static_cast<double>(free_y));
+        left = static_cast<std::int64_t>(below(words[0], static_cast<double>(free_x)));
+        top = static_cast<std::int64_t>(below(words[1], static_cast<double>(free_y)));
     }
-    const double x = static_cast<double>(subject.width) / static_cast<double>(all_width);
-    const double y = static_cast<double>(subject.height) / static_cast<double>(all_height);
-    return {
-        {left * x, top * y, static_cast<double>(shape_[2]) * x, static_cast<double>(shape_[1]) * y},
-        shape_[2],
-        shape_[1]};
+    return {image::crop_box(picture, all, left, top, crop), crop.width, crop.height};
 }
 
 Augmenter::Geometry Augmenter::plan(const Subject& subject) const {

@@ -33,6 +33,10 @@ struct AugmentOptions {
     double mixup = 0;         ///< the parameter of the beta distribution of weights; 0: none
 };
 
+/// The resizing of test sets: `resize`, or for a resized crop without one, the crop with a seventh
+/// more around it.
+std::int64_t test_resize(const AugmentOptions& options);
+
 class Augmenter {
   public:
     /// Throws Error(invalid_argument), if the options do not suit the data, with a sentence on what

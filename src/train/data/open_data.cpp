@@ -114,4 +114,20 @@ std::unique_ptr<Loader> make_loader(const DataPart& part, const DataConfig& conf
     return std::make_unique<Loader>(part.data, part.members, config.augmentation, all);
 }
 
+std::optional<Preprocessing> preprocessing_of(const DataConfig& config, const Dataset& data,
+                                              const Shape& input) {
+    if (!data.has_pictures()) return std::nullopt;
+    const AugmentOptions& how = config.augmentation;
+    Preprocessing result;
+    result.resize = test_resize(how);
+    result.resize_height = how.resize_height;
+    result.resize_width = how.resize_width;
+    result.crop_height = input[1];
+    result.crop_width = input[2];
+    result.mean = how.mean;
+    result.deviation = how.std;
+    result.classes = data.classes();
+    return result;
+}
+
 }  // namespace dlprim

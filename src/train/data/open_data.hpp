@@ -6,8 +6,11 @@
 #include "train/data_config.hpp"
 #include "train/dataset.hpp"
 
+#include <dlprim/preprocessing.hpp>
+
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace dlprim {
@@ -31,5 +34,11 @@ DataParts open_data(const DataConfig& config, std::uint64_t seed);
 /// The loader of a part. `one_hot` and `classes` are as in LoaderOptions.
 std::unique_ptr<Loader> make_loader(const DataPart& part, const DataConfig& config,
                                     const LoaderOptions& options);
+
+/// How pictures outside of the data are to be treated, for a net that was trained on them; see
+/// dlprim/preprocessing.hpp. `input` is the loader's input_shape(). Nothing if inputs are no
+/// pictures.
+std::optional<Preprocessing> preprocessing_of(const DataConfig& config, const Dataset& data,
+                                              const Shape& input);
 
 }  // namespace dlprim
