@@ -5,6 +5,7 @@ depend on threads; broken examples; and what is said of bad input."""
 import csv
 import json
 import os
+import shutil
 
 import h5py
 import numpy as np
@@ -46,6 +47,7 @@ class Data(CommandTest):
         return self.write("train.json", content | ({"augmentation": augmentation} if augmentation else {}))
 
     def train(self, *arguments, out="out"):
+        shutil.rmtree(self.folder / out, ignore_errors=True)
         result = self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / out, *arguments)
         with open(self.folder / out / "metrics.csv", newline="") as file:
             return result, list(csv.DictReader(file))
@@ -157,7 +159,7 @@ class Data(CommandTest):
         for words in ("amber/00.png", "blue/00.jpg", "cut short", "crimson/00.png", "empty"):
             self.assertIn(words, " ".join(train["messages"]))
         self.config(FOLDER | {"on_broken": "stop"}, how)
-        self.refuse(["00."], "train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out")
+        self.refuse(["00."], "train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "stopped")
 
     def test_nothing_but_broken_pictures(self):
         for i in range(20):

@@ -38,7 +38,7 @@ class JpegReader {
         errors_.emit_message = [](j_common_ptr common, int level) {
             const int code = common->err->msg_code;
             if (level < 0 && (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER))
-                common->err->error_exit(common);
+                static_cast<JpegReader*>(common->client_data)->stop("it is cut short");
         };
         errors_.output_message = [](j_common_ptr) {};
     }
