@@ -21,6 +21,7 @@ struct Options {
     std::string config, sheet, json;
     bool all = false;
     std::int64_t most = 2000, rows = 16, columns = 10;
+    double seconds = 0;
 };
 
 std::string numbers(const std::vector<double>& values) {
@@ -120,6 +121,12 @@ void run(const Options& options) {
         if (text) print(options.sheet, sheet);
         json["sheet"] = {{"file", options.sheet}, {"columns", sheet.columns}, {"rows", sheet.rows}};
     }
+    if (options.seconds > 0) {
+        const DataSpeed speed = data.speed(options.seconds);
+        const double rate = static_cast<double>(speed.examples) / speed.seconds;
+        if (text) std::printf("speed: %.1f examples a second\n", rate);
+        json["examples_per_second"] = rate;
+    }
     // File names may be in any encoding; what is no UTF-8 is replaced.
     const std::string all = json.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
     if (!text)
@@ -143,6 +150,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000));
     app.add_option("--columns", options.columns, "pictures in a row of the contact sheet (10)")
         ->check(CLI::Range(1, 1000));
+    app.add_option("--speed", options.seconds, "make batches for this many seconds, and count them")
+        ->check(CLI::Range(0.01, 1e6));
     app.add_option("--json", options.json,
                    "write what was found as JSON to this file; - prints it");
     return tools::run_command(app, argc, argv, [&] { run(options); });

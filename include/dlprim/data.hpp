@@ -53,6 +53,12 @@ struct ContactSheet {
     std::int64_t columns = 0;
 };
 
+/// How fast the host makes batches.
+struct DataSpeed {
+    std::int64_t examples = 0;
+    double seconds = 0;
+};
+
 class TrainingData {
   public:
     /// Opens the data of a configuration file as dlprim_train does. Throws Error, which names the
@@ -70,6 +76,11 @@ class TrainingData {
     /// rows of `columns` examples, as the first epoch gets them. Masks are laid over their pictures
     /// as colours. Throws Error(unsupported) if inputs are no pictures.
     ContactSheet contact_sheet(std::int64_t rows = 16, std::int64_t columns = 10) const;
+
+    /// Makes batches of the training set for about this many seconds, as training does but without
+    /// a device, and counts their examples. The first two batches, for which files and memory are
+    /// cold, do not count.
+    DataSpeed speed(double seconds) const;
 
   private:
     struct Impl;

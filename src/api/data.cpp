@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <mutex>
 #include <thread>
@@ -255,6 +256,29 @@ ContactSheet TrainingData::contact_sheet(std::int64_t rows, std::int64_t columns
             "1 to 1000 rows and columns, not ",
             rows, " x ", columns);
     return draw_contact_sheet(part, impl_->augmenter(part, true), rows, columns);
+}
+
+DataSpeed TrainingData::speed(double seconds) const {
+    const TrainConfig& config = impl_->config;
+    LoaderOptions options;
+    options.batch = config.batch;
+    options.seed = config.seed;
+    const DataPart& part = impl_->parts.train;
+    // Mixing asks for targets of floats, whatever a net would want.
+    options.one_hot =
+        config.data.augmentation.mixup > 0 && part.data->target_kind() == TargetKind::label;
+    for (std::int64_t i = 0; options.one_hot && i < part.data->size(); ++i)
+        options.classes = std::max<std::int64_t>(options.classes, part.data->label(i) + 1);
+    const std::unique_ptr<Loader> loader = make_loader(part, config.data, options);
+    for (int i = 0; i < 2; ++i) loader->next();
+    using Clock = std::chrono::steady_clock;
+    const auto begin = Clock::now();
+    DataSpeed speed;
+    do {
+        speed.examples += loader->next().count;
+        speed.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    } while (speed.seconds < seconds);
+    return speed;
 }
 
 }  // namespace dlprim
