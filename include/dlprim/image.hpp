@@ -29,7 +29,7 @@ struct ImageBox {
 /// follows from the file's contents, not from its name. `channels` is 1 or 3: colours become
 /// grey by the weights of ITU-R 601, and grey becomes three equal colours. Pixels of 16 bits are
 /// rounded to 8, and transparent pixels are laid over black. Throws Error: not_found; io; format
-/// (no such picture, cut short, damaged, more than 2^15 pixels wide or high, more than 2^27 in
+/// (no such picture, cut short, damaged, more than 2^15 pixels wide or high, more than 2^26 in
 /// all); unsupported (PNG or JPEG in a build without libpng or libjpeg).
 Image read_image(const std::string& path, int channels = 3);
 

@@ -10,7 +10,7 @@ namespace dlprim {
 namespace {
 
 constexpr std::int64_t largest_side = 1 << 15;
-constexpr std::int64_t most_pixels = std::int64_t{1} << 27;
+constexpr std::int64_t most_pixels = std::int64_t{1} << 26;
 
 enum class PictureFormat { png, jpeg, pnm };
 

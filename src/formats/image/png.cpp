@@ -49,6 +49,7 @@ class PngReader {
         png_set_user_limits(png_, 0x7fffffff, 0x7fffffff);  // check_size() says more
         png_set_chunk_malloc_max(png_, 8 << 20);
         png_read_info(png_, info_);
+        file_bits_ = png_get_channels(png_, info_) * png_get_bit_depth(png_, info_);
         return true;
     }
     /// Asks for 8 bits, without a palette, or as `raw` for the numbers in the file.
@@ -75,10 +76,12 @@ class PngReader {
     int bits() const { return png_get_bit_depth(png_, info_); }
     int colour_type() const { return png_get_color_type(png_, info_); }
     int channels() const { return png_get_channels(png_, info_); }
+    int file_bits() const { return file_bits_; }  ///< of a pixel, in the file
     const char* message() const { return message_.text; }
 
   private:
     std::string_view bytes_;
+    int file_bits_ = 0;
     std::size_t at_ = 0;
     png_structp png_ = nullptr;
     png_infop info_ = nullptr;
@@ -89,8 +92,15 @@ class PngReader {
     fail(ErrorKind::format, "'", name, "' is no PNG that can be read: ", reader.message());
 }
 
-std::vector<std::uint8_t> read_rows(PngReader& reader, const std::string& name) {
+std::vector<std::uint8_t> read_rows(PngReader& reader, const std::string& name,
+                                    std::size_t file_bytes) {
     const auto stride = static_cast<std::size_t>(reader.width() * reader.channels());
+    constexpr std::size_t ratio = 1032;  // deflate's best
+    const auto least_stride =
+        static_cast<std::size_t>(reader.width()) * static_cast<std::size_t>(reader.file_bits()) / 8;
+    if (least_stride * static_cast<std::size_t>(reader.height()) / ratio > file_bytes)
+        fail(ErrorKind::format, "'", name, "' is no PNG that can be read: ", file_bytes,
+             " bytes cannot hold ", reader.width(), " x ", reader.height(), " pixels");
     std::vector<std::uint8_t> pixels(stride * static_cast<std::size_t>(reader.height()));
     std::vector<png_bytep> rows;
     for (std::size_t at = 0; at < pixels.size(); at += stride) rows.push_back(pixels.data() + at);
@@ -119,7 +129,8 @@ ImagePart decode_png(std::string_view bytes, const std::string& name) {
     if (!reader.transform(false)) bad_png(name, reader);
     ImagePart part;
     const int channels = reader.channels();
-    part.image = {reader.width(), reader.height(), channels < 3 ? 1 : 3, read_rows(reader, name)};
+    part.image = {reader.width(), reader.height(), channels < 3 ? 1 : 3,
+                  read_rows(reader, name, bytes.size())};
     if (channels % 2 == 0) part.image.pixels = opaque(part.image.pixels, channels);
     return part;
 }
@@ -134,7 +145,7 @@ Image decode_png_mask(std::string_view bytes, const std::string& name) {
              reader.bits() > 8 ? "16 bits per pixel" : "colours or transparency",
              "; a mask has class numbers: grey of at most 8 bits, or a palette");
     if (!reader.transform(true)) bad_png(name, reader);
-    return {reader.width(), reader.height(), 1, read_rows(reader, name)};
+    return {reader.width(), reader.height(), 1, read_rows(reader, name, bytes.size())};
 }
 
 namespace {
