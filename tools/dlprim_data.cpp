@@ -72,6 +72,7 @@ void print(const DataSummary& summary) {
         std::printf("  mean: %s\n  deviation: %s\n", numbers(summary.mean).c_str(),
                     numbers(summary.deviation).c_str());
     }
+    for (const std::string& remark : summary.remarks) std::printf("  note: %s\n", remark.c_str());
     for (const std::string& message : summary.messages)
         std::printf("  broken: %s\n", message.c_str());
 }
@@ -86,6 +87,7 @@ Json to_json(const DataSummary& summary) {
               {"input", summary.input.to_vector()},
               {"read", summary.read},
               {"broken", summary.broken},
+              {"remarks", summary.remarks},
               {"messages", summary.messages}};
     for (std::size_t i = 0; i < summary.counts.size(); ++i)
         json["classes"].push_back({{"name", summary.classes[i]}, {"count", summary.counts[i]}});

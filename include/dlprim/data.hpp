@@ -40,9 +40,10 @@ struct DataSummary {
 
     std::int64_t read = 0;       ///< examples that were read for what follows
     double least = 0, most = 0;  ///< of all values; pixels are from 0 to 1
-    std::vector<double> mean,
-        deviation;            ///< by channel of pictures or by feature, before normalising
+    /// By channel of pictures or by feature, before normalising.
+    std::vector<double> mean, deviation;
     std::int64_t broken = 0;  ///< of these, the examples that cannot be read
+    std::vector<std::string> remarks;   ///< sentences, such as on files that are passed over
     std::vector<std::string> messages;  ///< why not, of the first 100
 };
 

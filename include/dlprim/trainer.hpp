@@ -65,7 +65,8 @@ struct TrainCall {
     /// As NetOptions::precisions. They take precedence over those of the checkpoint.
     std::vector<std::pair<std::string, Precision>> precisions;
     /// Called with each of the remarks that Net::notes() returns, with what a resumed run does
-    /// otherwise than the run before, and when a file of results could not be written.
+    /// otherwise than the run before, and when a file of results could not be written. At the end
+    /// of a run with what could not be read of the data, and how long the device waited for data.
     std::function<void(std::string_view)> note;
     /// Called after each batch, and after each epoch with epoch_done. An exception that it throws
     /// ends the training and arrives at the caller. The checkpoints saved so far remain.

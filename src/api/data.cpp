@@ -188,6 +188,7 @@ DataSummary TrainingData::Impl::summary(const DataPart& part, const std::string&
     summary.source = data.source();
     summary.examples = static_cast<std::int64_t>(part.members.size());
     summary.pictures = data.has_pictures();
+    summary.remarks = data.remarks();
     summary.target_size = data.target_size();
     summary.input = augmenter(part, role == "train").shape();
     std::vector<std::int64_t> chosen = part.members;

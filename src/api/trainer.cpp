@@ -62,6 +62,7 @@ class Trainer {
             if (!run_epoch()) return stopped();
         }
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
+        tell_after();
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
         if (const auto how = feeder_.preprocessing())
@@ -136,12 +137,19 @@ class Trainer {
             if (!changed.empty()) note(changed);
         }
         checkpoints_.clear_way(from_, state_);
+        for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net_->notes()) note(text);
         const Precision precision = Access::impl(*net_).options().precision;
         if (!call_.precision && config_.precision.value_or(precision) != precision)
             note(cat("'", from_.path, "' continues in ", name_of(precision),
                      ", in which it was trained, although the configuration says ",
                      name_of(*config_.precision)));
+    }
+
+    void tell_after() const {
+        for (const std::string& text : feeder_.notes_after()) note(text);
+        if (!evaluator_) return;
+        for (const std::string& text : evaluator_->feeder().notes_after()) note(text);
     }
 
     bool is_over() const {
@@ -206,6 +214,7 @@ class Trainer {
 
     /// Where the run is, for who asked it to stop.
     TrainResult stopped() {
+        tell_after();
         if (!checkpoints_.is_saved(state_) && !checkpoints_.save(state_, *solver_))
             fail(ErrorKind::io, "the run was asked to stop, and its last checkpoint, ",
                  checkpoints_.last().empty() ? "of which there is none"

@@ -59,6 +59,8 @@ class Dataset {
     virtual std::string name(std::int64_t index) const = 0;
     /// What messages call the whole set.
     virtual std::string source() const = 0;
+    /// Sentences on what a person may want to know of it, such as files that are passed over.
+    virtual std::vector<std::string> remarks() const { return {}; }
 };
 
 /// Throws Error(format), which names the example, if a label is not from 0 to classes - 1.

@@ -76,6 +76,7 @@ class Data(CommandTest):
         self.assertEqual(models[0], models[1])
         self.assertEqual(models[0], models[2])
         parts = self.data()
+        self.assertRegex(parts[0]["remarks"][0], "1 file is passed over.*notes.txt")
         self.assertEqual([(part["role"], part["examples"], part["broken"]) for part in parts],
                          [("train", 49, 0), ("test", 15, 0)])
         self.assertEqual(parts[0]["classes"], [{"name": "amber", "count": 16}, {"name": "blue", "count": 17},
@@ -152,8 +153,10 @@ class Data(CommandTest):
         self.write("test/crimson/01.png", whole[:50])
         how = {"resize": [16, 16]}
         self.config(FOLDER | {"test": "test"}, how)
-        _, rows = self.train()
+        result, rows = self.train()
         self.assertEqual(len(rows), 3)
+        self.assertRegex(result.out, "note: 3 examples of .*train' could not be read and were skipped: .*00")
+        self.assertRegex(result.out, "note: 1 example of .*test' could not be read and was skipped: .*crimson/01.png")
         train, test = self.data()
         self.assertEqual((train["broken"], test["broken"]), (3, 1))
         for words in ("amber/00.png", "blue/00.jpg", "cut short", "crimson/00.png", "empty"):

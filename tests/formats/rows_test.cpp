@@ -101,8 +101,9 @@ TEST_CASE("damaged numpy arrays and archives are refused, or read as something")
         file.bytes(bad);
         try {
             const auto rows = open_npy_rows(file.path, i % 2 ? "x" : "");
+            if (rows->count() == 0) continue;  // without rows, one may have any size
             std::vector<std::byte> data(rows->row_bytes());
-            if (rows->count() > 0) rows->read(0, 1, data.data());
+            rows->read(0, 1, data.data());
         } catch (const Error&) {
         }
     }

@@ -157,6 +157,12 @@ TEST_CASE("who waited is told") {
     CHECK(loader.waits().for_data > loader.waits().for_device);
 }
 
+TEST_CASE("waiting in words") {
+    CHECK(text_of({0.4, 0.9}).empty());
+    CHECK(text_of({0.44, 12}) ==
+          "the device waited 0.4 s for data, and data waited 12.0 s for the device");
+}
+
 TEST_CASE("mixup makes means of inputs and of targets") {
     const auto data = std::make_shared<MadeUpPictures>(12, 6, 6);
     AugmentOptions how;

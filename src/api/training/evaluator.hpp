@@ -33,6 +33,8 @@ class Evaluator {
     /// `is_stopped`, which is called between batches, returns true.
     std::optional<Result> run(Net& trained, const std::function<bool()>& is_stopped);
 
+    const Feeder& feeder() const { return feeder_; }
+
   private:
     void copy_parameters(Net& trained);
 

@@ -158,6 +158,23 @@ std::optional<Preprocessing> Feeder::preprocessing() const {
     return preprocessing_of(config_.data, *part_.data, loader_->input_shape());
 }
 
+std::vector<std::string> Feeder::notes_before() const {
+    return part_.data->remarks();
+}
+
+std::vector<std::string> Feeder::notes_after() const {
+    std::vector<std::string> notes;
+    const std::map<std::int64_t, std::string> all = broken();
+    if (!all.empty())
+        notes.push_back(cat(all.size(), all.size() == 1 ? " example of " : " examples of ",
+                            part_.data->source(), " could not be read and ",
+                            all.size() == 1 ? "was" : "were", " skipped: ", all.begin()->second,
+                            all.size() == 1 ? "" : ", and others (dlprim_data --all lists them)"));
+    const std::string waited = text_of(waits());
+    if (!is_test_ && !waited.empty()) notes.push_back(waited);
+    return notes;
+}
+
 LoaderWaits Feeder::waits() const {
     return loader_ ? loader_->waits() : LoaderWaits{};
 }

@@ -62,6 +62,10 @@ class Feeder {
     /// if inputs are no pictures. After attach().
     std::optional<Preprocessing> preprocessing() const;
     LoaderWaits waits() const;
+    /// Sentences for who reads a run's notes: files that were passed over, before the run; and
+    /// after it examples that could not be read, and in training who waited for whom.
+    std::vector<std::string> notes_before() const;
+    std::vector<std::string> notes_after() const;
     /// Examples that could not be read, by their index, and why.
     std::map<std::int64_t, std::string> broken() const;
 

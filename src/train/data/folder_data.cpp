@@ -69,12 +69,25 @@ class PictureLister {
                 list(entry, pictures);
             else if (is_picture(entry, jpeg_))
                 pictures.push_back(entry.string());
+            else if (passed_over_++ == 0)
+                first_passed_ = entry.string();
         }
         within_.pop_back();
     }
 
+    /// What was not listed, as a sentence, or nothing.
+    std::vector<std::string> remarks() const {
+        if (passed_over_ == 0) return {};
+        return {cat(passed_over_, passed_over_ == 1 ? " file is" : " files are",
+                    " passed over, since the name does not end as that of a PNG, JPEG, PPM or PGM "
+                    "file: '",
+                    first_passed_, "'", passed_over_ == 1 ? "" : ", and others")};
+    }
+
   private:
     bool jpeg_;
+    std::int64_t passed_over_ = 0;
+    std::string first_passed_;
     std::vector<std::pair<dev_t, ino_t>> within_;
 };
 
@@ -105,6 +118,7 @@ class ClassFolder final : public Dataset {
             files_.insert(files_.end(), pictures.begin(), pictures.end());
             labels_.resize(files_.size(), static_cast<std::int32_t>(at - classes_.begin()));
         }
+        remarks_ = lister.remarks();
         if (classes_.empty() || (given && files_.empty()))
             fail(ErrorKind::format, "folder '", folder, "' has no classes: ",
                  has_pictures ? "its pictures are to be in a folder for each class"
@@ -135,6 +149,7 @@ class ClassFolder final : public Dataset {
         return files_[static_cast<std::size_t>(index)];
     }
     std::string source() const override { return cat("'", folder_, "'"); }
+    std::vector<std::string> remarks() const override { return remarks_; }
 
   private:
     void check_known(const std::string& name) const {
@@ -145,7 +160,7 @@ class ClassFolder final : public Dataset {
 
     std::string folder_;
     int channels_;
-    std::vector<std::string> classes_, files_;
+    std::vector<std::string> classes_, files_, remarks_;
     std::vector<std::int32_t> labels_;
 };
 
@@ -154,7 +169,9 @@ class MaskFolder final : public Dataset {
     MaskFolder(const std::string& images, const std::string& masks, int channels,
                std::vector<std::string> classes)
         : folder_(images), channels_(channels), classes_(std::move(classes)) {
-        PictureLister(true).list(images, files_);
+        PictureLister lister(true);
+        lister.list(images, files_);
+        remarks_ = lister.remarks();
         if (files_.empty())
             fail(ErrorKind::format, "folder '", images,
                  "' has no pictures (PNG, JPEG, PPM or PGM)");
@@ -191,6 +208,7 @@ class MaskFolder final : public Dataset {
         return files_[static_cast<std::size_t>(index)];
     }
     std::string source() const override { return cat("'", folder_, "'"); }
+    std::vector<std::string> remarks() const override { return remarks_; }
 
   private:
     /// The path within the folder, without its ending.
@@ -200,7 +218,7 @@ class MaskFolder final : public Dataset {
 
     std::string folder_;
     int channels_;
-    std::vector<std::string> classes_, files_, masks_;
+    std::vector<std::string> classes_, files_, masks_, remarks_;
 };
 
 }  // namespace

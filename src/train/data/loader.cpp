@@ -367,6 +367,12 @@ const Batch& Loader::next() {
     return impl_->next();
 }
 
+std::string text_of(const LoaderWaits& waits) {
+    if (std::max(waits.for_data, waits.for_device) < 1) return "";
+    return cat("the device waited ", fixed(waits.for_data, 1), " s for data, and data waited ",
+               fixed(waits.for_device, 1), " s for the device");
+}
+
 LoaderWaits Loader::waits() const {
     const std::lock_guard lock(impl_->mutex);
     return impl_->waits;

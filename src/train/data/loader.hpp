@@ -46,6 +46,9 @@ struct LoaderWaits {
     double for_device = 0;  ///< all threads waited for next() to take a batch
 };
 
+/// A sentence on it, or nothing if neither waited for a second.
+std::string text_of(const LoaderWaits& waits);
+
 /// One thread calls its functions.
 class Loader {
   public:
