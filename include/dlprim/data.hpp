@@ -42,7 +42,7 @@ struct DataSummary {
     double least = 0, most = 0;  ///< of all values; pixels are from 0 to 1
     /// By channel of pictures or by feature, before normalising.
     std::vector<double> mean, deviation;
-    std::int64_t broken = 0;  ///< of these, the examples that cannot be read
+    std::int64_t broken = 0;            ///< of these, the examples that cannot be read
     std::vector<std::string> remarks;   ///< sentences, such as on files that are passed over
     std::vector<std::string> messages;  ///< why not, of the first 100
 };
