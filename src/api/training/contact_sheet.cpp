@@ -99,6 +99,14 @@ void put(const Image& picture, std::int64_t top, std::int64_t left, std::int64_t
                     std::lround(pixels[static_cast<std::size_t>(3 * y * width + x)]));
 }
 
+/// Keeps one of three equal channels, which makes smaller files.
+void make_grey(Image& image) {
+    const std::size_t count = image.pixels.size() / 3;
+    for (std::size_t i = 0; i < count; ++i) image.pixels[i] = image.pixels[3 * i];
+    image.pixels.resize(count);
+    image.channels = 1;
+}
+
 }  // namespace
 
 ContactSheet draw_contact_sheet(const DataPart& part, const Augmenter& augmenter, std::int64_t rows,
@@ -142,6 +150,7 @@ ContactSheet draw_contact_sheet(const DataPart& part, const Augmenter& augmenter
         top += height + gap;
         sheet.rows.push_back(row.title);
     }
+    if (shape[0] == 1 && mask.empty()) make_grey(sheet.image);
     return sheet;
 }
 
