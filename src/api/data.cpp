@@ -101,6 +101,7 @@ class DataReaders {
         if (threads <= 0)
             threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
         std::vector<std::thread> workers;
+        workers.reserve(static_cast<std::size_t>(threads));
         for (int i = 0; i < threads; ++i) workers.emplace_back([this] { work(); });
         for (std::thread& worker : workers) worker.join();
         if (failure_) std::rethrow_exception(failure_);

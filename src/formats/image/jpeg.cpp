@@ -121,11 +121,12 @@ bool has_end(const JpegReader& reader) {
 /// The smallest numerator / 8 at which the box still has the wanted size. Halves alone, since
 /// libjpeg-turbo's code for others is not vectorised.
 unsigned numerator_for(const WantedPart& wanted) {
+    const auto suffices = [&](unsigned numerator) {
+        return wanted.box.width * numerator >= 8 * static_cast<double>(wanted.width) &&
+               wanted.box.height * numerator >= 8 * static_cast<double>(wanted.height);
+    };
     unsigned numerator = 8;
-    while (numerator > 1 &&
-           wanted.box.width * (numerator / 2) >= 8 * static_cast<double>(wanted.width) &&
-           wanted.box.height * (numerator / 2) >= 8 * static_cast<double>(wanted.height))
-        numerator /= 2;
+    while (numerator > 1 && suffices(numerator / 2)) numerator /= 2;
     return numerator;
 }
 
