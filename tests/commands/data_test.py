@@ -321,6 +321,30 @@ class Data(CommandTest):
         self.config({"type": "csv", "train": "a.csv"}, network_=table(2, 2))
         self.refuse(["label"], "train", self.folder / "train.json", "-d", "cpu")
 
+    def test_masks(self):
+        """Pictures whose upper half is of class 1, as the mask's palette index, and one with a mask in grey."""
+        mask = np.zeros((12, 10), np.uint8)
+        mask[:6] = 1
+        for i in range(6):
+            pixels = np.full((12, 10, 3), 40 * i, np.uint8)
+            pixels[:6] = RED
+            self.write(f"images/deep/{i}.png", png(pixels))
+            self.write(f"masks/deep/{i}.png", png(mask, PALETTE, (0, 0, 0, 255, 0, 0)) if i else png(mask, GREY))
+        data = {"type": "folder", "train": {"images": "images", "masks": "masks"}, "classes": ["ground", "sky"], "validation": 0.3}
+        self.config(data, {"resize": [8, 8], "flip": True})
+        sheet = self.folder / "sheet.png"
+        train, validation = self.data("--sheet", sheet)
+        self.assertEqual((train["target"], train["examples"], validation["examples"]), ("mask", 4, 2))
+        self.assertEqual(train["classes"], [{"name": "ground", "count": 240}, {"name": "sky", "count": 240}])
+        self.assertTrue(sheet.read_bytes().startswith(b"\x89PNG"))
+        for name, content, words in (("0.png", png(np.zeros((12, 10, 3), np.uint8)), "colours"), ("1.png", JPEG, "JPEG"),
+                                     ("2.png", png(np.zeros((12, 10), np.uint16), GREY), "16 bits"),
+                                     ("4.png", png(mask[1:], GREY), "its mask is 10 x 11")):
+            self.write(f"masks/deep/{name}", content)
+            self.assertIn(words, " ".join(self.data()[0]["messages"] + self.data()[1]["messages"]))
+        (self.folder / "masks/deep/3.png").unlink()
+        self.refuse(["images/deep/3.png", "has no mask"], "data", self.folder / "train.json")
+
     def test_mixup_needs_targets_of_floats(self):
         self.pictures("train", 8)
         self.config(FOLDER, {"resize": [16, 16], "mixup": 0.2})

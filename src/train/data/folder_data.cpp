@@ -202,6 +202,12 @@ class MaskFolder final : public Dataset {
         example.image = std::move(part.image);
         example.box = part.box;
         example.mask = decode_mask(read_image_file(mask), mask);
+        // With a part the augmenter knows the picture's size, and checks it.
+        if (!choose && (example.mask.width != example.image.width ||
+                        example.mask.height != example.image.height))
+            fail(ErrorKind::format, "'", file, "' is ", example.image.width, " x ",
+                 example.image.height, " pixels, but its mask is ", example.mask.width, " x ",
+                 example.mask.height);
         return example;
     }
     std::string name(std::int64_t index) const override {
