@@ -35,5 +35,13 @@ macro(dlprim_require_packages)
         list(JOIN dlprim_missing ", " dlprim_missing)
         message(FATAL_ERROR "dlprim cannot be built: ${dlprim_missing} not found. ${DLPRIM_INSTALL_HINT}.")
     endif()
-    find_package(ZLIB)  # optional: compressed IDX files
+    find_package(ZLIB)  # optional: compressed IDX and .npz files
+    # Optional: pictures. Without them PPM and PGM are read.
+    foreach(dlprim_library PNG JPEG)
+        find_package(${dlprim_library} QUIET)
+        if(NOT ${dlprim_library}_FOUND)
+            string(TOLOWER ${dlprim_library} dlprim_name)
+            message(STATUS "lib${dlprim_name} not found: ${dlprim_library} pictures are not read (install lib${dlprim_name}-dev)")
+        endif()
+    endforeach()
 endmacro()

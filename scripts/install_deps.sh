@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Installs the packages that are missing, saying which before it does. For Debian 12 and Ubuntu 24.04.
 #   scripts/install_deps.sh [build] [test] [run] [intel] [python]     (default: build)
-#     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, protobuf and ONNX's schema
+#     build  compiler, CMake, OpenCL headers and loader, HDF5, nlohmann/json, CLI11, zlib, libpng, libjpeg-turbo, protobuf
+#            and ONNX's schema
 #     test   Catch2, Python with h5py, PoCL (OpenCL on the CPU), Oclgrind, clang-format and clang-tidy 14,
 #            locales
 #     run    PoCL where no OpenCL platform is installed, the Fashion-MNIST images
@@ -29,6 +30,8 @@ build_packages() {
     want libhdf5-dev
     want nlohmann-json3-dev
     want zlib1g-dev
+    want libpng-dev
+    want libjpeg-dev
     want libprotobuf-dev
     want protobuf-compiler
     want libonnx-dev

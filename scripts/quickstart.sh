@@ -27,7 +27,7 @@ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DDLPRIM_BUI
 cmake --build "$build" --parallel "$(nproc)" --target dlprim_train dlprim_run dlprim_benchmark < /dev/null
 
 echo "Training examples/fashion_mnist/net.json on device '$device'"
-"$build/tools/dlprim_train" examples/fashion_mnist/train.json -d "$device" --out "$out" < /dev/null
+"$build/tools/dlprim_train" examples/fashion_mnist/train.json -d "$device" --out "$out" --replace < /dev/null
 
 # The last row of the column that holds the accuracy on the test images.
 accuracy=$(awk -F, '

@@ -18,7 +18,7 @@ PUBLIC = {
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
     "context": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime", "tensor": "runtime",
     "tuning": "engine", "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec", "schedule": "train", "solver_options": "train",
-    "describe": "api", "net": "api", "onnx": "api", "onnx_session": "api", "onnx_value": "formats", "solver": "api",
+    "describe": "api", "data": "api", "net": "api", "onnx": "api", "onnx_session": "api", "onnx_value": "formats", "image": "formats", "preprocessing": "formats", "solver": "api",
     "tensor_file": "formats", "trainer": "api", "dlprim": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]

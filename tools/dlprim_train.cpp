@@ -1,48 +1,61 @@
 // SPDX-License-Identifier: MIT
 // dlprim_train: trains a network from a configuration file.
 #include "common.hpp"
+#include "train_display.hpp"
 
 #include <dlprim/trainer.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include <unistd.h>
-#include <chrono>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 
 using namespace dlprim;
 
 namespace {
 
-/// Shows a progress line on a terminal, and prints one line per epoch everywhere.
-class Display {
-  public:
-    void operator()(const TrainProgress& p) {
-        if (p.epoch_done) {
-            std::printf("%sepoch %d/%d: loss %.4f, accuracy %.4f", terminal_ ? "\r\033[K" : "",
-                        p.epoch, p.epochs, p.loss, p.accuracy);
-            if (p.test_accuracy >= 0)
-                std::printf(", test loss %.4f, test accuracy %.4f", p.test_loss, p.test_accuracy);
-            std::printf(", %.0f images/s\n", p.images_per_second);
-            std::fflush(stdout);
-            return;
-        }
-        const auto now = std::chrono::steady_clock::now();
-        const auto interval = std::chrono::milliseconds(terminal_ ? 200 : 10000);
-        if (now - last_ < interval) return;
-        last_ = now;
-        std::printf(
-            "%sepoch %d/%d: batch %lld/%lld, loss %.4f, accuracy %.4f, rate %.2g, %.0f images/s%s",
-            terminal_ ? "\r\033[K" : "", p.epoch, p.epochs, static_cast<long long>(p.batch),
-            static_cast<long long>(p.batches), p.loss, p.accuracy, p.learning_rate,
-            p.images_per_second, terminal_ ? "" : "\n");
-        std::fflush(stdout);
-    }
+/// The signal that asks the run to end, and whether one has asked where it is.
+std::atomic<int> ending{0};
+std::atomic<bool> asked{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
-  private:
-    bool terminal_ = isatty(STDOUT_FILENO) != 0;
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
+/// The first signal lets the run save a checkpoint. The second ends the process at once.
+void end_run(int signal) {
+    if (ending.exchange(signal) == 0) return;
+    std::signal(signal, SIG_DFL);
+    std::raise(signal);
+}
+
+void ask_run(int) {
+    asked = true;
+}
+
+void handle(int signal, void (*handler)(int)) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    struct sigaction before {};
+    // A shell starts commands in the background with SIGINT ignored, which stays so.
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) return;
+    ::sigaction(signal, &action, nullptr);
+}
+
+/// Prints how the run ended. Returns whether it is finished.
+bool report(const TrainResult& result, const std::string& out) {
+    if (result.finished) {
+        if (result.test_accuracy >= 0) std::printf("test accuracy %.4f\n", result.test_accuracy);
+        std::printf("model saved in %s\n", result.model.c_str());
+        return true;
+    }
+    if (result.checkpoint.empty())
+        std::printf("stopped before the first step: there is nothing to go on from\n");
+    else
+        std::printf("stopped; checkpoint: %s; to go on: --out %s --resume latest\n",
+                    result.checkpoint.c_str(), out.c_str());
+    return false;
+}
 
 }  // namespace
 
@@ -50,28 +63,48 @@ int main(int argc, char** argv) {
     TrainCall call;
     std::string device;
     std::vector<std::string> precisions;
-    CLI::App app("Trains a network from a configuration file.", "dlprim_train");
+    CLI::App app(
+        "Trains a network from a configuration file. SIGINT (Ctrl-C) and SIGTERM save a checkpoint "
+        "and end the run, SIGUSR1 prints where it is.",
+        "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     tools::add_device_option(app, device);
-    app.add_option("--resume", call.resume, "checkpoint to go on from");
+    app.add_option("--resume", call.resume,
+                   "checkpoint to go on from, or 'latest': the last one in the folder, if any");
+    app.add_flag("--replace", call.replace, "remove results of an earlier run from the folder");
     app.add_option("--epochs", call.epochs, "instead of the configuration's")
         ->check(CLI::Range(1, 1000000));
     tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
-    return tools::run_command(app, argc, argv, [&] {
+    bool finished = true;
+    const int code = tools::run_command(app, argc, argv, [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
         call.precision = given.net;
         call.precisions = given.operators;
+        handle(SIGINT, end_run);
+        handle(SIGTERM, end_run);
+        handle(SIGUSR1, ask_run);
         const Context context(device);
         std::printf("device: %s\n", context.info().str().c_str());
-        call.progress = Display();
-        call.note = [](std::string_view note) {
-            std::printf("note: %.*s\n", static_cast<int>(note.size()), note.data());
+        std::fflush(stdout);
+        tools::TrainDisplay display;
+        call.progress = [&](const TrainProgress& progress) {
+            if (asked.exchange(false)) display.ask();
+            display.progress(progress);
         };
-        call.planning = tools::terminal_progress();
+        call.note = [&](std::string_view note) { display.note(note); };
+        call.planning = [shown = tools::terminal_progress()](std::string_view what, int done,
+                                                             int total) {
+            if (asked.exchange(false) && !what.empty())
+                std::printf("%.*s: %d of %d\n", static_cast<int>(what.size()), what.data(), done,
+                            total);
+            if (shown) shown(what, done, total);
+        };
+        call.request = [] { return ending != 0 ? TrainRequest::stop : TrainRequest::go_on; };
         const TrainResult result = train(context, call);
-        if (result.test_accuracy >= 0) std::printf("test accuracy %.4f\n", result.test_accuracy);
-        std::printf("model saved in %s\n", result.model.c_str());
+        display.clear();
+        finished = report(result, call.out);
     });
+    return code == 0 && !finished ? 128 + ending : code;
 }

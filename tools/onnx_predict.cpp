@@ -1,28 +1,20 @@
 // SPDX-License-Identifier: MIT
 // onnx_predict: classifies images by an ONNX model and prints the likeliest classes of each.
 #include "common.hpp"
-#include "image.hpp"
+#include "predict.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <numeric>
 
 using namespace dlprim;
 
 namespace {
 
 struct Options {
-    std::string model, device, labels;
-    std::vector<std::string> images;
-    std::int64_t resize = 0, crop = 0;
-    std::vector<double> mean{0.485, 0.456, 0.406}, deviation{0.229, 0.224, 0.225};
-    int top = 5;
-    bool bgr = false;
+    std::string model, device;
+    tools::PredictOptions predict;
 };
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -58,92 +50,43 @@ Taken input_of(const ONNXModel& model, const std::string& path) {
     return {input.name, last, std::max<std::int64_t>({height, width, 0})};
 }
 
-/// The image as the model takes it: the shorter side resized, the middle cut out, normalised.
-ONNXValue prepare(const Options& options, const Taken& input, const std::string& path) {
-    const std::int64_t crop = options.crop ? options.crop : input.size ? input.size : 224;
-    const std::int64_t side = options.resize ? options.resize : crop * 256 / 224;
-    tools::Image image = tools::read_image(path);
-    const std::int64_t shorter = std::min(image.width, image.height);
-    image = tools::resized(image, image.width * side / shorter, image.height * side / shorter);
-    image = tools::cropped(image, crop);
-    const Shape shape = input.channels_last ? Shape{1, crop, crop, 3} : Shape{1, 3, crop, crop};
-    const std::int64_t area = crop * crop;
-    std::vector<float> values(image.pixels.size());
-    for (std::int64_t i = 0; i < area; ++i) {
-        for (std::int64_t c = 0; c < 3; ++c) {
-            const auto channel = static_cast<std::size_t>(c);
-            const float pixel =
-                image.pixels[static_cast<std::size_t>(i * 3 + (options.bgr ? 2 - c : c))];
-            values[static_cast<std::size_t>(input.channels_last ? i * 3 + c : c * area + i)] =
-                static_cast<float>((pixel / 255.0 - options.mean[channel]) /
-                                   options.deviation[channel]);
-        }
-    }
+/// The image as the model takes it.
+ONNXValue prepare(const tools::PredictOptions& options, const Preprocessing& how,
+                  const Taken& input, const std::string& path) {
+    const std::vector<float> planes = tools::read_input(path, how, 3, options.bgr);
+    const std::int64_t height = how.crop_height, width = how.crop_width, area = height * width;
+    std::vector<float> values = planes;
+    for (std::int64_t i = 0; input.channels_last && i < area; ++i)
+        for (std::int64_t c = 0; c < 3; ++c)
+            values[static_cast<std::size_t>(i * 3 + c)] =
+                planes[static_cast<std::size_t>(c * area + i)];
+    const Shape shape =
+        input.channels_last ? Shape{1, height, width, 3} : Shape{1, 3, height, width};
     HostTensor tensor{shape, DType::f32, std::vector<std::byte>(values.size() * sizeof(float))};
     std::memcpy(tensor.data.data(), values.data(), tensor.data.size());
     return tensor;
 }
 
-/// Scores as shares of 1: a softmax, unless that is what they are already.
-std::vector<double> probabilities(const HostTensor& scores) {
-    std::vector<double> values(static_cast<std::size_t>(scores.shape.numel()));
-    convert(scores.data.data(), scores.dtype, values.data(), DType::f64, values.size());
-    if (values.empty()) refuse("the model's output is empty");
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    const bool negative = std::any_of(values.begin(), values.end(), [](double v) { return v < 0; });
-    if (!negative && std::abs(sum - 1) < 1e-2) return values;
-    const double most = *std::max_element(values.begin(), values.end());
-    double total = 0;
-    for (double& value : values) total += value = std::exp(value - most);
-    for (double& value : values) value /= total;
-    return values;
-}
-
-std::vector<std::string> read_labels(const std::string& path) {
-    std::vector<std::string> labels;
-    if (path.empty()) return labels;
-    std::ifstream file(path);
-    if (!file) throw Error(ErrorKind::not_found, "'" + path + "' cannot be opened");
-    for (std::string line; std::getline(file, line);) {
-        if (!line.empty() && line.back() == '\r') line.pop_back();
-        labels.push_back(line);
-    }
-    return labels;
-}
-
-void print(const std::string& path, const std::vector<double>& shares,
-           const std::vector<std::string>& labels, int top) {
-    std::vector<std::size_t> order(shares.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    const std::size_t count = std::min(order.size(), static_cast<std::size_t>(top));
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count),
-                      order.end(), [&](std::size_t a, std::size_t b) {
-                          return shares[a] != shares[b] ? shares[a] > shares[b] : a < b;
-                      });
-    std::printf("%s\n", path.c_str());
-    for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t number = order[i];
-        const std::string label = number < labels.size() ? "  " + labels[number] : "";
-        std::printf("%8.4f %5zu%s\n", shares[number], number, label.c_str());
-    }
-}
-
 void predict(const Options& options) {
-    for (const double deviation : options.deviation)
-        if (deviation == 0) refuse("--deviation is 0");
     const ONNXModel model(options.model);
     const Taken input = input_of(model, options.model);
-    const std::int64_t crop = options.crop ? options.crop : input.size ? input.size : 224;
-    if (options.resize && options.resize < crop)
-        refuse("--resize " + std::to_string(options.resize) + " is smaller than the crop of " +
-               std::to_string(crop));
-    const std::vector<std::string> labels = read_labels(options.labels);
+    const std::int64_t size = input.size > 0 ? input.size : 224;
+    const Preprocessing how = tools::with_options(
+        options.predict, tools::imagenet_preprocessing(size, size), input.size, input.size);
+    tools::Predictions predictions(options.predict,
+                                   options.predict.labels.empty()
+                                       ? std::vector<std::string>{}
+                                       : tools::read_labels(options.predict.labels));
     ONNXSession session(Context(options.device), model);
-    for (const std::string& path : options.images) {
-        const auto outputs = session.run({{input.name, prepare(options, input, path)}});
-        const ONNXValue& scores = outputs.at(session.output_names().front());
-        print(path, probabilities(scores.tensor()), labels, options.top);
+    for (const std::string& path : options.predict.images) {
+        const auto outputs =
+            session.run({{input.name, prepare(options.predict, how, input, path)}});
+        const HostTensor scores = outputs.at(session.output_names().front()).tensor();
+        std::vector<float> values(static_cast<std::size_t>(scores.shape.numel()));
+        convert(scores.data.data(), scores.dtype, values.data(), DType::f32, values.size());
+        predictions.add(path, values);
     }
+    predictions.finish();
 }
 
 }  // namespace
@@ -153,23 +96,7 @@ int main(int argc, char** argv) {
     CLI::App app("Classifies images by an ONNX model and prints the likeliest classes of each.",
                  "onnx_predict");
     app.add_option("MODEL", options.model, "model, ONNX")->required();
-    app.add_option("IMAGE", options.images, "images: PPM, PGM, PNG or JPEG")->required();
+    tools::add_predict_options(app, options.predict, "");
     tools::add_device_option(app, options.device);
-    app.add_option("--labels", options.labels, "names of the classes, one in each line");
-    app.add_option("--crop", options.crop,
-                   "side of the square that the model sees (the model's, or 224)")
-        ->check(CLI::Range(1, 1 << 14));
-    app.add_option("--resize", options.resize,
-                   "the shorter side before that (8/7 of the crop, as for ImageNet)")
-        ->check(CLI::Range(1, 1 << 14));
-    app.add_option("--mean", options.mean, "of red, green and blue from 0 to 1 (ImageNet's)")
-        ->expected(3)
-        ->delimiter(',');
-    app.add_option("--deviation", options.deviation, "by which they are divided (ImageNet's)")
-        ->expected(3)
-        ->delimiter(',');
-    app.add_flag("--bgr", options.bgr, "the model takes blue first");
-    app.add_option("--top", options.top, "how many classes are printed (5)")
-        ->check(CLI::Range(1, 1 << 20));
     return tools::run_command(app, argc, argv, [&] { predict(options); });
 }

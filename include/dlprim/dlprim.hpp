@@ -3,10 +3,12 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/data.hpp>
 #include <dlprim/describe.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
+#include <dlprim/image.hpp>
 #include <dlprim/log.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
@@ -19,6 +21,7 @@
 #include <dlprim/pinned.hpp>
 #include <dlprim/pointwise_many.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/preprocessing.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/selection.hpp>
 #include <dlprim/settings.hpp>

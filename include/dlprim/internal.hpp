@@ -7,12 +7,13 @@
 
 namespace dlprim {
 
-// The objects that Context, Event, Tensor and Net point to.
+// The objects that Context, Event, Tensor, Net and Solver point to.
 class Buffer;
 class ContextImpl;
 class Deferred;
 class EventImpl;
 class NetImpl;
+class SolverImpl;
 
 namespace internal {
 

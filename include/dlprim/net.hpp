@@ -21,6 +21,7 @@
 #include <dlprim/internal.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
+#include <dlprim/preprocessing.hpp>
 #include <dlprim/tensor.hpp>
 #include <dlprim/tensor_file.hpp>
 
@@ -191,6 +192,8 @@ class Net {
     /// Writes every parameter to a weights file, whole or not at all. Waits for the device. Throws
     /// Error(io); Error(invalid_argument) where parameters have no values (see forward()).
     void save_weights(const std::string& path);
+    /// The same, with a record of how pictures become inputs (dlprim/preprocessing.hpp).
+    void save_weights(const std::string& path, const Preprocessing& how);
     /// Copies a parameter's values to the host. Waits for the device. Unlike param(), it keeps no
     /// device memory alive. Throws Error(not_found); Error(invalid_argument) where parameters have
     /// no values (see forward()).

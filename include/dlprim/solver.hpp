@@ -80,9 +80,9 @@ class Solver {
     std::map<std::string, double> load_checkpoint(const std::string& path);
 
   private:
-    std::shared_ptr<NetImpl> net_;
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    friend class internal::Access;
+    SolverImpl& impl() const { return *impl_; }
+    std::unique_ptr<SolverImpl> impl_;
 };
 
 }  // namespace dlprim

@@ -25,12 +25,20 @@ struct TrainProgress {
     int epoch = 0, epochs = 0;            ///< the present epoch, from 1, and their number
     std::int64_t batch = 0, batches = 0;  ///< batches of this epoch that are done, and all of them
     double loss = 0;                      ///< mean of the epoch's training batches so far
-    double accuracy = 0;                  ///< of these batches, from 0 to 1
+    double accuracy = -1;                 ///< of these batches, from 0 to 1; -1: it is not measured
     double learning_rate = 0;             ///< of the last of these batches
     double images_per_second = 0;         ///< since the epoch began
     bool epoch_done = false;              ///< the epoch is over, and the fields below are set
     double test_loss = 0;                 ///< mean over the test set
-    double test_accuracy = -1;            ///< over the test set, from 0 to 1; -1: there is no set
+    double test_accuracy = -1;            ///< over the test set, from 0 to 1; -1: there is none
+    /// The run's metrics by name, the accuracy included: over these batches, and over the test set.
+    std::vector<std::pair<std::string, double>> metrics, test_metrics;
+};
+
+/// What a run is asked for between two steps.
+enum class TrainRequest {
+    go_on,
+    stop,  ///< to save a checkpoint and end
 };
 
 struct TrainCall {
@@ -39,36 +47,54 @@ struct TrainCall {
     /// The configuration as text, in place of a file. Paths in it are relative to the working
     /// folder.
     std::string config_text;
-    /// The folder of the results: checkpoints, model.h5, metrics.csv and report.html. It is made if
-    /// it does not exist.
+    /// The folder of the results: checkpoints, model.h5, metrics.csv, report.html and event files.
+    /// It is made if it does not exist. A run owns it: another run in it at the same time is an
+    /// error, which names the process.
     std::string out = "training";
-    std::string resume;  ///< the checkpoint file to go on from; empty: a new training
-    int epochs = 0;      ///< if positive, in place of the configuration's number of epochs
+    /// The checkpoint file to go on from. "latest" is the last one in `out`; if there is none, the
+    /// training begins anew. Empty: a new training.
+    std::string resume;
+    /// Without it, results of an earlier run in `out` are an error, unless the run goes on from the
+    /// last checkpoint among them. With it they are removed when the training starts.
+    bool replace = false;
+    int epochs = 0;  ///< if positive, in place of the configuration's number of epochs
     /// As NetOptions::precision. Without it the checkpoint's precision is taken, without one the
     /// configuration's, and else fp32. A precision that is not the checkpoint's is an error, which
     /// names both.
     std::optional<Precision> precision;
     /// As NetOptions::precisions. They take precedence over those of the checkpoint.
     std::vector<std::pair<std::string, Precision>> precisions;
-    /// Called before the training, with each of the remarks that Net::notes() returns.
+    /// Called with each of the remarks that Net::notes() returns, with what a resumed run does
+    /// otherwise than the run before, and when a file of results could not be written. At the end
+    /// of a run with what could not be read of the data, and how long the device waited for data.
     std::function<void(std::string_view)> note;
     /// Called after each batch, and after each epoch with epoch_done. An exception that it throws
     /// ends the training and arrives at the caller. The checkpoints saved so far remain.
     std::function<void(const TrainProgress&)> progress;
     std::function<void(std::string_view, int, int)> planning;  ///< as NetOptions::progress
+    /// Called between steps, between the batches of an evaluation, and while the net is planned. If
+    /// it returns TrainRequest::stop, train() finishes the step, saves a checkpoint and returns,
+    /// with TrainResult::finished false. It must be quick. For signals let it read an atomic flag:
+    /// the library itself installs no handlers.
+    std::function<TrainRequest()> request;
 };
 
 struct TrainResult {
-    int epochs = 0;  ///< all epochs of training, those before a checkpoint included
-    double train_loss = 0, train_accuracy = 0;  ///< of the last epoch
-    double test_loss = 0, test_accuracy = -1;   ///< after it; accuracy -1: there is no test set
-    std::string model;                          ///< path of the weights file
+    int epochs = 0;  ///< all epochs of training that are over, those before a checkpoint included
+    double train_loss = 0, train_accuracy = -1;  ///< of the last epoch; accuracy -1: not measured
+    double test_loss = 0, test_accuracy = -1;    ///< after it; accuracy -1: there is none
+    std::string model;  ///< path of the weights file; empty if the run is not finished
+    /// Whether the run is over. False if it was asked to stop before.
+    bool finished = true;
+    std::string checkpoint;  ///< path of the last checkpoint; empty if none was saved
 };
 
-/// Trains. Exactly one of `config` and `config_text` must be set. Throws Error for what is wrong in
-/// the call, the configuration, the data or the network; and Error(numeric) where a loss is not
-/// finite, which names the first operator whose output is not (unless the configuration has
-/// "on_nan": "continue", which skips the batch).
+/// Trains. A checkpoint, metrics or a report that cannot be written, as on a full disk, do not end
+/// the training: `note` is told, and earlier checkpoints stay. Exactly one of `config` and
+/// `config_text` must be set. Throws Error for what is wrong in the call, the configuration, the
+/// data or the network; and Error(numeric) where a loss is not finite, which names the first
+/// operator whose output is not (unless the configuration has "on_nan": "continue", which skips the
+/// batch).
 TrainResult train(const Context& context, const TrainCall& call);
 
 }  // namespace dlprim

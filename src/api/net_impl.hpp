@@ -92,6 +92,8 @@ class NetImpl : private ParamSupply {
     void require_params(std::string_view action) const;
     /// Copies a parameter's values to the host. Allocates no device memory for them.
     void read_param(const std::string& name, std::vector<std::byte>& data);
+    /// Writes a weights file, with `how` unless it is null.
+    void save(const std::string& path, const Preprocessing* how);
     void params_changed();
     /// Sets the seed of dropout for the next forward run and later ones.
     void set_seed(std::uint64_t seed);

@@ -2,6 +2,7 @@
 // Net's weights: in HDF5 files, one dataset per parameter, and in host memory.
 #include "api/net_impl.hpp"
 #include "base/text.hpp"
+#include "formats/preprocessing.hpp"
 #include "runtime/context_impl.hpp"
 
 namespace dlprim {
@@ -18,14 +19,23 @@ void Net::load_weights(const std::string& path, bool missing_ok) {
 }
 
 void Net::save_weights(const std::string& path) {
-    impl().require_params("save_weights()");
+    impl().save(path, nullptr);
+}
+
+void Net::save_weights(const std::string& path, const Preprocessing& how) {
+    impl().save(path, &how);
+}
+
+void NetImpl::save(const std::string& path, const Preprocessing* how) {
+    require_params("save_weights()");
     Hdf5Writer file(path);
     std::vector<std::byte> data;
-    for (const std::string& name : impl().param_names()) {
-        impl().read_param(name, data);
-        const TensorSpec& spec = impl().params().at(name).value.spec;
+    for (const std::string& name : param_names()) {
+        read_param(name, data);
+        const TensorSpec& spec = params().at(name).value.spec;
         file.write(name, spec.shape, spec.dtype, data.data());
     }
+    if (how != nullptr) write_preprocessing(file, *how);
     file.commit();
 }
 

@@ -70,6 +70,12 @@ class Hdf5Reader {
     /// result.
     void read(const std::string& name, DType dtype, void* data, std::uint64_t bytes) const;
 
+    /// Reads rows [first, first + count) of the first dimension in the stored type. The dataset
+    /// stays open for the next call, with HDF5's cache of chunks. Throws as read() does, and
+    /// Error(invalid_argument) for rows that are not there.
+    void read_rows(const std::string& name, std::int64_t first, std::int64_t count,
+                   void* data) const;
+
     /// The offset in the file at which the elements lie contiguously as they would in memory, or
     /// nothing if they are compressed, in chunks, of another byte order, or not written.
     std::optional<std::uint64_t> position(const std::string& name) const;

@@ -134,10 +134,13 @@ struct Hdf5Reader::Impl {
     std::vector<Hdf5Dataset> datasets;
     std::vector<hdf5::Place> places;             ///< of `datasets`, in the same order
     std::map<std::string, std::string> refused;  ///< datasets that are not read, and why not
+    Handle rows_dataset;                         ///< the one that read_rows() read from last
+    std::string rows_name;
 
     explicit Impl(std::shared_ptr<const InputFile> opened) : source(std::move(opened)) {}
     ~Impl() {
         const auto held = hdf5::lock();
+        rows_dataset.reset();
         file.reset();
     }
     Impl(const Impl&) = delete;
@@ -347,6 +350,41 @@ void Hdf5Reader::read(const std::string& name, DType dtype, void* data, std::uin
         return impl_->read(dataset, [&] { return data; });
     const std::vector<std::byte> stored = read(name);
     if (count > 0) convert(stored.data(), dataset.dtype, data, dtype, count);
+}
+
+void Hdf5Reader::read_rows(const std::string& name, std::int64_t first, std::int64_t count,
+                           void* data) const {
+    const Hdf5Dataset& dataset = info(name);
+    const int rank = dataset.shape.rank();
+    require(rank > 0 && first >= 0 && count >= 0 && first <= dataset.shape[0] - count, "'", path(),
+            "': dataset '", name, "' of shape ", dataset.shape.str(), " has no rows ", first,
+            " to ", first + count - 1);
+    if (count == 0 || dataset.bytes() == 0) return;
+    const auto held = hdf5::lock();
+    if (impl_->rows_name != name) {
+        impl_->rows_dataset = impl_->open(dataset);
+        impl_->check_size(dataset, impl_->rows_dataset.id());
+        impl_->rows_name = name;
+    }
+    const hid_t object = impl_->rows_dataset.id();
+    hsize_t begin[H5S_MAX_RANK] = {static_cast<hsize_t>(first)};
+    hsize_t size[H5S_MAX_RANK] = {static_cast<hsize_t>(count)};
+    for (int i = 1; i < rank; ++i) size[i] = static_cast<hsize_t>(dataset.shape[i]);
+    const Handle space(H5Dget_space(object), H5Sclose);
+    const Handle memory_space(H5Screate_simple(rank, size, nullptr), H5Sclose);
+    Handle memory = hdf5::memory_type(dataset.dtype);
+    if (dataset.dtype == DType::boolean) {  // as in Impl::read()
+        const Handle stored(H5Dget_type(object), H5Tclose);
+        memory = Handle(H5Tcopy(stored.id()), H5Tclose);
+    }
+    if (H5Dget_offset(object) == HADDR_UNDEF)
+        std::memset(data, 0,
+                    static_cast<std::size_t>(count * dataset.shape.product(1, rank)) *
+                        size_of(dataset.dtype));
+    if (H5Sselect_hyperslab(space.id(), H5S_SELECT_SET, begin, nullptr, size, nullptr) < 0 ||
+        H5Dread(object, memory.id(), memory_space.id(), space.id(), H5P_DEFAULT, data) < 0)
+        fail(ErrorKind::format, "'", path(), "' is damaged or cut short: dataset '", name,
+             "' cannot be read: ", hdf5::last_error());
 }
 
 std::optional<std::uint64_t> Hdf5Reader::position(const std::string& name) const {

@@ -5,6 +5,7 @@
 #include "base/env.hpp"
 #include "base/text.hpp"
 #include "formats/json_tree.hpp"
+#include "train/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -83,10 +84,11 @@ class Reader {
 
     TrainConfig read() {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
-                      "solver", "schedule", "augmentation", "checkpoints", "on_nan", "precision"});
+                      "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
+                      "metrics", "judge_by", "on_nan", "precision"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
-        read_data(root_.at("data"));
+        config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
         config_.batch = integer(root_, "batch", 64, 1);
         config_.epochs = integer(root_, "epochs", 10, 1);
         if (given_epochs_ > 0) config_.epochs = given_epochs_;
@@ -100,36 +102,19 @@ class Reader {
         config_.continue_on_nan = choice(root_, "on_nan", {"stop", "continue"}, 0) == 1;
         if (const auto view = root_.find("solver")) read_solver(*view);
         if (const auto view = root_.find("schedule")) read_schedule(*view);
-        if (const auto view = root_.find("augmentation")) {
-            view->object({"flip", "crop_pad"});
-            if (const auto flip = view->find("flip")) config_.flip = flip->boolean();
-            config_.crop_pad = integer(*view, "crop_pad", 0, 0);
+        if (const auto view = root_.find("checkpoints")) read_checkpoints(*view);
+        if (const auto view = root_.find("early_stopping")) {
+            view->object({"patience", "minimum_change"});
+            config_.early_stopping.patience = integer(*view, "patience", 5, 1);
+            config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
         }
-        if (const auto view = root_.find("checkpoints")) {
-            view->object({"every_epochs", "keep"});
-            config_.checkpoint_every = integer(*view, "every_epochs", 1, 1);
-            config_.checkpoint_keep = integer(*view, "keep", 1, 1);
-        }
+        if (const auto view = root_.find("metrics")) read_metrics(*view);
+        if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();
         return config_;
     }
 
   private:
     std::string path(const JsonView& view) const { return (folder_ / view.name()).string(); }
-
-    TrainConfig::Files files(const JsonView& view) const {
-        view.object({"images", "labels"});
-        return {path(view.at("images")), path(view.at("labels"))};
-    }
-
-    void read_data(const JsonView& data) {
-        data.object({"type", "train", "test", "mean", "std"});
-        choice(data, "type", {"idx"}, 0);
-        config_.train = files(data.at("train"));
-        if (const auto view = data.find("test")) config_.test = files(*view);
-        // Pixels are from 0 to 1. A larger mean was meant for pixels from 0 to 255.
-        config_.mean = number(data, "mean", 0, {0, 1});
-        config_.std = number(data, "std", 1, at_least(1e-12));
-    }
 
     void read_solver(const JsonView& view) {
         view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon",
@@ -152,6 +137,30 @@ class Reader {
         o.accumulate = integer(view, "accumulate", 1, 1);
         o.loss_scale = number(view, "loss_scale", o.loss_scale, at_least(0));
         o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
+    }
+
+    void read_checkpoints(const JsonView& view) {
+        view.object({"every_epochs", "every_steps", "every_minutes", "keep", "keep_best"});
+        TrainConfig::Checkpoints& c = config_.checkpoints;
+        c.every_epochs = integer(view, "every_epochs", 1, 0);
+        c.every_steps = integer(view, "every_steps", 0, 0);
+        c.every_minutes = number(view, "every_minutes", 0, at_least(0));
+        c.keep = integer(view, "keep", 1, 1);
+        if (const auto best = view.find("keep_best")) c.keep_best = best->boolean();
+    }
+
+    void read_metrics(const JsonView& view) {
+        config_.metrics.emplace();
+        for (const JsonView& name : view.array()) {
+            try {
+                make_metric(name.text());
+            } catch (const Error& error) {
+                name.fail(cat("is '", name.text(), "': ", error.what()));
+            }
+            for (const std::string& other : *config_.metrics)
+                if (other == name.text()) name.fail(cat("is '", other, "' for a second time"));
+            config_.metrics->push_back(name.text());
+        }
     }
 
     void read_schedule(const JsonView& view) {
@@ -199,24 +208,23 @@ class Reader {
 
 TrainConfig read_train_config(const std::string& path, int epochs) {
     const JsonDocument document(read_file(path), path);
-    return Reader(document, fs::path(path).parent_path(), epochs).read();
+    TrainConfig config = Reader(document, fs::path(path).parent_path(), epochs).read();
+    config.name = path;
+    return config;
 }
 
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs) {
     const JsonDocument document(text, name);
-    return Reader(document, fs::path(), epochs).read();
+    TrainConfig config = Reader(document, fs::path(), epochs).read();
+    config.name = name;
+    return config;
 }
 
-void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
-                  std::int64_t height, std::int64_t width) {
-    const auto refuse = [&](const auto&... what) { fail(ErrorKind::format, name, ": ", what...); };
-    if (config.crop_pad >= std::min(height, width))
-        refuse("augmentation.crop_pad is ", config.crop_pad, ", but images are ", height, "x",
-               width, ": such shifts would leave nothing of them");
+void check_batches(const TrainConfig& config, std::int64_t count) {
     const std::int64_t batches = count / config.batch * config.epochs;
     if (config.solver.accumulate > batches)
-        refuse("solver.accumulate is ", config.solver.accumulate, ", but the run has ", batches,
-               " batches: parameters would never change");
+        fail(ErrorKind::format, config.name, ": solver.accumulate is ", config.solver.accumulate,
+             ", but the run has ", batches, " batches: parameters would never change");
 }
 
 }  // namespace dlprim

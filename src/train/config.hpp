@@ -2,6 +2,8 @@
 // TrainConfig: a training configuration file (JSON), as docs/json.md describes it.
 #pragma once
 
+#include "train/data_config.hpp"
+
 #include <dlprim/precision.hpp>
 #include <dlprim/schedule.hpp>
 #include <dlprim/solver_options.hpp>
@@ -10,17 +12,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace dlprim {
 
 struct TrainConfig {
-    struct Files {
-        std::string images, labels;
-    };
+    std::string name;     ///< of the configuration in messages
     std::string net;      ///< path, made relative to the configuration's folder
     std::string weights;  ///< initial weights, or empty
-    Files train, test;    ///< IDX; test may be empty
-    double mean = 0, std = 1;
+    DataConfig data;
     std::int64_t batch = 64;
     int epochs = 10;
     std::uint64_t seed = 1;
@@ -28,10 +28,23 @@ struct TrainConfig {
     std::string initialization = "default";
     SolverOptions solver;
     ScheduleOptions schedule;
-    bool flip = false;  ///< mirror half of the training images
-    int crop_pad = 0;   ///< shift training images by up to so many pixels, filled with the mean
-    int checkpoint_every = 1;
-    int checkpoint_keep = 1;
+    /// When a run saves what it can be resumed from, besides its end. 0 means never.
+    struct Checkpoints {
+        int every_epochs = 1, every_steps = 0;
+        double every_minutes = 0;
+        int keep = 1;            ///< how many of the last ones
+        bool keep_best = false;  ///< best.h5, too
+    } checkpoints;
+    /// Ends a run whose value has not improved by more than `minimum_change` for `patience` epochs.
+    struct EarlyStopping {
+        int patience = 0;  ///< 0: it never ends early
+        double minimum_change = 0;
+    } early_stopping;
+    /// Names for make_metric(); nothing means those that suit the network.
+    std::optional<std::vector<std::string>> metrics;
+    /// The value by which the best epoch is known: a metric, or "loss"; empty: the first metric, or
+    /// the loss if there is none.
+    std::string judge_by;
     bool continue_on_nan = false;
 };
 
@@ -41,9 +54,7 @@ TrainConfig read_train_config(const std::string& path, int epochs = 0);
 /// The same for a text. Messages call it `name`, and paths are relative to the working folder.
 TrainConfig parse_train_config(std::string_view text, const std::string& name, int epochs = 0);
 
-/// Throws Error(format) if numbers of the configuration do not fit the training images, of which
-/// there are `count` with this height and width. Messages call the configuration `name`.
-void check_images(const TrainConfig& config, const std::string& name, std::int64_t count,
-                  std::int64_t height, std::int64_t width);
+/// Throws Error(format) if numbers of the configuration do not fit `count` examples to train on.
+void check_batches(const TrainConfig& config, std::int64_t count);
 
 }  // namespace dlprim

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// metrics.csv and report.html.
+// report.html.
 #include "train/report.hpp"
 
 #include "base/env.hpp"
@@ -8,13 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <vector>
 
 namespace dlprim {
 
 namespace {
-
-constexpr const char* header =
-    "epoch,learning_rate,train_loss,train_accuracy,test_loss,test_accuracy,seconds";
 
 std::string escaped(const std::string& text) {
     std::string out;
@@ -27,6 +25,12 @@ std::string escaped(const std::string& text) {
             out += c;
     }
     return out;
+}
+
+/// A column's name as a person writes it.
+std::string spoken(std::string name) {
+    std::replace(name.begin(), name.end(), '_', ' ');
+    return name.rfind("train ", 0) == 0 ? "training " + name.substr(6) : name;
 }
 
 /// A curve over the epochs as an SVG path. The upper edge is the value `top`, and the lower edge is
@@ -60,59 +64,35 @@ std::string chart(const std::string& title, const std::vector<double>& train,
 
 }  // namespace
 
-void write_metrics(const std::string& folder, const std::vector<EpochMetrics>& epochs) {
-    std::string text = cat(header, '\n');
-    for (const EpochMetrics& e : epochs) {
-        text += cat(e.epoch, ',', exact(e.learning_rate), ',', exact(e.train_loss), ',',
-                    exact(e.train_accuracy), ',');
-        if (e.test_accuracy >= 0) text += cat(exact(e.test_loss), ',', exact(e.test_accuracy));
-        text += cat(e.test_accuracy >= 0 ? "," : ",,", exact(e.seconds), '\n');
-    }
-    write_file_atomically(std::filesystem::path(folder) / "metrics.csv", text);
-}
-
-std::vector<EpochMetrics> read_metrics(const std::string& folder) {
-    std::vector<EpochMetrics> epochs;
-    const auto path = std::filesystem::path(folder) / "metrics.csv";
-    if (!std::filesystem::exists(path)) return epochs;
-    const std::vector<std::string> lines = split(read_file(path), '\n');
-    for (std::size_t i = 1; i < lines.size(); ++i) {
-        const std::vector<std::string> cells = split(lines[i], ',');
-        if (cells.size() != 7) continue;
-        const auto value = [&](std::size_t k) {
-            return cells[k].empty() ? -1.0 : leading_number(cells[k], 0.0);
-        };
-        epochs.push_back({static_cast<int>(value(0)), value(1), value(2), value(3), value(4),
-                          value(5), value(6)});
-    }
-    return epochs;
-}
-
-void write_report(const std::string& folder, const std::string& title, const std::string& device,
-                  const std::vector<EpochMetrics>& epochs) {
-    std::vector<double> train_loss, test_loss, train_accuracy, test_accuracy;
-    std::string rows;
-    for (const EpochMetrics& e : epochs) {
-        train_loss.push_back(e.train_loss);
-        train_accuracy.push_back(e.train_accuracy);
-        test_loss.push_back(e.test_accuracy >= 0 ? e.test_loss : -1);
-        test_accuracy.push_back(e.test_accuracy);
-        rows += cat("<tr><td>", e.epoch, "</td><td>", e.learning_rate, "</td><td>", e.train_loss,
-                    "</td><td>", e.train_accuracy, "</td><td>",
-                    e.test_accuracy >= 0 ? cat(e.test_loss) : "", "</td><td>",
-                    e.test_accuracy >= 0 ? cat(e.test_accuracy) : "", "</td><td>", e.seconds,
-                    "</td></tr>\n");
+void write_report(const std::string& folder, const RunReport& report) {
+    const RunHistory& history = report.history;
+    const std::vector<std::string> columns = history.columns();
+    const bool judged = !history.metrics.empty();
+    std::vector<double> train_loss, test_loss, train_metric, test_metric;
+    std::string head, rows;
+    for (const std::string& column : columns) head += cat("<th>", escaped(spoken(column)), "</th>");
+    for (const EpochMetrics& epoch : history.epochs) {
+        train_loss.push_back(epoch.train_loss);
+        test_loss.push_back(history.tested ? epoch.test_loss : -1);
+        train_metric.push_back(judged ? epoch.train.at(0) : -1);
+        test_metric.push_back(judged && history.tested ? epoch.test.at(0) : -1);
+        rows += "<tr>";
+        const std::vector<double> row = history.row(epoch);
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const bool empty = !history.tested && columns[i].rfind("test_", 0) == 0;
+            rows += cat("<td>", empty ? std::string() : cat(row[i]), "</td>");
+        }
+        rows += "</tr>\n";
     }
     const std::string html =
-        cat("<!doctype html><meta charset='utf-8'><title>", escaped(title),
+        cat("<!doctype html><meta charset='utf-8'><title>", escaped(report.title),
             "</title>\n<style>body{font-family:sans-serif;margin:2em}",
             "table{border-collapse:collapse}td,th{border:1px solid #ccc;padding:.2em "
             ".6em;text-align:right}</style>\n<h1>",
-            escaped(title), "</h1>\n<p>device: ", escaped(device), "</p>\n",
-            chart("Loss", train_loss, test_loss), chart("Accuracy", train_accuracy, test_accuracy),
-            "<table><tr><th>epoch</th><th>learning rate</th><th>training loss</th><th>training "
-            "accuracy</th><th>test loss</th>",
-            "<th>test accuracy</th><th>seconds</th></tr>\n", rows, "</table>\n");
+            escaped(report.title), "</h1>\n<p>device: ", escaped(report.device), "</p>\n",
+            chart("Loss", train_loss, test_loss),
+            judged ? chart(escaped(spoken(history.metrics[0])), train_metric, test_metric) : "",
+            "<table><tr>", head, "</tr>\n", rows, "</table>\n");
     write_file_atomically(std::filesystem::path(folder) / "report.html", html);
 }
 

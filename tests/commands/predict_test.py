@@ -124,7 +124,7 @@ class PredictTest(CommandTest):
         for content, words in bad:
             with self.subTest(words):
                 self.refuse_predict([words], self.model, self.write("bad.ppm", content), "-d", "cpu")
-        self.refuse_predict(["cannot be opened"], self.model, self.folder / "none.ppm", "-d", "cpu")
+        self.refuse_predict(["no file"], self.model, self.folder / "none.ppm", "-d", "cpu")
         self.refuse_predict(["cannot be opened"], self.model, good, "-d", "cpu", "--labels", self.folder / "none")
         self.refuse_predict(["smaller than the crop"], self.model, good, "-d", "cpu", "--resize", 4)
         self.refuse_predict(["--deviation is 0"], self.model, good, "-d", "cpu", "--deviation", "1,0,1")

@@ -58,7 +58,7 @@ class Train(CommandTest):
         return self.write("train.json", {key: value for key, value in content.items() if value is not None})
 
     def train(self, out, *arguments, **more):
-        return self.succeed("train", self.config(**more), "--out", self.folder / out, *arguments)
+        return self.succeed("train", self.config(**more), "--out", self.folder / out, "--replace", *arguments)
 
     def metrics(self, out):
         with open(self.folder / out / "metrics.csv", newline="") as file:

@@ -409,6 +409,7 @@ TEST_CASE("a training's precision: the call's, the checkpoint's, the configurati
     TrainCall call;
     call.note = [&](std::string_view note) { notes.emplace_back(note); };
     call.epochs = 1;
+    call.replace = true;
     call.config = configure("bf16");
     call.out = folder.file("a");
     train(device, call);

@@ -122,6 +122,7 @@ TEST_CASE("a training takes its configuration as a text", "[interruption]") {
     text << file.rdbuf();
     TrainCall call;
     call.out = folder.file("out");
+    call.replace = true;
     const Context host("cpu");
     check_error(ErrorKind::invalid_argument, {"file", "text"}, [&] { train(host, call); });
     call.config_text = text.str();

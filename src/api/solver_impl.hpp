@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// SolverImpl: the state of a Solver, and its checkpoints as parts of larger ones.
+#pragma once
+
+#include "api/net_impl.hpp"
+#include "formats/hdf5_file.hpp"
+
+#include <dlprim/solver_options.hpp>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+namespace dlprim {
+
+/// What a Solver points to.
+class SolverImpl {
+  public:
+    std::shared_ptr<NetImpl> shared_net;
+    SolverOptions options;
+    double rate = 0;
+    std::uint64_t updates = 0;
+    std::uint64_t batches = 0;  ///< since the last update
+    /// With a guard: the state before each of the last steps, by the step's number.
+    struct Before {
+        std::uint64_t updates, batches, random_step;
+    };
+    std::array<Before, 2> before{};
+    std::uint64_t guarded = 0;  ///< number of steps that `before` has recorded
+    static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
+    std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
+
+    /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller
+    /// commits it.
+    void write_checkpoint(Hdf5Writer& file, const std::map<std::string, double>& extra);
+    /// Reads it. Whatever is wrong with the file is found before anything is changed.
+    std::map<std::string, double> read_checkpoint(const Hdf5Reader& file);
+};
+
+}  // namespace dlprim

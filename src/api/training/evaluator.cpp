@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Evaluator.
+#include "api/training/evaluator.hpp"
+
+#include <cstddef>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+NetOptions for_inference(NetOptions options) {
+    options.mode = Mode::inference;
+    return options;
+}
+
+}  // namespace
+
+Evaluator::Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
+                     const Feeder& training)
+    : feeder_(training, Feeder::Test{}),
+      net_(Net::from_json_file(context, config.net, for_inference(std::move(options)))) {}
+
+void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics) {
+    roles_ = roles;
+    judges_ = Judges(metrics);
+    feeder_.attach(trained, roles);
+}
+
+void Evaluator::copy_parameters(Net& trained) {
+    std::vector<std::byte> data;
+    for (const std::string& name : trained.param_names()) {
+        const Tensor from = trained.param(name);
+        Tensor to = net_.param(name);
+        data.resize(from.bytes());
+        from.copy_to_host(data.data(), data.size());
+        to.copy_from_host(data.data(), data.size());
+    }
+    net_.params_changed();
+}
+
+std::optional<Evaluator::Result> Evaluator::run(Net& trained,
+                                                const std::function<bool()>& is_stopped) {
+    copy_parameters(trained);
+    feeder_.start(0, 0);
+    judges_.reset();
+    double loss = 0;
+    std::int64_t seen = 0;
+    for (std::int64_t number = 0; number < feeder_.batches(); ++number) {
+        if (is_stopped()) return std::nullopt;
+        // The last batch may be smaller, so that a mean over it is a mean over its images only.
+        const std::int64_t batch = feeder_.examples();
+        if (batch > 0 && net_.input_shape(roles_.images)[0] != batch) net_.reshape(batch);
+        const Targets targets = feeder_.feed(net_);
+        if (batch == 0) continue;  // none of its examples can be read
+        net_.forward();
+        loss += net_.output(roles_.loss).to_floats().at(0) * static_cast<double>(batch);
+        if (!roles_.scores.empty()) {
+            const Tensor scores = net_.output(roles_.scores);
+            judges_.add(scores.to_floats(), scores.shape(), targets);
+        }
+        seen += batch;
+    }
+    return Result{loss / static_cast<double>(seen), judges_.values()};
+}
+
+}  // namespace dlprim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// Evaluator: the loss and the metrics of a net that is trained, over a test set.
+#pragma once
+
+#include "api/training/feeder.hpp"
+#include "api/training/judges.hpp"
+#include "api/training/roles.hpp"
+
+#include <dlprim/net.hpp>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+class Evaluator {
+  public:
+    /// Takes the test set of the data of `training`, and opens the network once more, for
+    /// inference. `options` are those of the net that is trained.
+    Evaluator(const Context& context, const TrainConfig& config, NetOptions options,
+              const Feeder& training);
+    /// The net that is trained is needed to check the data against it. `metrics` are the names of
+    /// what to measure.
+    void attach(Net& trained, const Roles& roles, const std::vector<std::string>& metrics);
+
+    struct Result {
+        double loss = 0;
+        std::vector<double> metrics;
+    };
+    /// Over the whole set, with the present parameters of the net that is trained. Nothing if
+    /// `is_stopped`, which is called between batches, returns true.
+    std::optional<Result> run(Net& trained, const std::function<bool()>& is_stopped);
+
+    const Feeder& feeder() const { return feeder_; }
+
+  private:
+    void copy_parameters(Net& trained);
+
+    Feeder feeder_;
+    Net net_;
+    Roles roles_;
+    Judges judges_;
+};
+
+}  // namespace dlprim

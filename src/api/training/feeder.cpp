@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Feeder.
+#include "api/training/feeder.hpp"
+
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+/// Checks labels, because one that the network's type cannot hold would silently become another.
+void check_kept(const std::string& name, const void* labels,
+                const std::vector<std::byte>& converted, DType want, std::size_t count) {
+    std::vector<std::int32_t> given(count), kept(count);
+    std::memcpy(given.data(), labels, count * sizeof(std::int32_t));
+    convert(converted.data(), want, kept.data(), DType::i32, count);
+    const auto [a, b] = std::mismatch(given.begin(), given.end(), kept.begin());
+    if (a != given.end())
+        fail(ErrorKind::invalid_argument, "label ", *a, " does not fit into input '", name,
+             "', which is ", name_of(want), "; int holds every label");
+}
+
+void upload(Net& net, const std::string& name, const void* data, DType dtype, std::size_t count) {
+    const DType want = net.input_dtype(name);
+    if (want == dtype) {
+        net.set_input(name, data, count * size_of(dtype));
+        return;
+    }
+    std::vector<std::byte> converted(count * size_of(want));
+    convert(data, dtype, converted.data(), want, count);
+    if (dtype == DType::i32) check_kept(name, data, converted, want, count);
+    net.set_input(name, converted.data(), converted.size());
+}
+
+/// "3x224x224".
+std::string shape_text(const Shape& shape) {
+    std::string text;
+    for (const std::int64_t size : shape.dims()) text += cat(text.empty() ? "" : "x", size);
+    return text;
+}
+
+}  // namespace
+
+Feeder::Feeder(const TrainConfig& config)
+    : config_(config), parts_(open_data(config.data, config.seed)), part_(parts_.train) {
+    if (size() < config.batch)
+        fail(ErrorKind::invalid_argument, "there are ", size(), " examples in ",
+             part_.data->source(), " to train on, fewer than a batch of ", config.batch);
+}
+
+Feeder::Feeder(const Feeder& training, Test)
+    : config_(training.config_), is_test_(true), part_(training.parts_.test) {}
+
+bool Feeder::has_test() const {
+    return static_cast<bool>(parts_.test);
+}
+
+void Feeder::attach(Net& net, const Roles& roles) {
+    roles_ = roles;
+    LoaderOptions options;
+    options.batch = config_.batch;
+    options.seed = config_.seed;
+    options.training = !is_test_;
+    const Dataset& data = *part_.data;
+    const std::int64_t classes = net.label_classes(roles.labels);
+    const Shape labels = net.input_shape(roles.labels);
+    const std::int64_t each = labels.numel() / config_.batch;
+    if (data.target_kind() == TargetKind::label) {
+        // A loss that takes floats takes a row of a number for each class.
+        options.one_hot = classes == 0 && each > 1;
+        options.classes = options.one_hot ? each : classes;
+        check_labels(data, options.classes);
+    } else if (data.target_kind() == TargetKind::mask) {
+        classes_ = classes;
+    } else if (classes > 0 || each != data.target_size()) {
+        fail(ErrorKind::invalid_argument, "targets of ", data.source(), " are ", data.target_size(),
+             " numbers, input '", roles.labels, "' has shape ", labels.str(),
+             classes > 0 ? " and takes class numbers" : "");
+    }
+    try {
+        loader_ = make_loader(part_, config_.data, options);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::invalid_argument) throw;
+        fail(ErrorKind::format, config_.name, ": ", error.what());
+    }
+    check_shapes(net);
+    if (!is_test_) check_batches(config_, size());
+}
+
+void Feeder::check_shapes(Net& net) const {
+    const Shape want = net.input_shape(roles_.images), have = loader_->input_shape();
+    const Dataset& data = *part_.data;
+    require(want.rank() > 0 && want.numel() == config_.batch * have.numel(),
+            data.has_pictures() ? "images of " : "inputs of ", data.source(), " are ",
+            shape_text(have), ", input '", roles_.images, "' has shape ", want.str());
+    if (data.target_kind() != TargetKind::mask) return;
+    const Shape labels = net.input_shape(roles_.labels);
+    require(labels.numel() == config_.batch * have[1] * have[2], "masks of ", data.source(),
+            " are ", have[1], "x", have[2], ", input '", roles_.labels, "' has shape ",
+            labels.str());
+}
+
+std::int64_t Feeder::batches() const {
+    return (size() + (is_test_ ? config_.batch - 1 : 0)) / config_.batch;
+}
+
+void Feeder::start(int epoch, std::int64_t batch) {
+    // Test sets are the same in each epoch.
+    const std::int64_t position = (is_test_ ? 0 : epoch * batches()) + batch;
+    const bool is_next = is_test_ ? position == position_ % batches() : position == position_;
+    if (is_next) return;
+    loader_->start(position / batches(), position % batches());
+    position_ = position;
+    fetched_ = nullptr;
+}
+
+std::int64_t Feeder::examples() {
+    if (fetched_ == nullptr) fetched_ = &loader_->next();
+    return fetched_->count;
+}
+
+Targets Feeder::feed(Net& net) {
+    Targets targets;
+    targets.examples = examples();
+    const Batch& batch = *std::exchange(fetched_, nullptr);
+    ++position_;
+    targets.indices = batch.examples;
+    targets.classes = batch.labels;
+    targets.values = batch.targets;
+    if (batch.count == 0) return targets;
+    if (part_.data->target_kind() == TargetKind::mask) check_masks(batch);
+    upload(net, roles_.images, batch.inputs.data(), DType::f32, batch.inputs.size());
+    if (!batch.targets.empty())
+        upload(net, roles_.labels, batch.targets.data(), DType::f32, batch.targets.size());
+    else
+        upload(net, roles_.labels, batch.labels.data(), DType::i32, batch.labels.size());
+    return targets;
+}
+
+void Feeder::check_masks(const Batch& batch) const {
+    const std::size_t each = batch.labels.size() / static_cast<std::size_t>(batch.count);
+    for (std::size_t i = 0; i < batch.labels.size() && classes_ > 0; ++i)
+        if (batch.labels[i] < 0 || batch.labels[i] >= classes_)
+            fail(ErrorKind::format, "the mask of '", part_.data->name(batch.examples[i / each]),
+                 "' holds class ", batch.labels[i], ", the network has ", classes_,
+                 " classes: they run from 0 to ", classes_ - 1);
+}
+
+const Dataset& Feeder::data() const {
+    return *part_.data;
+}
+
+std::optional<Preprocessing> Feeder::preprocessing() const {
+    return preprocessing_of(config_.data, *part_.data, loader_->input_shape());
+}
+
+std::vector<std::string> Feeder::notes_before() const {
+    return part_.data->remarks();
+}
+
+std::vector<std::string> Feeder::notes_after() const {
+    std::vector<std::string> notes;
+    const std::map<std::int64_t, std::string> all = broken();
+    if (!all.empty())
+        notes.push_back(cat(all.size(), all.size() == 1 ? " example of " : " examples of ",
+                            part_.data->source(), " could not be read and ",
+                            all.size() == 1 ? "was" : "were", " skipped: ", all.begin()->second,
+                            all.size() == 1 ? "" : ", and others (dlprim_data --all lists them)"));
+    const std::string waited = text_of(waits());
+    if (!is_test_ && !waited.empty()) notes.push_back(waited);
+    return notes;
+}
+
+LoaderWaits Feeder::waits() const {
+    return loader_ ? loader_->waits() : LoaderWaits{};
+}
+
+std::map<std::int64_t, std::string> Feeder::broken() const {
+    return loader_ ? loader_->broken() : std::map<std::int64_t, std::string>{};
+}
+
+}  // namespace dlprim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// Feeder: gives a net the batches of the training set or of the test set that a configuration
+// names, from any batch of any epoch on. All that training knows of data sources is here.
+#pragma once
+
+#include "api/training/roles.hpp"
+#include "train/config.hpp"
+#include "train/data/open_data.hpp"
+
+#include <dlprim/net.hpp>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// What a batch's examples should come out as.
+struct Targets {
+    std::int64_t examples = 0;
+    std::vector<std::int32_t> classes;  ///< class numbers, row-major, one row per example
+    std::vector<float> values;          ///< or numbers, likewise
+    std::vector<std::int64_t> indices;  ///< of the examples in their data set
+};
+
+class Feeder {
+  public:
+    /// Opens the training set, and the test set or the share for validation if there is one.
+    /// `config` must outlive the feeder. Throws Error, which names the file.
+    explicit Feeder(const TrainConfig& config);
+    /// A feeder of the test set that belongs to a feeder of a training set.
+    struct Test {};
+    Feeder(const Feeder& training, Test);
+
+    /// Whether there is a test set, or a share for validation.
+    bool has_test() const;
+
+    /// Must be called before feed(). Throws Error if the examples do not fit the net, or numbers of
+    /// the configuration do not fit the examples.
+    void attach(Net& net, const Roles& roles);
+
+    /// Examples of the set.
+    std::int64_t size() const { return static_cast<std::int64_t>(part_.members.size()); }
+    /// Batches of an epoch. All have the configuration's size, except that the test set's last
+    /// batch may be smaller, and others where examples cannot be read. Of the training set, what
+    /// is left over is left out.
+    std::int64_t batches() const;
+
+    /// The next batch to be fed. Batches and epochs are counted from 0. Data depend on these and
+    /// the seed, and not on what was fed before.
+    void start(int epoch, std::int64_t batch);
+    /// How many examples the next batch has. Waits until it is read.
+    std::int64_t examples();
+    /// Sets the inputs of the net, whose batch must be examples(), and goes on to the batch that
+    /// follows. If no example of a batch can be read, the net is left as it is.
+    Targets feed(Net& net);
+
+    const Dataset& data() const;
+    /// How pictures become inputs of the net that is trained, to be kept with its weights; nothing
+    /// if inputs are no pictures. After attach().
+    std::optional<Preprocessing> preprocessing() const;
+    LoaderWaits waits() const;
+    /// Sentences for who reads a run's notes: files that were passed over, before the run; and
+    /// after it examples that could not be read, and in training who waited for whom.
+    std::vector<std::string> notes_before() const;
+    std::vector<std::string> notes_after() const;
+    /// Examples that could not be read, by their index, and why.
+    std::map<std::int64_t, std::string> broken() const;
+
+  private:
+    void check_shapes(Net& net) const;
+    void check_masks(const Batch& batch) const;
+
+    const TrainConfig& config_;
+    const bool is_test_ = false;
+    DataParts parts_;  ///< of a training feeder
+    DataPart part_;
+    std::unique_ptr<Loader> loader_;
+    Roles roles_;
+    std::int64_t classes_ = 0;   ///< of masks
+    std::int64_t position_ = 0;  ///< of the next batch, counted through epochs
+    const Batch* fetched_ = nullptr;
+};
+
+}  // namespace dlprim

@@ -1,0 +1,348 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""dlprim_train left alone for long: checkpoints in the middle of epochs, kill -9 at any moment, signals, a folder that
+one run owns, a full disk, settings that change between two parts of a run. On the host device, with a tiny network.
+
+DLPRIM_TEST_KILLS is how many times a run is killed at a random moment.
+"""
+import contextlib
+import fcntl
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import h5py
+import numpy as np
+from commands import TOOLS, CommandTest, idx, main, network, operator
+
+KILLS = int(os.environ.get("DLPRIM_TEST_KILLS", "25"))
+
+NET = network({"image": [16, 1, 4, 4], "label": ([16], "int")}, ["prob", "loss"],
+              operator("InnerProduct", "fc1", "image", outputs=6),
+              operator("BatchNorm", "bn", "fc1"),
+              operator("Dropout", "drop", "bn", p=0.1),
+              operator("InnerProduct", "fc2", "drop", outputs=4),
+              operator("Softmax", "prob", "fc2"),
+              operator("SoftmaxWithLoss", "loss", "fc2 label"))
+
+
+class LongTrain(CommandTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.write("net.json", NET)
+        numbers = np.random.default_rng(1)
+        for name, count in (("train", 160), ("test", 40)):
+            labels = numbers.integers(0, 4, count).astype(np.uint8)
+            images = numbers.integers(0, 130, (count, 4, 4)).astype(np.uint8) + 30 * labels[:, None, None]
+            self.write(f"{name}-images", idx(images))
+            self.write(f"{name}-labels", idx(labels))
+
+    def config(self, **more: Any) -> pathlib.Path:
+        content = {"net": "net.json", "batch": 16, "epochs": 4, "seed": 3,
+                   "data": {"train": {"images": "train-images", "labels": "train-labels"},
+                            "test": {"images": "test-images", "labels": "test-labels"}},
+                   "augmentation": {"flip": True, "crop_pad": 1},
+                   "solver": {"type": "sgd", "learning_rate": 0.05, "momentum": 0.9, "accumulate": 3},
+                   "schedule": {"type": "plateau", "patience": 0}} | more
+        return self.write("train.json", {key: value for key, value in content.items() if value is not None})
+
+    def command(self, out: str, *arguments: Any, config: pathlib.Path | None = None) -> list[str]:
+        return [str(word) for word in (TOOLS / "dlprim_train", config or self.folder / "train.json", "-d", "cpu",
+                                       "--out", self.folder / out, *arguments)]
+
+    def run_to_end(self, out: str, *arguments: Any) -> str:
+        return self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / out, *arguments).out
+
+    @contextlib.contextmanager
+    def started(self, out: str, *arguments: Any) -> Iterator["subprocess.Popen[str]"]:
+        """A run whose output is read line by line. It does not outlive the block."""
+        process = subprocess.Popen(self.command(out, *arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+    def wait_for(self, process: "subprocess.Popen[str]", pattern: str) -> str:
+        """Reads lines up to one that has the pattern."""
+        assert process.stdout
+        for line in process.stdout:
+            if re.search(pattern, line):
+                return str(line)
+        raise AssertionError(f"it ended without '{pattern}': {process.stderr.read() if process.stderr else ''}")
+
+    def names(self, out: str) -> list[str]:
+        return sorted(path.name for path in (self.folder / out).iterdir())
+
+    def timeless(self, out: str) -> tuple[list[str], str]:
+        """metrics.csv and the report without the seconds."""
+        rows = [row.rsplit(",", 1)[0] for row in (self.folder / out / "metrics.csv").read_text().splitlines()]
+        return rows, re.sub(r"<td>[^<]*</td></tr>", "", (self.folder / out / "report.html").read_text())
+
+    def assert_same_run(self, one: str, other: str) -> None:
+        for name in ("model.h5", "checkpoint_4.h5"):
+            first, second = self.read_tensors(f"{one}/{name}"), self.read_tensors(f"{other}/{name}")
+            self.assertEqual(sorted(first), sorted(second))
+            for key in first:
+                self.assertEqual(first[key].tobytes(), second[key].tobytes(), f"{name} {key}")
+        self.assertEqual(self.timeless(one), self.timeless(other))
+
+    def position(self, path: pathlib.Path) -> tuple[int, int]:
+        with h5py.File(path) as file:
+            return int(file.attrs["extra_epochs_done"]), int(file.attrs.get("extra_batches_done", 0))
+
+    def last_position(self, out: str) -> tuple[int, int]:
+        return max([self.position(path) for path in (self.folder / out).glob("checkpoint_*.h5")], default=(0, 0))
+
+    def test_a_run_that_is_killed_at_any_moment_goes_on(self) -> None:
+        """It loses at most what came after its last checkpoint, and ends in the same bits."""
+        self.config(checkpoints={"every_steps": 3, "keep": 2})
+        begin = time.monotonic()
+        self.run_to_end("whole")
+        usual = time.monotonic() - begin
+        moments = random.Random(7)
+        kills = finished = 0
+        before = (0, 0)
+        while kills < KILLS:
+            with self.started("killed", "--resume", "latest") as process:
+                try:
+                    process.wait(moments.uniform(0, 1.2 * usual))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                    kills += 1
+                else:
+                    self.assertEqual(process.returncode, 0, process.stderr.read() if process.stderr else "")
+                    self.assert_same_run("whole", "killed")
+                    finished += 1
+                    shutil.rmtree(self.folder / "killed")
+                    before = (0, 0)
+                    continue
+            if (self.folder / "killed").exists():
+                now = self.last_position("killed")  # every checkpoint can be read
+                self.assertGreaterEqual(now, before)
+                before = now
+        self.run_to_end("killed", "--resume", "latest")
+        self.assert_same_run("whole", "killed")
+        self.assertEqual(self.names("whole"), self.names("killed"), "no temporary file, no lock is left")
+
+    def test_going_on_from_every_step(self) -> None:
+        for batches in (1, 4, 10):
+            self.config(checkpoints={"every_steps": 1, "keep": 99, "every_epochs": 0})
+            shutil.rmtree(self.folder / "whole", ignore_errors=True)
+            self.run_to_end("whole")
+            self.assertEqual(len(list((self.folder / "whole").glob("checkpoint_*.h5"))), 40)
+            name = f"checkpoint_2_{batches}.h5" if batches < 10 else "checkpoint_3.h5"
+            self.run_to_end("rest", "--replace", "--resume", self.folder / "whole" / name)
+            self.assert_same_run("whole", "rest")
+
+    def test_checkpoints_by_the_clock_and_the_best(self) -> None:
+        self.config(checkpoints={"every_minutes": 1e-9, "every_epochs": 0, "keep": 99, "keep_best": True})
+        self.run_to_end("out")
+        self.assertIn("checkpoint_0_1.h5", self.names("out"))
+        best = self.folder / "out/best.h5"
+        with h5py.File(best) as file:
+            number = int(file.attrs["extra_best_epoch"])
+        rows = (self.folder / "out/metrics.csv").read_text().splitlines()
+        column = rows[0].split(",").index("test_accuracy")
+        accuracies = [float(row.split(",")[column]) for row in rows[1:]]
+        self.assertEqual(number, 1 + accuracies.index(max(accuracies)))
+        self.assertEqual(self.position(best)[0], number)
+        with h5py.File(best) as file, h5py.File(self.folder / f"out/checkpoint_{number}.h5") as same:
+            self.assertEqual(file["fc1.0"][()].tobytes(), same["fc1.0"][()].tobytes())
+
+    def test_signals_save_and_end(self) -> None:
+        self.config(epochs=4)
+        self.run_to_end("whole")
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            self.config(epochs=100000)
+            with self.started("out") as process:
+                self.wait_for(process, "epoch 2/")
+                process.send_signal(number)
+                out, err = process.communicate(timeout=50)
+                self.assertEqual((process.returncode, err), (code, ""))
+            self.assertRegex(out, r"stopped; checkpoint: .*checkpoint_\d+(_\d+)?\.h5; to go on: .*--resume latest\n$")
+            self.assertEqual([name for name in self.names("out") if "lock" in name or "tmp" in name], [])
+            self.assertFalse((self.folder / "out/model.h5").exists())
+
+    def test_a_run_that_was_asked_to_stop_goes_on(self) -> None:
+        self.config()
+        self.run_to_end("whole")
+        for _ in range(100):  # until it happens to stop within an epoch that has begun
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            with self.started("out") as process:
+                self.wait_for(process, "epoch 1/")
+                process.send_signal(signal.SIGTERM)
+                process.communicate(timeout=50)
+                if process.returncode == 143:
+                    break
+        self.assertEqual(process.returncode, 143)
+        self.run_to_end("out", "--resume", "latest")
+        self.assert_same_run("whole", "out")
+
+    def test_a_signal_asks_where_the_run_is(self) -> None:
+        self.config(epochs=100000)
+        with self.started("out") as process:
+            self.wait_for(process, "epoch 2/")
+            process.send_signal(signal.SIGUSR1)
+            line = self.wait_for(process, "batch")
+            self.assertRegex(line, r"^epoch \d+/100000: batch \d+/10, loss [\d.]+, accuracy [\d.]+, [\d:]+ left, \d+ images/s")
+
+    def test_a_run_owns_its_folder(self) -> None:
+        self.config(epochs=100000)
+        with self.started("out") as process:
+            self.wait_for(process, "epoch 2/")
+            for more in ([], ["--resume", "latest"], ["--replace"]):
+                self.refuse(["out", "in use", f"process {process.pid}", os.uname().nodename], "train",
+                            self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", *more)
+            process.kill()
+            process.wait()
+        self.assertTrue((self.folder / "out/run.lock").exists(), "as a killed run leaves it")
+        last = self.last_position("out")[0]
+        self.config(epochs=last + 1)
+        self.run_to_end("out", "--resume", "latest")
+        self.assertFalse((self.folder / "out/run.lock").exists())
+
+    def test_results_are_not_replaced_silently(self) -> None:
+        self.config(epochs=2)
+        self.run_to_end("out")
+        before = {path: path.read_bytes() for path in (self.folder / "out").iterdir()}
+        again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out")
+        self.refuse(["holds results of an earlier run", "checkpoint_2.h5", "--resume latest", "--replace"], *again)
+        shutil.copy(self.folder / "out/checkpoint_2.h5", self.folder / "elsewhere.h5")
+        self.refuse(["holds results of an earlier run", "--out"], *again, "--resume", self.folder / "elsewhere.h5")
+        self.assertEqual(before, {path: path.read_bytes() for path in (self.folder / "out").iterdir()})
+        self.succeed(*again, "--replace")
+        for name in self.names("out"):
+            if name.startswith("checkpoint"):
+                (self.folder / "out" / name).unlink()
+        self.refuse(["holds results of an earlier run", "model.h5"], *again, "--resume", "latest")
+
+    def test_what_comes_after_the_checkpoint_is_not_replaced_silently(self) -> None:
+        self.config(epochs=3, checkpoints={"keep": 9})
+        self.run_to_end("out")
+        again = ("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", "--resume",
+                 self.folder / "out/checkpoint_1.h5")
+        self.refuse(["checkpoint_2.h5", "ahead of", "checkpoint_1.h5", "--replace"], *again)
+        self.config(epochs=2, checkpoints={"keep": 9})
+        self.succeed(*again, "--replace")
+        self.assertEqual([name for name in self.names("out") if "checkpoint" in name],
+                         ["checkpoint_1.h5", "checkpoint_2.h5"])
+
+    def test_another_network_in_the_folder_is_named(self) -> None:
+        self.config(epochs=1)
+        self.run_to_end("out")
+        self.write("net.json", NET | {"operators": [op | {"options": {"outputs": 5}} if op["name"] == "fc1" else op
+                                                    for op in NET["operators"]]})
+        self.refuse(["checkpoint_1.h5", "shape"], "train", self.config(epochs=2), "-d", "cpu", "--out", self.folder / "out",
+                    "--resume", "latest")
+
+    def test_temporary_files_of_a_killed_run_are_removed(self) -> None:
+        self.config(epochs=1)
+        (self.folder / "out").mkdir()
+        for name in ("checkpoint_1.h5.tmp-Ab3xYz", "metrics.csv.123.0.tmp", "model.h5.tmp-000000", "report.html.9.12.tmp"):
+            self.write(f"out/{name}", "half")
+        for name in ("notes.tmp", "my.h5.tmp-Ab3xYz"):  # not ours
+            self.write(f"out/{name}", "mine")
+        self.run_to_end("out")
+        self.assertEqual([name for name in self.names("out") if "tmp" in name], ["my.h5.tmp-Ab3xYz", "notes.tmp"])
+
+    def test_changed_settings_are_named(self) -> None:
+        self.config(epochs=1)
+        self.run_to_end("out")
+        self.config(epochs=2, batch=32, seed=4, solver={"type": "sgd", "learning_rate": 0.5, "momentum": 0.9, "accumulate": 3})
+        out = self.run_to_end("out", "--resume", "latest")
+        self.assertRegex(out, r"(?m)^note: '.*checkpoint_1.h5' goes on with other settings than it was made with: "
+                              r"batch 32 instead of 16, seed 4 instead of 3, solver.learning_rate 0.5 instead of 0.05$")
+        self.config(epochs=3, solver={"type": "adam"})
+        self.refuse(["checkpoint_2.h5", "solver.type adam instead of sgd"], "train", self.folder / "train.json", "-d", "cpu",
+                    "--out", self.folder / "out", "--resume", "latest")
+
+    def test_another_batch_within_an_epoch_is_refused(self) -> None:
+        self.config(checkpoints={"every_steps": 3, "keep": 99})
+        self.run_to_end("out")
+        self.refuse(["checkpoint_0_3.h5", "3 of 10 batches", "now has 5", "batch 32 instead of 16"], "train",
+                    self.config(batch=32), "-d", "cpu", "--out", self.folder / "new", "--resume",
+                    self.folder / "out/checkpoint_0_3.h5")
+
+    def test_damaged_checkpoints(self) -> None:
+        self.config(checkpoints={"keep": 9})
+        self.run_to_end("out")
+        whole = (self.folder / "out/checkpoint_4.h5").read_bytes()
+        for damaged in (whole[:len(whole) // 2], whole[:100], b"", b"\0" * len(whole)):
+            (self.folder / "out/checkpoint_4.h5").write_bytes(damaged)
+            result = self.succeed("train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "out", "--resume",
+                                  "latest")
+            self.assertRegex(result.out, r"(?m)^note: '.*checkpoint_4.h5' is not used: ")
+            self.assertIn("epoch 4/4", result.out)
+            self.assertNotIn("epoch 3/4", result.out)
+            (self.folder / "out/checkpoint_4.h5").write_bytes(damaged)
+            self.refuse(["checkpoint_4.h5"], "train", self.folder / "train.json", "-d", "cpu", "--out", self.folder / "new",
+                        "--resume", self.folder / "out/checkpoint_4.h5")
+        for path in (self.folder / "out").glob("checkpoint*"):
+            path.write_bytes(b"nothing")
+        self.refuse(["no checkpoint", "is whole"], "train", self.folder / "train.json", "-d", "cpu", "--out",
+                    self.folder / "out", "--resume", "latest")
+
+    def test_a_full_disk_does_not_end_a_run(self) -> None:
+        """The limit of a file's size stands for the disk."""
+        self.config(epochs=100000, checkpoints={"keep": 1})
+        with self.started("out") as process:
+            self.wait_for(process, "epoch 2/")
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+            line = self.wait_for(process, "note: no checkpoint was saved")
+            named = re.search(r"'([^']*checkpoint_\d+\.h5)' is the last good one", line)
+            assert named, line
+            self.wait_for(process, "epoch ")
+            self.wait_for(process, "epoch ")
+            self.assertEqual(list((self.folder / "out").glob("checkpoint*")), [pathlib.Path(named.group(1))])
+            self.position(pathlib.Path(named.group(1)))
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            for _ in range(3):
+                self.wait_for(process, "epoch ")
+            process.send_signal(signal.SIGTERM)
+            out, err = process.communicate(timeout=50)
+            self.assertEqual((process.returncode, err), (143, ""))
+        self.assertGreater(self.last_position("out")[0], 2)
+        self.assertEqual([name for name in self.names("out") if "tmp" in name], [])
+
+    def test_early_stopping(self) -> None:
+        out = self.succeed("train", self.config(epochs=500, early_stopping={"patience": 3, "minimum_change": 0.001}), "-d", "cpu",
+                           "--out", self.folder / "out").out
+        ended = re.search(r"note: the training ends after epoch (\d+): the test accuracy has not improved for 3 epochs; "
+                          r"it was best in epoch (\d+)", out)
+        assert ended, out
+        self.assertLessEqual(int(ended.group(2)) , int(ended.group(1)) - 3)
+        self.assertIn(f"checkpoint_{ended.group(1)}.h5", self.names("out"))
+        again = self.run_to_end("out", "--resume", "latest")
+        self.assertNotIn("epoch ", again.split("model saved")[0].replace("device", ""))
+
+    def test_misspelt_keys_offer_the_nearest(self) -> None:
+        for more, words in (({"checkpoints": {"every_step": 3}}, "every_steps"), ({"early_stoping": {}}, "early_stopping"),
+                            ({"early_stopping": {"patince": 1}}, "patience"), ({"metrics": ["acuracy"]}, "accuracy"),
+                            ({"judge_by": "los"}, "loss"), ({"solver": {"typ": "sgd"}}, "type"),
+                            ({"schedule": {"type": "cosin"}}, "cosine"), ({"metrics": ["f1"]}, "targets")):
+            self.refuse(["train.json", words], "train", self.config(**more), "-d", "cpu", "--out", self.folder / "out")
+        self.assertFalse((self.folder / "out").exists())
+
+    def test_a_lock_that_nobody_holds_hinders_nobody(self) -> None:
+        self.config(epochs=1)
+        self.write("out/run.lock", "1 nowhere\n")
+        with open(self.folder / "out/run.lock") as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            self.refuse(["in use", "process 1", "nowhere"], "train", self.folder / "train.json", "-d", "cpu", "--out",
+                        self.folder / "out")
+        self.run_to_end("out")
+
+
+if __name__ == "__main__":
+    main()
