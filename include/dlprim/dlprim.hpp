@@ -4,6 +4,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/describe.hpp>
+#include <dlprim/diagnosis.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
