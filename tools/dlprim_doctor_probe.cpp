@@ -102,12 +102,25 @@ Json test(const Json& question) {
     return {{"rows", rows}};
 }
 
+Json trust(const std::string& id) {
+    int right = 0, unknown = 0;
+    Json wrong = Json::array();
+    for (const EngineTrust& trust : engine_trust(opened(id))) {
+        right += trust.kind == EngineTrust::Kind::right ? 1 : 0;
+        unknown += trust.kind == EngineTrust::Kind::unknown ? 1 : 0;
+        if (trust.kind == EngineTrust::Kind::wrong)
+            wrong.push_back({{"engine", trust.engine}, {"reason", trust.reason}});
+    }
+    return {{"right", right}, {"unknown", unknown}, {"wrong", wrong}};
+}
+
 Json answer_to(const Json& question) {
     const std::string what = question.at("what");
     const std::string device = question.value("device", "");
     if (what == "list") return list(device);
     if (what == "open") return json_of(opened(device).traits());
     if (what == "peaks") return peaks(device);
+    if (what == "trust") return trust(device);
     if (what == "cases") return cases();
     if (what == "test") return test(question);
     return {{"error", "unknown question " + what}};

@@ -29,6 +29,18 @@ struct Peaks {
 /// cannot run the kernels.
 Peaks measure_peaks(const Context& context);
 
+/// What a check of an engine has found before the engine was used for the first time on a device
+/// (docs/engines/trust.md).
+struct EngineTrust {
+    enum class Kind { right, wrong, unknown };
+    Kind kind = Kind::right;
+    std::string engine;
+    std::string reason;  ///< of wrong, and of unknown: why nothing could be compared
+};
+/// All checks of engines on this device, of this process and of earlier ones with the same cache
+/// folder, one for each kernel. Engines of networks that were found wrong are not used.
+std::vector<EngineTrust> engine_trust(const Context& context);
+
 /// A small problem of an operator that is built into the library.
 struct SelfTestCase {
     std::string type;  ///< the operator's: "Convolution2D"

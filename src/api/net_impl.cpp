@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "exec/first_nan.hpp"
 #include "graph/passes/pipeline.hpp"
+#include "plan/engine_failed.hpp"
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "train/update.hpp"
@@ -170,18 +171,28 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
     plan_options.tune_seconds = options_.tune_seconds;
     if (lets_go()) plan_options.bind_params_from = large_param;
     plan_options.chains = !apart;
-    std::unique_ptr<Plan> plan = make_plan(context_, graph, plan_options);
-    const bool shows = options_.progress && !plan->chains.empty();
-    if (shows) options_.progress("compiling all small steps as one", 0, 1);
-    built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
-
-    if (shows) options_.progress("", 1, 1);
+    plan_options.check_engines = true;
+    while (!built->executor) built->executor = make_executor(graph, plan_options);
     built->executor->fetch_params_from(*this);
 
     bind_tensors(*built, before);
     find_params(*built);
     built->executor->set_integer("@seed", options_.seed);
     return built;
+}
+
+std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {
+    std::unique_ptr<Plan> plan = make_plan(context_, graph, options);
+    const bool shows = options_.progress && !plan->chains.empty();
+    if (shows) options_.progress("compiling all small steps as one", 0, 1);
+    std::unique_ptr<Executor> executor;
+    try {
+        executor = std::make_unique<Executor>(context_, std::move(plan), store_);
+    } catch (const EnginesDistrusted& found) {
+        if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
+    }
+    if (shows) options_.progress("", 1, 1);
+    return executor;
 }
 
 NetImpl::Built& NetImpl::built() {

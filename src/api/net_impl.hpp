@@ -7,6 +7,7 @@
 #include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
+#include "plan/plan_options.hpp"
 #include "runtime/transfer.hpp"
 
 #include <dlprim/net.hpp>
@@ -134,6 +135,9 @@ class NetImpl : private ParamSupply {
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
     /// each operator has launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// Null if an engine turned out to be wrong: it is disabled, and another attempt has another
+    /// one.
+    std::unique_ptr<Executor> make_executor(const Graph& graph, const PlanOptions& options);
     /// Binds tensors to the plan's inputs, outputs and gradients: those of `before` if it has them,
     /// else new ones.
     void bind_tensors(Built& built, const Built* before);

@@ -5,6 +5,7 @@
 
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
+#include "plan/trust/trust.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -94,6 +95,7 @@ struct Plan {
     std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::vector<ChainRange> chains;
+    std::vector<EngineUse> unchecked;  ///< engines that are checked when chains are compiled
     /// Bytes of slabs, blocks and externals, without externals that only setup reads.
     std::uint64_t peak_bytes = 0;
     /// The same during setup: includes the most bytes that those externals need at once, each from

@@ -161,6 +161,10 @@ class Judge {
             if (!device.at("works"))
                 add(name + " does not work: " + device.value("error", ""),
                     "update its driver; until then DLPRIM_DEVICE=cpu chooses the host", true);
+            for (const Json& one : device.value("distrusted", Json::array()))
+                add(name + ": engine " + one.at("engine").get<Text>() +
+                        " is disabled for a kernel: " + one.at("reason").get<Text>(),
+                    "networks use the next engine; update the driver, and report this", false);
             if (!device.contains("self_test")) continue;
             for (const Json& row : device.at("self_test").at("rows")) {
                 const Text outcome = row.at("outcome"), engine = row.at("engine");

@@ -159,6 +159,11 @@ void examine_device(Json& device, Child& child, const Json& cases, const Examine
     device["traits"] = traits;
     if (options.progress) options.progress("measuring " + id, 0, 1);
     device["peaks"] = child.ask({{"what", "peaks"}, {"device", id}}, patience);
+    const Json trust = child.ask({{"what", "trust"}, {"device", id}}, patience);
+    if (!trust.contains("error")) {
+        device["checks"] = {{"right", trust.at("right")}, {"unknown", trust.at("unknown")}};
+        device["distrusted"] = trust.at("wrong");
+    }
     device["self_test"] = DeviceTest(child, cases, id, options).run();
 }
 

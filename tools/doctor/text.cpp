@@ -118,7 +118,19 @@ class Report {
                      " GB/s, launch " + number(peaks.at("launch_us")) + " us, wait " +
                      number(peaks.at("wait_us")) + " us");
         }
+        if (device.contains("distrusted")) trust(device);
         if (device.contains("self_test")) self_test(device.at("self_test"));
+    }
+
+    /// What networks' checks of engines have found before.
+    void trust(const Json& device) {
+        const Json& wrong = device.at("distrusted");
+        line("  engines' checks " + device.at("checks").at("right").dump() + " kernels right, " +
+             std::to_string(wrong.size()) + " wrong, " + device.at("checks").at("unknown").dump() +
+             " not compared");
+        for (const Json& one : wrong)
+            line("    disabled: " + one.at("engine").get<Text>() + ": " +
+                 one.at("reason").get<Text>());
     }
 
     void traits(const Json& traits) {
