@@ -17,7 +17,7 @@ PUBLIC = {
     "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
     "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime", "tensor": "runtime",
-    "tuning": "engine", "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec", "schedule": "train", "solver_options": "train",
+    "tuning": "engine", "memory_map": "plan", "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec", "schedule": "train", "solver_options": "train",
     "describe": "api", "net": "api", "onnx": "api", "onnx_session": "api", "onnx_value": "formats", "solver": "api",
     "tensor_file": "formats", "trainer": "api", "dlprim": "api",
 }

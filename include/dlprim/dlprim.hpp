@@ -9,6 +9,7 @@
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
 #include <dlprim/log.hpp>
+#include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/onnx.hpp>

@@ -38,6 +38,7 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     plan.peak_bytes = memory.peak_bytes;
     plan.setup_peak_bytes = memory.setup_peak_bytes;
     plan.memory = std::move(memory.report);
+    plan.memory_map = std::move(memory.map);
     plan.places.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (schedule.native[i] < 0) continue;

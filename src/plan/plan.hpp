@@ -7,6 +7,8 @@
 #include "graph/graph.hpp"
 #include "plan/trust/trust.hpp"
 
+#include <dlprim/memory_map.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -102,7 +104,8 @@ struct Plan {
     /// its first to its last reader.
     std::uint64_t setup_peak_bytes = 0;
     std::vector<std::string> notes;  ///< such as where --engine TYPE=ENGINE does not apply
-    std::string memory;              ///< report: the largest values with their first and last use
+    MemoryMap memory_map;
+    std::string memory;  ///< report: the largest values with their first and last use
 };
 
 }  // namespace dlprim
