@@ -176,8 +176,8 @@ Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
     tickets_ = 0;
 }
 
-bool Chain::has(std::span<const KernelCall> calls, std::size_t operands) const {
-    return !calls.empty() && operands <= slots_.size() &&
+bool Chain::has(std::span<const KernelCall> calls) const {
+    return !calls.empty() && !slots_.empty() &&
            std::all_of(calls.begin(), calls.end(), [&](const KernelCall& call) {
                return number_of(call) < static_cast<int>(known_.size());
            });
@@ -186,8 +186,7 @@ bool Chain::has(std::span<const KernelCall> calls, std::size_t operands) const {
 void Chain::run(std::span<const KernelCall> calls, std::span<const BufferRef> operands) {
     Queue& queue = context_.queue();
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-        const BufferRef& bound = operands[std::min(i, operands.size() - 1)];
-        kernel_->set(kernel_->index_of(cat("b", i)), *bound.buffer);
+        kernel_->set(kernel_->index_of(cat("b", i)), *operands[0].buffer);
         slots_[i].bound_id = 0;  // enqueue() binds its own again
     }
     const auto table = context_.allocate(row_ * 4);
@@ -199,8 +198,7 @@ void Chain::run(std::span<const KernelCall> calls, std::span<const BufferRef> op
     range.global[0] = static_cast<std::size_t>(workers_);
     range.local = {1, 1, 1};
     for (const KernelCall& one : calls) {
-        Row row = row_of(one, number_of(one), workers_ * tickets_a_core,
-                         [](int operand) { return operand; });
+        Row row = row_of(one, number_of(one), workers_ * tickets_a_core, [](int) { return 0; });
         for (const auto& [word, bound] : row.offsets) {
             const BufferRef& ref = operands[static_cast<std::size_t>(bound->operand)];
             const std::uint64_t offset =

@@ -29,11 +29,11 @@ class Chain {
     /// refuses the launch, logs a line, enqueues nothing and returns false.
     bool enqueue(const std::function<BufferRef(const Place&)>& resolve);
 
-    /// Whether the chain's program has the kernels of these calls, and parameters for so many
-    /// operands.
-    bool has(std::span<const KernelCall> calls, std::size_t operands) const;
+    /// Whether the chain's program has the kernels of these calls.
+    bool has(std::span<const KernelCall> calls) const;
     /// Enqueues calls for which has() is true, each by itself, and waits for them. `operands` as
-    /// for Launch::enqueue(). Checks of engines use this: the program is compiled already.
+    /// for Launch::enqueue(), all in one buffer. Checks of engines use this: the program is
+    /// compiled already.
     void run(std::span<const KernelCall> calls, std::span<const BufferRef> operands);
 
   private:

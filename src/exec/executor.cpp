@@ -94,7 +94,7 @@ void Executor::check_unchecked() {
     if (plan_->unchecked.empty()) return;
     const auto run = [&](Launch& launch, std::span<const BufferRef> operands) {
         for (const Link& linked : chains_) {
-            if (!linked.chain->has(launch.calls(), operands.size())) continue;
+            if (!linked.chain->has(launch.calls())) continue;
             linked.chain->run(launch.calls(), operands);
             return true;
         }

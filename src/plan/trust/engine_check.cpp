@@ -148,46 +148,37 @@ EngineCheck::Results EngineCheck::results(ContextImpl& context, const Candidate&
                                           const std::vector<Bytes>& inputs, const Runner& runner) {
     const Problem& problem = candidate.problem;
     Queue& queue = context.queue();
-    std::vector<std::shared_ptr<Buffer>> memory;
-    std::vector<BufferRef> operands;
-    const auto add = [&](std::uint64_t bytes) {
-        memory.push_back(context.allocate(bytes));
-        operands.push_back({memory.back().get(), 0});
-        return operands.back();
-    };
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-        const Operand& operand = problem.inputs[i];
-        const bool packed = operand.layout.kind == Layout::Kind::packed;
-        const Bytes& data = operand.layout.is_plain() || packed
-                                ? inputs[i]
-                                : reordered(inputs[i], operand, Layout::plain(), operand.layout);
-        const BufferRef given = add(data.size());
-        queue.write(given, data.data(), data.size(), true);
-        if (!packed) continue;
-        const auto plain = memory.back();
-        operands.pop_back();
-        const BufferRef pair[] = {given, add(operand.layout.bytes)};
-        const auto packing = candidate.engine->build_packing(context, problem, candidate.tuning,
-                                                             static_cast<int>(i));
-        packing->enqueue(queue, pair);
-        queue.finish();
-    }
-    for (const Operand& output : problem.outputs) {
-        // NaN, so that what is not written shows.
-        const unsigned char ones = 0xff;
-        const std::uint64_t bytes = bytes_of(output);
-        const BufferRef made = add(bytes);
-        if (bytes > 0) queue.fill(made, bytes, &ones, 1);
-    }
+    // All operands lie in one buffer: the programs of chains have few parameters for buffers.
+    const std::uint64_t alignment = std::max<std::uint64_t>(512, context.traits().base_align_bytes);
+    std::vector<std::uint64_t> sizes;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) sizes.push_back(bytes_of(operand));
     const std::uint64_t scratch =
         candidate.engine->workspace_bytes(context.traits(), problem, candidate.tuning);
-    if (scratch > 0) add(scratch);
+    if (scratch > 0) sizes.push_back(scratch);
+    std::uint64_t total = 0;
+    std::vector<std::uint64_t> offsets;
+    for (const std::uint64_t size : sizes) {
+        offsets.push_back(total);
+        total += (size + alignment - 1) / alignment * alignment;
+    }
+    const auto memory = context.allocate(total);
+    std::vector<BufferRef> operands;
+    for (const std::uint64_t offset : offsets) operands.push_back({memory.get(), offset});
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        write_input(context, candidate, i, inputs[i], operands[i]);
+    for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
+        // NaN, so that what is not written shows.
+        const unsigned char ones = 0xff;
+        const std::size_t at = inputs.size() + k;
+        if (sizes[at] > 0) queue.fill(operands[at], sizes[at], &ones, 1);
+    }
     run_launch(context, runner, operands,
                [&] { return candidate.engine->build(context, problem, candidate.tuning); });
     Results all;
     for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
         const Operand& output = problem.outputs[k];
-        Bytes bytes(bytes_of(output));
+        Bytes bytes(sizes[inputs.size() + k]);
         if (!bytes.empty())
             queue.read(operands[inputs.size() + k], bytes.data(), bytes.size(), true);
         if (!output.layout.is_plain())
@@ -197,6 +188,27 @@ EngineCheck::Results EngineCheck::results(ContextImpl& context, const Candidate&
         all.push_back(std::move(values));
     }
     return all;
+}
+
+void EngineCheck::write_input(ContextImpl& context, const Candidate& candidate, std::size_t i,
+                              const Bytes& plain, const BufferRef& to) {
+    const Operand& operand = candidate.problem.inputs[i];
+    Queue& queue = context.queue();
+    if (operand.layout.kind == Layout::Kind::packed) {
+        const auto from = context.allocate(plain.size());
+        queue.write({from.get(), 0}, plain.data(), plain.size(), true);
+        const BufferRef pair[] = {{from.get(), 0}, to};
+        const auto packing = candidate.engine->build_packing(context, candidate.problem,
+                                                             candidate.tuning, static_cast<int>(i));
+        packing->enqueue(queue, pair);
+        queue.finish();
+        return;
+    }
+    const Bytes moved = operand.layout.is_plain()
+                            ? Bytes()
+                            : reordered(plain, operand, Layout::plain(), operand.layout);
+    const Bytes& data = operand.layout.is_plain() ? plain : moved;
+    if (!data.empty()) queue.write(to, data.data(), data.size(), true);
 }
 
 double EngineCheck::excess(const Problem& problem, const Results& found, const Results& wanted,

@@ -62,6 +62,9 @@ class EngineCheck {
     static std::vector<Bytes> make_inputs(const Problem& problem, bool positive);
     Results results(ContextImpl& context, const Candidate& candidate,
                     const std::vector<Bytes>& inputs, const Runner& runner = {});
+    /// Writes an input to the device in the layout that the engine wants.
+    void write_input(ContextImpl& context, const Candidate& candidate, std::size_t i,
+                     const Bytes& plain, const BufferRef& to);
     /// Converts between layouts, on the host.
     Bytes reordered(const Bytes& bytes, const Operand& operand, const Layout& from,
                     const Layout& to);
