@@ -102,6 +102,11 @@ class Benchmark(CommandTest):
     def test_json_into_what_is_no_file(self):
         result = self.succeed("benchmark", "-i1", "-w1", "--json", "/dev/stdout", "cpu", self.net)
         self.assertEqual(json.JSONDecoder().raw_decode(result.out)[0]["batch"], 2)
+        link = self.folder / "link"
+        link.symlink_to(self.write("target", ""))
+        self.succeed("benchmark", "-i1", "-w1", "--json", link, "cpu", self.net)
+        self.assertTrue(link.is_symlink(), "a link such as /dev/stdout stays where standard output is a file")
+        self.assertEqual(json.loads((self.folder / "target").read_text())["batch"], 2)
 
     def test_times_by_node(self):
         for device in DEVICES:
