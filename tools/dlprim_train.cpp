@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // dlprim_train: trains a network from a configuration file.
 #include "common.hpp"
+#include "train_memory.hpp"
 
 #include <dlprim/trainer.hpp>
 
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
     TrainCall call;
     std::string device;
     std::vector<std::string> precisions;
+    tools::MemoryOptions memory;
     CLI::App app("Trains a network from a configuration file.", "dlprim_train");
     app.add_option("CONFIG", call.config, "configuration, JSON")->required();
     tools::add_device_option(app, device);
@@ -59,12 +61,14 @@ int main(int argc, char** argv) {
     tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
+    tools::add_memory_options(app, memory);
     return tools::run_command(app, argc, argv, [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
         call.precision = given.net;
         call.precisions = given.operators;
         const Context context(device);
         std::printf("device: %s\n", context.info().str().c_str());
+        tools::report_training_memory(context, call, memory);
         call.progress = Display();
         call.note = [](std::string_view note) {
             std::printf("note: %.*s\n", static_cast<int>(note.size()), note.data());

@@ -5,7 +5,8 @@ import json
 import re
 from xml.etree import ElementTree
 
-from commands import DEVICE, DEVICES, CommandTest, call, main, network, operator
+import numpy as np
+from commands import DEVICE, DEVICES, CommandTest, call, idx, main, network, operator
 
 NET = network({"x": [2, 4, 8, 8], "label": ([2], "int")}, ["prob", "loss"],
               operator("Convolution2D", "conv", "x", channels_out=6, kernel=3, pad=1),
@@ -224,6 +225,23 @@ class Memory(CommandTest):
         fits = int(result.err.split()[-1])
         self.succeed("benchmark", "-i1", "-w1", f"-B{fits}", "cpu", self.net, DLPRIM_TRAITS="global_mib=50")
         self.assertEqual(call("benchmark", f"-B{fits + 1}", "cpu", self.net, DLPRIM_TRAITS="global_mib=50").code, 1)
+
+    def test_what_training_takes(self):
+        self.write("train_net.json", network({"image": [4, 1, 6, 6], "label": ([4], "int")}, ["score", "loss"],
+                                             operator("InnerProduct", "fc", "image", "score", outputs=3),
+                                             operator("SoftmaxWithLoss", "l", "score label", "loss")))
+        self.write("i", idx(np.zeros((8, 6, 6), np.uint8)))
+        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
+        config = self.write("train.json", {"net": "train_net.json", "batch": 4, "epochs": 1,
+                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        page = self.folder / "memory.html"
+        out = self.succeed("train", config, "-d", "cpu", "--memory", "--memory-html", page, "--out", self.folder / "out").out
+        self.assertIn(f"memory of {config} on cpu", out)
+        for phase in ("forward", "backward", "update"):
+            self.assertRegex(out, rf"(?m)^{phase} +[0-9.]+ MiB live at most")
+        self.assertRegex(out, r"(?m)^ +[0-9.]+ MiB  block +steps \d+ to \d+ +states$")
+        self.assertLess(out.index("memory of"), out.index("epoch 1/1"))
+        self.assertIn("<svg", page.read_text())
 
     def test_the_page(self):
         page = self.folder / "memory.html"
