@@ -220,7 +220,8 @@ Net open_net(const Context& context, const std::string& path, const NetOptions& 
 
 void write_text(const std::string& path, const std::string& text) {
     std::error_code code;
-    const auto type = std::filesystem::status(path, code).type();
+    // A link such as /dev/stdout must not be replaced by a file, wherever it leads.
+    const auto type = std::filesystem::symlink_status(path, code).type();
     const bool whole = type == std::filesystem::file_type::not_found ||
                        type == std::filesystem::file_type::regular;
     const std::string target = whole ? path + ".tmp-" + std::to_string(getpid()) : path;

@@ -2,6 +2,7 @@
 // dlprim_benchmark: measures the time of a network's forward pass, backward pass or whole training
 // step.
 #include "common.hpp"
+#include "memory_report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -21,10 +22,10 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 struct Options {
-    std::string device, net, weights, json, trace;
+    std::string device, net, weights, json, trace, memory_html;
     std::vector<std::string> engines, precisions;
     bool backward = false, adam = false, sgd = false, by_node = false, tune = false,
-         roofline = false;
+         roofline = false, memory = false;
     int batch = 0, iterations = 20, warmup = 5;
 };
 
@@ -74,14 +75,16 @@ class Benchmark {
         : options_(options), start_(start), context_(options.device), net_(open()) {}
 
     void run() {
+        const bool solves = options_.adam || options_.sgd;
+        SolverOptions solver;
+        solver.kind = options_.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
+        solver.learning_rate = 1e-4;
+        if (options_.sgd) solver.momentum = 0.9;
+        if (options_.memory || !options_.memory_html.empty())
+            tools::report_memory(net_.plan_memory(solves ? &solver : nullptr), title(),
+                                 options_.memory, options_.memory_html);
         if (!options_.weights.empty()) net_.load_weights(options_.weights, true);
-        if (options_.adam || options_.sgd) {
-            SolverOptions solver;
-            solver.kind = options_.adam ? SolverOptions::Kind::adam : SolverOptions::Kind::sgd;
-            solver.learning_rate = 1e-4;
-            if (options_.sgd) solver.momentum = 0.9;
-            solver_ = std::make_unique<Solver>(net_, solver);
-        }
+        if (solves) solver_ = std::make_unique<Solver>(net_, solver);
         if (options_.weights.empty() && !tools::is_onnx(options_.net)) net_.initialize();
         net_.prepare();
         inputs_ = make_inputs(net_);
@@ -166,14 +169,11 @@ class Benchmark {
             gbytes += node.gbytes;
         }
         const double seconds = times_.median * 1e-3;
-        const std::int64_t batch_size =
-            net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
+        const std::int64_t batch_size = batch_of_net();
         if (!options_.json.empty())
             tools::write_text(options_.json, json(batch_size, gflop, gbytes).dump(1) + '\n');
         if (!options_.trace.empty()) tools::write_text(options_.trace, trace().dump() + '\n');
-        std::printf("%s on %s, batch %lld, %s, %s\n", options_.net.c_str(),
-                    context_.info().str().c_str(), static_cast<long long>(batch_size), mode(),
-                    tools::parse_precisions(options_.precisions).text().c_str());
+        std::printf("%s\n", title().c_str());
         if (options_.by_node) print_nodes();
         std::printf("time a batch      %10.3f ms median, %.3f min, %.3f max\n", times_.median,
                     times_.min, times_.max);
@@ -194,6 +194,17 @@ class Benchmark {
             per_batch(&Counters::waits), per_batch(&Counters::allocations),
             per_batch(&Counters::compiles));
         for (const std::string& note : net_.notes()) std::printf("note: %s\n", note.c_str());
+    }
+
+    std::int64_t batch_of_net() const {
+        return net_.input_names().empty() ? 1 : net_.input_shape(net_.input_names().front())[0];
+    }
+
+    /// What is measured: "resnet50.json on 0:0 (...), batch 16, inference, fp32".
+    std::string title() const {
+        return options_.net + " on " + context_.info().str() + ", batch " +
+               std::to_string(batch_of_net()) + ", " + mode() + ", " +
+               tools::parse_precisions(options_.precisions).text();
     }
 
     const char* mode() const {
@@ -319,6 +330,9 @@ int main(int argc, char** argv) {
     app.add_option("--json", options.json, "write results as JSON");
     app.add_flag("--roofline", options.roofline,
                  "-t, and bytes by node and the device's estimated peak to --json");
+    app.add_flag("--memory", options.memory,
+                 "first print what the plan will take of the device's memory, by phase and tensor");
+    app.add_option("--memory-html", options.memory_html, "draw that over the step, as a page");
     app.add_option("--trace", options.trace, "write a Chrome trace");
     return tools::run_command(app, argc, argv, [&] {
         options.by_node = options.by_node || options.roofline;

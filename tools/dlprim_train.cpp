@@ -2,6 +2,7 @@
 // dlprim_train: trains a network from a configuration file.
 #include "common.hpp"
 #include "train_display.hpp"
+#include "train_memory.hpp"
 
 #include <dlprim/trainer.hpp>
 
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
     TrainCall call;
     std::string device;
     std::vector<std::string> precisions;
+    tools::MemoryOptions memory;
     CLI::App app(
         "Trains a network from a configuration file. SIGINT (Ctrl-C) and SIGTERM save a checkpoint "
         "and end the run, SIGUSR1 prints where it is.",
@@ -77,6 +79,7 @@ int main(int argc, char** argv) {
     tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
+    tools::add_memory_options(app, memory);
     bool finished = true;
     const int code = tools::run_command(app, argc, argv, [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
@@ -88,6 +91,7 @@ int main(int argc, char** argv) {
         const Context context(device);
         std::printf("device: %s\n", context.info().str().c_str());
         std::fflush(stdout);
+        tools::report_training_memory(context, call, memory);
         tools::TrainDisplay display;
         call.progress = [&](const TrainProgress& progress) {
             if (asked.exchange(false)) display.ask();

@@ -5,11 +5,13 @@
 #include <dlprim/context.hpp>
 #include <dlprim/data.hpp>
 #include <dlprim/describe.hpp>
+#include <dlprim/diagnosis.hpp>
 #include <dlprim/dtype.hpp>
 #include <dlprim/error.hpp>
 #include <dlprim/event.hpp>
 #include <dlprim/image.hpp>
 #include <dlprim/log.hpp>
+#include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/net.hpp>
 #include <dlprim/onnx.hpp>

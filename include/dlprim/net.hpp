@@ -19,6 +19,7 @@
 
 #include <dlprim/context.hpp>
 #include <dlprim/internal.hpp>
+#include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 #include <dlprim/preprocessing.hpp>
@@ -110,6 +111,7 @@ struct NodeReport {
 };
 
 class ONNXModel;
+struct SolverOptions;
 
 class Net {
   public:
@@ -239,6 +241,10 @@ class Net {
     std::uint64_t planned_setup_peak_bytes();
     /// The plan's memory by tensor, as lines of text.
     std::string memory_report();
+    /// What will take memory when, for the shapes that the net has now. Plans anew, without
+    /// compiling and allocating, also where the plan does not fit. With `solver`, the plan of its
+    /// steps; without it, that of the Solver made on this net, if any.
+    MemoryMap plan_memory(const SolverOptions* solver = nullptr);
     /// The plan's nodes in the order in which they run, without times.
     std::vector<NodeReport> nodes();
     /// Runs one batch with every launch timed, and waits. `whole_step` runs all that is planned

@@ -261,6 +261,9 @@ std::uint64_t Net::planned_setup_peak_bytes() {
 std::string Net::memory_report() {
     return impl().built().executor->plan().memory;
 }
+MemoryMap Net::plan_memory(const SolverOptions* solver) {
+    return impl().plan_memory(solver);
+}
 std::vector<std::string> Net::notes() {
     const std::vector<std::string>& planned = impl().built().executor->plan().notes;
     std::vector<std::string> all = impl().remarks;

@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "exec/first_nan.hpp"
 #include "graph/passes/pipeline.hpp"
+#include "plan/engine_failed.hpp"
 #include "plan/make_plan.hpp"
 #include "runtime/context_impl.hpp"
 #include "train/update.hpp"
@@ -145,6 +146,72 @@ void NetImpl::find_params(Built& built) {
     }
 }
 
+Graph NetImpl::step_graph(Graph graph, const SolverOptions* solver) const {
+    if (options_.without_losses) drop_losses(graph);
+    DeriveOptions derive_options;
+    derive_options.engines = options_.engines;
+    if (options_.mode != Mode::inference && options_.backward)
+        derive_options.gradients = {.input_gradients = options_.input_gradients,
+                                    .seeds_are_inputs = options_.output_gradients};
+    if (solver != nullptr)
+        derive_options.solver = solver_passes(*solver, !options_.output_gradients);
+    derive(graph, derive_options);
+    return graph;
+}
+
+PlanOptions NetImpl::options_of_plans(bool apart) const {
+    PlanOptions plan_options;
+    plan_options.fuse = options_.fuse && !apart;
+    plan_options.engines = options_.engines;
+    plan_options.progress = options_.progress;
+    plan_options.tune_seconds = options_.tune_seconds;
+    if (lets_go()) plan_options.bind_params_from = large_param;
+    plan_options.chains = !apart;
+    plan_options.check_engines = true;
+    return plan_options;
+}
+
+MemoryMap NetImpl::plan_memory(const SolverOptions* solver) {
+    return plan_memory_of(options_, solver == nullptr && solver_ ? &*solver_ : solver);
+}
+
+MemoryMap NetImpl::plan_memory_of(const NetOptions& options, const SolverOptions* solver) const {
+    PlanOptions plan_options = options_of_plans(false);
+    plan_options.build = false;
+    plan_options.over_limit = true;
+    plan_options.tune_seconds = 0;
+    plan_options.progress = {};
+    const Graph graph = step_graph(build_graph(description_, options), solver);
+    return std::move(make_plan(context_, graph, plan_options)->memory_map);
+}
+
+std::string NetImpl::with_largest_batch(const std::string& message) const {
+    constexpr std::string_view hint = "; the largest batch that fits is ";
+    const std::size_t at = message.find(hint);
+    if (at == std::string::npos || !options_.input_shapes.empty()) return message;
+    NetOptions options = options_;
+    const SolverOptions* const solver = solver_ ? &*solver_ : nullptr;
+    try {
+        const MemoryMap whole = plan_memory_of(options, solver);
+        // Fits and does not fit. The estimate is near, so the search begins beside it.
+        std::int64_t fits = 0, fails = whole.batch, next = whole.estimated_batch;
+        for (int plans = 0; plans < 20 && fails - fits > 1; ++plans) {
+            options.batch = std::clamp(next, fits + 1, fails - 1);
+            (plan_memory_of(options, solver).fits() ? fits : fails) = options.batch;
+            const std::int64_t step = std::max<std::int64_t>(1, whole.estimated_batch / 64)
+                                      << std::min(plans, 20);
+            next = fits == 0              ? options.batch - step
+                   : fails == whole.batch ? options.batch + step
+                                          : (fits + fails) / 2;
+        }
+        if (fits > 0)
+            return cat(message.substr(0, at), hint, fails - fits == 1 ? "" : "about ", fits);
+    } catch (const Error&) {
+        // The batch may be no dimension of its own for the network. The estimate remains.
+    }
+    return message;
+}
+
 std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool apart) {
     Graph graph = build_graph(description_, options_);
     auto built = std::make_unique<Built>();
@@ -154,34 +221,34 @@ std::unique_ptr<NetImpl::Built> NetImpl::make_built(const Built* before, bool ap
         for (const auto& output : graph.outputs)
             if (output.first == value) built->losses.emplace_back(output.second, weight);
 
-    if (options_.without_losses) drop_losses(graph);
-    DeriveOptions derive_options;
-    derive_options.engines = options_.engines;
-    if (options_.mode != Mode::inference && options_.backward)
-        derive_options.gradients = {.input_gradients = options_.input_gradients,
-                                    .seeds_are_inputs = options_.output_gradients};
-    if (solver_) derive_options.solver = solver_passes(*solver_, !options_.output_gradients);
-    derive(graph, derive_options);
-
-    PlanOptions plan_options;
-    plan_options.fuse = options_.fuse && !apart;
-    plan_options.engines = options_.engines;
-    plan_options.progress = options_.progress;
-    plan_options.tune_seconds = options_.tune_seconds;
-    if (lets_go()) plan_options.bind_params_from = large_param;
-    plan_options.chains = !apart;
-    std::unique_ptr<Plan> plan = make_plan(context_, graph, plan_options);
-    const bool shows = options_.progress && !plan->chains.empty();
-    if (shows) options_.progress("compiling all small steps as one", 0, 1);
-    built->executor = std::make_unique<Executor>(context_, std::move(plan), store_);
-
-    if (shows) options_.progress("", 1, 1);
+    graph = step_graph(std::move(graph), solver_ ? &*solver_ : nullptr);
+    const PlanOptions plan_options = options_of_plans(apart);
+    try {
+        while (!built->executor) built->executor = make_executor(graph, plan_options);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::out_of_memory || apart) throw;
+        throw Error(error.kind(), with_largest_batch(error.what()));
+    }
     built->executor->fetch_params_from(*this);
 
     bind_tensors(*built, before);
     find_params(*built);
     built->executor->set_integer("@seed", options_.seed);
     return built;
+}
+
+std::unique_ptr<Executor> NetImpl::make_executor(const Graph& graph, const PlanOptions& options) {
+    std::unique_ptr<Plan> plan = make_plan(context_, graph, options);
+    const bool shows = options_.progress && !plan->chains.empty();
+    if (shows) options_.progress("compiling all small steps as one", 0, 1);
+    std::unique_ptr<Executor> executor;
+    try {
+        executor = std::make_unique<Executor>(context_, std::move(plan), store_);
+    } catch (const EnginesDistrusted& found) {
+        if (!disable_distrusted(Access::impl(context_), found.engines)) throw;
+    }
+    if (shows) options_.progress("", 1, 1);
+    return executor;
 }
 
 NetImpl::Built& NetImpl::built() {

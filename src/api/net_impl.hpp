@@ -7,6 +7,7 @@
 #include "api/param_source.hpp"
 #include "exec/executor.hpp"
 #include "graph/description.hpp"
+#include "plan/plan_options.hpp"
 #include "runtime/transfer.hpp"
 
 #include <dlprim/net.hpp>
@@ -132,10 +133,23 @@ class NetImpl : private ParamSupply {
         return options_.without_losses && base_.losses.size() < base_.outputs.size();
     }
 
+    /// Net::plan_memory().
+    MemoryMap plan_memory(const SolverOptions* solver);
+
   private:
     /// `before`: a plan of the same shapes, whose inputs and outputs the new plan uses. `apart`:
     /// each operator has launches of its own.
     std::unique_ptr<Built> make_built(const Built* before = nullptr, bool apart = false);
+    /// The graph that plans are made of: with gradients, and the update of a solver if given.
+    Graph step_graph(Graph graph, const SolverOptions* solver) const;
+    MemoryMap plan_memory_of(const NetOptions& options, const SolverOptions* solver) const;
+    /// The message of an Error(out_of_memory) with the largest batch that fits, found by planning,
+    /// in the place of an estimate.
+    std::string with_largest_batch(const std::string& message) const;
+    PlanOptions options_of_plans(bool apart) const;
+    /// Null if an engine turned out to be wrong: it is disabled, and another attempt has another
+    /// one.
+    std::unique_ptr<Executor> make_executor(const Graph& graph, const PlanOptions& options);
     /// Binds tensors to the plan's inputs, outputs and gradients: those of `before` if it has them,
     /// else new ones.
     void bind_tensors(Built& built, const Built* before);

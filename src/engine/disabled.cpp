@@ -27,8 +27,10 @@ std::string disable_key(const Engine& engine, Problem problem) {
     return cat(engine.name(), '\n', problem.key(false));
 }
 
-bool disable(ContextImpl& context, const std::string& key, const std::string& why) {
-    log(LogLevel::warning, cat("engine ", key.substr(0, key.find('\n')), " is disabled: ", why));
+bool disable(ContextImpl& context, const std::string& key, const std::string& why, bool quiet) {
+    if (!quiet)
+        log(LogLevel::warning,
+            cat("engine ", key.substr(0, key.find('\n')), " is disabled: ", why));
     ContextImpl::Failures& failures = context.failures();
     const std::lock_guard lock(failures.mutex);
     return failures.reasons.emplace(key, why).second;

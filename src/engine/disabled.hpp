@@ -13,9 +13,10 @@ namespace dlprim {
 /// The key of a disabled engine: its name and a problem without layouts.
 std::string disable_key(const Engine& engine, Problem problem);
 
-/// Records and logs a failure. Returns false if it was recorded before, which means that no other
-/// engine can help.
-bool disable(ContextImpl& context, const std::string& key, const std::string& why);
+/// Records and logs a failure; the line is left out if `quiet`. Returns false if it was recorded
+/// before, which means that no other engine can help.
+bool disable(ContextImpl& context, const std::string& key, const std::string& why,
+             bool quiet = false);
 
 /// Whether a failure is recorded under that key.
 bool has_failed(ContextImpl& context, const std::string& key);

@@ -2,6 +2,7 @@
 // Chain: the text of the combined program, the table of calls, and the launch.
 #include "exec/chain.hpp"
 
+#include "base/hash.hpp"
 #include "base/text.hpp"
 #include "engine/kernel_function.hpp"
 #include "engine/launch.hpp"
@@ -42,23 +43,60 @@ int Chain::slot_of(const Place& place) {
     return static_cast<int>(slots_.size() - 1);
 }
 
-void Chain::add_call(const KernelCall& call, const Step& step) {
+/// The number of the call's function, or that of the next new one.
+int Chain::number_of(const KernelCall& call) const {
+    const std::string key =
+        hash_hex(cat(call.kernel(), '\n', call.source().options, '\n', call.source().source));
+    return static_cast<int>(std::find(known_.begin(), known_.end(), key) - known_.begin());
+}
+
+Chain::Row Chain::row_of(const KernelCall& call, int number, int tickets,
+                         const std::function<int(int)>& slot_of_operand) const {
     const NDRange& range = call.range();
     const std::size_t items = range.global[0] * range.global[1] * range.global[2];
-    if (items == 0) return;
-    const std::string key =
-        cat(call.kernel(), '\n', call.source().options, '\n', call.source().source);
-    const auto known = std::find(known_.begin(), known_.end(), key);
-    const auto number = static_cast<int>(known - known_.begin());
+    const int wanted = std::max(1, std::min(static_cast<int>(items), tickets));
+    Row row;
+    row.words = {tickets_,
+                 tickets_ + wanted,
+                 static_cast<std::int32_t>(items),
+                 static_cast<std::int32_t>(range.global[0]),
+                 static_cast<std::int32_t>(range.global[1]),
+                 static_cast<std::int32_t>(range.global[2]),
+                 number};
     const std::vector<KernelParameter> parameters =
         kernel_signature(call.source().source, call.kernel());
-    if (known == known_.end()) {
-        known_.push_back(key);
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const auto index = static_cast<int>(i);
+        const auto bound = std::find_if(
+            call.bindings().begin(), call.bindings().end(),
+            [&](const auto& b) { return b.buffer_index == index || b.offset_index == index; });
+        const bool is_bound = bound != call.bindings().end();
+        if (is_bound && bound->buffer_index == index) {
+            row.words.push_back(slot_of_operand(bound->operand));
+            continue;
+        }
+        if (is_bound) row.offsets.emplace_back(row.words.size(), &*bound);
+        const std::uint64_t bits = is_bound ? 0 : call.scalar_bits(index);
+        row.words.push_back(static_cast<std::int32_t>(bits & 0xffffffff));
+        if (argument_words(parameters[i].type) == 2)
+            row.words.push_back(static_cast<std::int32_t>(bits >> 32));
+    }
+    return row;
+}
+
+void Chain::add_call(const KernelCall& call, const Step& step) {
+    const NDRange& range = call.range();
+    if (range.global[0] * range.global[1] * range.global[2] == 0) return;
+    const int number = number_of(call);
+    if (number == static_cast<int>(known_.size())) {
+        known_.push_back(
+            hash_hex(cat(call.kernel(), '\n', call.source().options, '\n', call.source().source)));
         functions_ += kernel_as_function(call.source(), number).value();
         cases_ += cat("case ", number, ": ", call.kernel(), '_', number,
                       "(i, j, k, width, height, depth");
         std::size_t at = 0;
-        for (const KernelParameter& parameter : parameters) {
+        for (const KernelParameter& parameter :
+             kernel_signature(call.source().source, call.kernel())) {
             const std::string& type = parameter.type;
             if (type.find('*') != std::string::npos)
                 cases_ += cat(", (global void*)buffers[a[", at, "]]");
@@ -71,38 +109,20 @@ void Chain::add_call(const KernelCall& call, const Step& step) {
         cases_ += "); break; ";
     }
     const double arithmetic = step.flops / (std::max(context_.traits().gflops, 1.0) * 1e9);
-    const int most =
+    const int tickets =
         workers_ * std::max(tickets_a_core, static_cast<int>(arithmetic / seconds_a_ticket));
-    const int wanted = std::max(1, std::min(static_cast<int>(items), most));
-    std::vector<std::int32_t> row = {tickets_,
-                                     tickets_ + wanted,
-                                     static_cast<std::int32_t>(items),
-                                     static_cast<std::int32_t>(range.global[0]),
-                                     static_cast<std::int32_t>(range.global[1]),
-                                     static_cast<std::int32_t>(range.global[2]),
-                                     number};
-    tickets_ += wanted;
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-        const auto index = static_cast<int>(i);
-        const auto bound = std::find_if(
-            call.bindings().begin(), call.bindings().end(),
-            [&](const auto& b) { return b.buffer_index == index || b.offset_index == index; });
-        const std::uint64_t bits = bound == call.bindings().end() ? call.scalar_bits(index) : 0;
-        if (bound != call.bindings().end()) {
-            const Place& place = step.operands.at(static_cast<std::size_t>(bound->operand));
-            const int slot = slot_of(place);
-            if (bound->buffer_index == index) {
-                row.push_back(slot);
-                continue;
-            }
-            patches_.push_back({rows_.size() << 16 | row.size(), static_cast<std::size_t>(slot),
-                                place.offset + bound->extra_bytes, bound->element_bytes});
-        }
-        row.push_back(static_cast<std::int32_t>(bits & 0xffffffff));
-        if (argument_words(parameters[i].type) == 2)
-            row.push_back(static_cast<std::int32_t>(bits >> 32));
+    const auto place_of = [&](int operand) -> const Place& {
+        return step.operands.at(static_cast<std::size_t>(operand));
+    };
+    Row row =
+        row_of(call, number, tickets, [&](int operand) { return slot_of(place_of(operand)); });
+    for (const auto& [word, bound] : row.offsets) {
+        const Place& place = place_of(bound->operand);
+        patches_.push_back({rows_.size() << 16 | word, static_cast<std::size_t>(slot_of(place)),
+                            place.offset + bound->extra_bytes, bound->element_bytes});
     }
-    rows_.push_back(std::move(row));
+    tickets_ = row.words[1];
+    rows_.push_back(std::move(row.words));
 }
 
 Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
@@ -119,6 +139,7 @@ Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
     require(slots_.size() <= most_slots, "a chain of ", slots_.size(), " buffers");
     std::size_t row = head_words;
     for (const auto& words : rows_) row = std::max(row, words.size());
+    row_ = row;
     words_.assign(row * rows_.size(), 0);
     for (std::size_t i = 0; i < rows_.size(); ++i)
         std::copy(rows_[i].begin(), rows_[i].end(),
@@ -151,8 +172,47 @@ Chain::Chain(ContextImpl& context, std::vector<const Step*> steps)
     kernel_->set(kernel_->index_of("workers"), &workers_, sizeof(workers_));
     functions_.clear();
     cases_.clear();
-    known_.clear();
     rows_.clear();
+    tickets_ = 0;
+}
+
+bool Chain::has(std::span<const KernelCall> calls) const {
+    return !calls.empty() && !slots_.empty() &&
+           std::all_of(calls.begin(), calls.end(), [&](const KernelCall& call) {
+               return number_of(call) < static_cast<int>(known_.size());
+           });
+}
+
+void Chain::run(std::span<const KernelCall> calls, std::span<const BufferRef> operands) {
+    Queue& queue = context_.queue();
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+        kernel_->set(kernel_->index_of(cat("b", i)), *operands[0].buffer);
+        slots_[i].bound_id = 0;  // enqueue() binds its own again
+    }
+    const auto table = context_.allocate(row_ * 4);
+    kernel_->set(kernel_->index_of("table"), *table);
+    const std::int32_t call = 0, end = 1;
+    kernel_->set(kernel_->index_of("call"), &call, sizeof(call));
+    kernel_->set(kernel_->index_of("end"), &end, sizeof(end));
+    NDRange range;
+    range.global[0] = static_cast<std::size_t>(workers_);
+    range.local = {1, 1, 1};
+    for (const KernelCall& one : calls) {
+        Row row = row_of(one, number_of(one), workers_ * tickets_a_core, [](int) { return 0; });
+        for (const auto& [word, bound] : row.offsets) {
+            const BufferRef& ref = operands[static_cast<std::size_t>(bound->operand)];
+            const std::uint64_t offset =
+                (ref.handle_offset() + bound->extra_bytes) / bound->element_bytes;
+            row.words[word] = static_cast<std::int32_t>(offset & 0xffffffff);
+            row.words[word + 1] = static_cast<std::int32_t>(offset >> 32);
+        }
+        if (row.words[2] == 0) continue;
+        row.words.resize(row_);
+        queue.write({table.get(), 0}, row.words.data(), row_ * 4, true);
+        queue.launch(*kernel_, range);
+        queue.finish();
+    }
+    kernel_->set(kernel_->index_of("table"), *table_);
 }
 
 bool Chain::enqueue(const std::function<BufferRef(const Place&)>& resolve) {

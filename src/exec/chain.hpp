@@ -7,6 +7,7 @@
 // distinct kernel of its calls as a function.
 #pragma once
 
+#include "engine/launch.hpp"
 #include "plan/plan.hpp"
 #include "runtime/context_impl.hpp"
 
@@ -14,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -27,6 +29,13 @@ class Chain {
     /// refuses the launch, logs a line, enqueues nothing and returns false.
     bool enqueue(const std::function<BufferRef(const Place&)>& resolve);
 
+    /// Whether the chain's program has the kernels of these calls.
+    bool has(std::span<const KernelCall> calls) const;
+    /// Enqueues calls for which has() is true, each by itself, and waits for them. `operands` as
+    /// for Launch::enqueue(), all in one buffer. Checks of engines use this: the program is
+    /// compiled already.
+    void run(std::span<const KernelCall> calls, std::span<const BufferRef> operands);
+
   private:
     struct Slot {  // a buffer parameter
         Place place;
@@ -39,6 +48,16 @@ class Chain {
         std::uint64_t extra_bytes;
         std::size_t element_bytes;
     };
+    /// What the arguments of a row stand for.
+    struct Row {
+        std::vector<std::int32_t> words;
+        /// Words that are an offset, with the call's binding that says of what.
+        std::vector<std::pair<std::size_t, const KernelCall::Binding*>> offsets;
+    };
+    /// The row of a call. `slot_of_operand` numbers the buffers.
+    Row row_of(const KernelCall& call, int number, int tickets,
+               const std::function<int(int)>& slot_of_operand) const;
+    int number_of(const KernelCall& call) const;
     int slot_of(const Place& place);
     void add_call(const KernelCall& call, const Step& step);
 
@@ -52,7 +71,8 @@ class Chain {
     std::vector<std::int32_t> words_;  // the host copy of the table
     std::shared_ptr<Buffer> table_, state_;
     std::string functions_, cases_;
-    std::vector<std::string> known_;  // functions by number: kernel, options and source text
+    std::vector<std::string> known_;  // functions by number: hash of kernel, options and source
+    std::size_t row_ = 0;             // words of a row
     int tickets_ = 0, workers_ = 1;
 };
 

@@ -74,6 +74,7 @@ Executor::Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStor
     has_backward_ = std::any_of(plan_->steps.begin(), plan_->steps.end(),
                                 [](const Step& step) { return step.part == Part::backward; });
     make_chains();
+    check_unchecked();
 }
 
 void Executor::make_chains() {
@@ -87,6 +88,20 @@ void Executor::make_chains() {
             log(LogLevel::warning, cat("steps are launched one by one: ", error.what()));
         }
     }
+}
+
+void Executor::check_unchecked() {
+    if (plan_->unchecked.empty()) return;
+    const auto run = [&](Launch& launch, std::span<const BufferRef> operands) {
+        for (const Link& linked : chains_) {
+            if (!linked.chain->has(launch.calls())) continue;
+            linked.chain->run(launch.calls(), operands);
+            return true;
+        }
+        return false;
+    };
+    refuse_distrusted(check_engines_by(Access::impl(context_), plan_->unchecked, run));
+    plan_->unchecked.clear();
 }
 
 void Executor::find_states() {

@@ -47,7 +47,9 @@ class Executor {
     /// Allocates what the plan needs. Blocks in `store` of at least the right size are reused, and
     /// others are added to it. The block "constants" is not shared. With `brief_scratch`, as eager
     /// calls want it, memory comes from the context's pool, and slabs only from take_scratch() to
-    /// release_bindings(). Throws Error(out_of_memory).
+    /// release_bindings(). Throws Error(out_of_memory), and EnginesDistrusted
+    /// (plan/engine_failed.hpp) if checks find an engine of a chain wrong; a new plan has another
+    /// one.
     Executor(const Context& context, std::unique_ptr<Plan> plan, BlockStore& store,
              bool brief_scratch = false);
 
@@ -154,6 +156,8 @@ class Executor {
     void enqueue(const Step& step, Bound& bound);
     void touch_written();
     void make_chains();
+    /// Checks engines whose kernels are compiled in chains only. Throws EnginesDistrusted.
+    void check_unchecked();
 
     Context context_;
     std::unique_ptr<Plan> plan_;

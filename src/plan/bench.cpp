@@ -6,6 +6,7 @@
 #include "engine/disabled.hpp"
 #include "engine/storage.hpp"
 #include "plan/choose.hpp"
+#include "plan/compare.hpp"
 
 #include <dlprim/log.hpp>
 
@@ -28,24 +29,6 @@ std::uint64_t bytes_of(const Operand& operand) {
     if (operand.layout.kind == Layout::Kind::packed) return operand.layout.bytes;
     return static_cast<std::uint64_t>(physical_shape(operand.shape, operand.layout).numel()) *
            size_of(operand.dtype);
-}
-
-/// Relative distance in the L2 norm. Infinite values and NaN must be equal; otherwise the distance
-/// is infinite. If the root mean square is below 0.01, the distance is relative to 0.01: inputs
-/// have a root mean square of 1, and results that are zero except for rounding have no meaningful
-/// size.
-double distance(const std::vector<double>& found, const std::vector<double>& wanted) {
-    double error = 0, size = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-        if (!std::isfinite(wanted[i]) || !std::isfinite(found[i])) {
-            const bool same = std::isnan(wanted[i]) ? std::isnan(found[i]) : wanted[i] == found[i];
-            if (!same) return INFINITY;
-            continue;
-        }
-        error += (found[i] - wanted[i]) * (found[i] - wanted[i]);
-        size += wanted[i] * wanted[i];
-    }
-    return std::sqrt(error / std::max(size, 1e-4 * static_cast<double>(found.size())));
 }
 
 }  // namespace
@@ -99,8 +82,8 @@ double Bench::measure(const TuneCandidate& candidate, std::string& wrong) {
     const Run made = prepared(candidate);
     const auto found = results(made);
     for (std::size_t k = 0; k < found.size(); ++k) {
-        const double error = distance(found[k], expected_[k]);
-        if (error <= tolerance(problem_.outputs[k].dtype)) continue;
+        const double error = result_distance(found[k], expected_[k]);
+        if (error <= result_tolerance(problem_, problem_.outputs[k].dtype)) continue;
         wrong = cat("output ", k, " of engine ", candidate.engine->name(),
                     " is wrong: its error is ", error, " of its size");
         return INFINITY;
@@ -208,20 +191,6 @@ Bench::Memory Bench::laid_out(const TuneCandidate& candidate, const Problem& pro
         ->enqueue(context_.queue(), pair);
     context_.queue().finish();
     return packed;
-}
-
-/// The tolerance for an output of that type. Factors and stored values that are rounded to 11 or 8
-/// bits each contribute an error of half a unit in the last of these bits.
-double Bench::tolerance(DType output) const {
-    if (!is_float(output)) return 0;
-    bool eleven = problem_.precision == Precision::tf32 || problem_.precision == Precision::fp16;
-    bool eight = problem_.precision == Precision::bf16;
-    for (const auto* operands : {&problem_.inputs, &problem_.outputs})
-        for (const Operand& operand : *operands) {
-            eleven = eleven || operand.dtype == DType::f16;
-            eight = eight || operand.dtype == DType::bf16;
-        }
-    return eight ? 3 * 0x1p-8 : eleven ? 3 * 0x1p-11 : float_tolerance;
 }
 
 }  // namespace dlprim

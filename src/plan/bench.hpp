@@ -35,10 +35,6 @@ class Bench {
     /// in `wrong`.
     double measure(const TuneCandidate& candidate, std::string& wrong);
 
-    /// The relative error, in the L2 norm, that float results may have. It covers another order of
-    /// summation and Winograd's method. Rounding factors to 11 bits, as tf32 does, gives 3e-4.
-    static constexpr double float_tolerance = 1e-5;
-
   private:
     using Memory = std::shared_ptr<Buffer>;
     /// The operands of a run.
@@ -56,7 +52,6 @@ class Bench {
     Memory reordered(const Buffer& from, const Operand& operand, const Layout& from_layout,
                      const Layout& to_layout);
     Memory laid_out(const TuneCandidate& candidate, const Problem& problem, std::size_t i);
-    double tolerance(DType output) const;
 
     ContextImpl& context_;
     const Problem& problem_;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // EngineFailed: thrown by an attempt to plan if an engine cannot be built. The next attempt does
-// not use that engine.
+// not use that engine. EnginesDistrusted: the same for engines whose results are wrong.
 #pragma once
+
+#include "plan/trust/trust.hpp"
 
 #include <dlprim/error.hpp>
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dlprim {
 
@@ -16,6 +19,14 @@ class EngineFailed : public Error {
     EngineFailed(const Error& error, std::string engine_key)
         : Error(error.kind(), error.what()), key(std::move(engine_key)) {}
     std::string key;  ///< the key to disable it
+};
+
+/// Checks have found engines wrong (plan/trust/trust.hpp). The next attempt uses none of them.
+class EnginesDistrusted : public Error {
+  public:
+    EnginesDistrusted(const std::string& what, std::vector<DistrustedEngine> all)
+        : Error(ErrorKind::device, what), engines(std::move(all)) {}
+    std::vector<DistrustedEngine> engines;
 };
 
 }  // namespace dlprim

@@ -12,6 +12,7 @@
 #include "plan/memory.hpp"
 #include "plan/schedule.hpp"
 #include "plan/steps.hpp"
+#include "plan/trust/trust.hpp"
 #include "plan/tune.hpp"
 #include "runtime/access.hpp"
 #include "runtime/program_builds.hpp"
@@ -37,6 +38,7 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     plan.peak_bytes = memory.peak_bytes;
     plan.setup_peak_bytes = memory.setup_peak_bytes;
     plan.memory = std::move(memory.report);
+    plan.memory_map = std::move(memory.map);
     plan.places.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.values.size(); ++i) {
         if (schedule.native[i] < 0) continue;
@@ -46,18 +48,24 @@ void take_memory(Plan& plan, MemoryPlan memory, const Graph& graph, const Schedu
     }
 }
 
-/// Adds the steps, with compiled programs.
+/// Adds the steps, with compiled programs. Throws EngineFailed and EnginesDistrusted.
 void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
                const std::vector<Choice>& choices, const Schedule& schedule,
                const PlanOptions& options) {
-    const StepBuilder builder(device, graph, choices, schedule, options.build);
+    StepBuilder builder(device, graph, choices, schedule, options.build);
     const bool chains = options.chains && options.build && may_have_chains(device.traits()) &&
                         std::all_of(schedule.items.begin(), schedule.items.end(),
                                     [](const Item& item) { return item.part == Part::forward; });
+    const bool checks =
+        options.check_engines && options.build && !BuildsLater::wanted() && checks_engines();
+    std::vector<EngineUse> uses;
+    if (checks) builder.note_uses(&uses);
     std::vector<BuiltStep> setup, run;
     for (std::size_t i = 0; i < schedule.items.size(); ++i) {
         const NotedBuilds noted;
+        const std::size_t before = uses.size();
         Step step = builder.build(schedule.items[i]);
+        if (uses.size() > before) uses.back().programs = noted.programs();
         (i < schedule.setup ? setup : run).push_back({std::move(step), noted.programs()});
     }
     if (joins_steps(device)) join_steps(device, run);
@@ -76,6 +84,11 @@ void add_steps(Plan& plan, ContextImpl& device, const Graph& graph,
             if (!in_chain(plan.chains, i))
                 stage.add(plan.steps[i], programs[plan.setup.size() + i]);
         stage.run();
+    }
+    if (checks) {
+        CheckedEngines checked = check_engines(device, uses);
+        refuse_distrusted(std::move(checked.wrong));
+        plan.unchecked = std::move(checked.later);
     }
 }
 
@@ -145,6 +158,8 @@ std::unique_ptr<Plan> make_plan(const Context& context, const Graph& graph,
             return try_plan(Access::impl(context), graph, options);
         } catch (const EngineFailed& failed) {
             if (!disable(Access::impl(context), failed.key, failed.what())) throw;
+        } catch (const EnginesDistrusted& found) {
+            if (!disable_distrusted(Access::impl(context), found.engines)) throw;
         }
     }
 }

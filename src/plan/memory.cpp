@@ -368,8 +368,9 @@ class MemoryPlanner {
                    << " from step " << largest[i]->first << " to " << largest[i]->last << '\n';
         plan_.report = report.str();
 
-        const std::uint64_t limit =
-            options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
+        draw_map(persistent);
+        const std::uint64_t limit = plan_.map.limit_bytes;
+        if (options_.over_limit) return;
         if (plan_.setup_peak_bytes <= limit) {
             check_pieces(limit);
             return;
@@ -387,7 +388,63 @@ class MemoryPlanner {
         for (std::size_t i = 0; i < users.size() && i < 3; ++i)
             by_whom += cat(i ? ", " : "", users[i].second, ' ', mib(users[i].first));
         fail(ErrorKind::out_of_memory, "the plan needs ", mib(plan_.setup_peak_bytes),
-             " (largest: ", by_whom, "), the device has ", mib(limit), batch_hint(limit));
+             " (largest: ", by_whom, "), the device has ", mib(limit), who_is_first(limit),
+             batch_hint(limit));
+    }
+
+    /// The first step whose tensors do not fit, with the largest one that it makes.
+    std::string who_is_first(std::uint64_t limit) const {
+        const MemoryMap& map = plan_.map;
+        for (std::size_t i = 0; i < map.steps.size(); ++i) {
+            if (map.steps[i].live_bytes <= limit) continue;
+            const MemoryMap::Entry* made = nullptr;
+            for (const MemoryMap::Entry& entry : map.entries)
+                if (entry.slab >= 0 && entry.first == static_cast<int>(i) &&
+                    (made == nullptr || entry.bytes > made->bytes))
+                    made = &entry;
+            if (made == nullptr) return "";
+            return cat("; [", map.steps[i].type, " '", map.steps[i].name, "'] wants ",
+                       mib(made->bytes), " for '", made->name, "' while ",
+                       mib(map.steps[i].live_bytes - made->bytes), " are live");
+        }
+        return "";
+    }
+
+    void draw_map(std::uint64_t persistent) {
+        MemoryMap& map = plan_.map;
+        map.slabs = plan_.slabs;
+        map.peak_bytes = plan_.peak_bytes;
+        map.setup_peak_bytes = plan_.setup_peak_bytes;
+        map.persistent_bytes = persistent;
+        map.limit_bytes = options_.memory_limit > 0 ? options_.memory_limit : device_.global_bytes;
+        map.largest_allocation = device_.max_alloc_bytes;
+        map.batch = batch();
+        map.estimated_batch = fitting_batch(map.limit_bytes).value_or(0);
+        constexpr const char* phases[] = {"forward", "backward", "accumulate", "update"};
+        for (std::size_t i = 0; i < schedule_.items.size(); ++i) {
+            const Item& item = schedule_.items[i];
+            const char* const phase =
+                i < schedule_.setup ? "setup" : phases[static_cast<std::size_t>(item.part)];
+            map.steps.push_back({item.name, item.type, phase, 0});
+        }
+        const int end = static_cast<int>(map.steps.size()) - 1;
+        using Kind = MemoryMap::Entry::Kind;
+        for (const Block& b : plan_.blocks)
+            map.entries.push_back({Kind::block, b.name, b.bytes, 0, end, -1, 0});
+        for (const External& e : plan_.externals) {
+            map.entries.push_back({Kind::bound, e.name, bytes_of(e), 0, end, -1, 0});
+            if (!e.setup_only) continue;
+            map.entries.back().first = root_of(home(e.value)).first;
+            map.entries.back().last = root_of(home(e.value)).last;
+        }
+        for (const Stored& s : schedule_.stored)
+            if (s.alias < 0 && s.place.kind == Place::Kind::slab)
+                map.entries.push_back({s.value == no_value ? Kind::workspace : Kind::scratch,
+                                       name_of_stored(s), s.bytes, s.first, s.last, s.place.index,
+                                       s.place.offset});
+        for (const MemoryMap::Entry& entry : map.entries)
+            for (int i = std::max(0, entry.first); i <= std::min(end, entry.last); ++i)
+                map.steps[static_cast<std::size_t>(i)].live_bytes += entry.bytes;
     }
 
     /// The most bytes needed at once by parameters that only setup reads.
@@ -439,9 +496,16 @@ class MemoryPlanner {
         });
     }
 
-    /// Scratch, inputs and outputs grow with the batch, and the rest (nearly) does not. Both the
-    /// sum and the largest allocation must fit.
     std::string batch_hint(std::uint64_t limit) const {
+        const std::optional<std::int64_t> fits = fitting_batch(limit);
+        if (!fits) return "";
+        return *fits > 0 ? cat("; the largest batch that fits is about ", *fits)
+                         : "; not even one sample fits in a batch";
+    }
+
+    /// Scratch, inputs and outputs grow with the batch, and the rest (nearly) does not. Both the
+    /// sum and the largest allocation must fit. Nothing if another batch would not help.
+    std::optional<std::int64_t> fitting_batch(std::uint64_t limit) const {
         std::uint64_t growing = plan_.slab_bytes, piece = 1;
         for (const External& e : plan_.externals)
             if (grows_with_batch(e.value)) growing += bytes_of(e);
@@ -449,13 +513,11 @@ class MemoryPlanner {
             if (grows) piece = std::max(piece, bytes);
         });
         const std::uint64_t fixed = plan_.setup_peak_bytes - growing;
-        if (batch() <= 1 || fixed >= limit) return "";
+        if (batch() <= 1 || fixed >= limit) return std::nullopt;
         const double share =
             std::min(static_cast<double>(limit - fixed) / static_cast<double>(growing),
                      static_cast<double>(device_.max_alloc_bytes) / static_cast<double>(piece));
-        const auto fits = static_cast<std::int64_t>(share * static_cast<double>(batch()));
-        return fits > 0 ? cat("; the largest batch that fits is about ", fits)
-                        : "; not even one sample fits in a batch";
+        return static_cast<std::int64_t>(share * static_cast<double>(batch()));
     }
 
     const Traits& device_;
@@ -471,6 +533,13 @@ class MemoryPlanner {
 };
 
 }  // namespace
+
+bool MemoryMap::fits() const {
+    return setup_peak_bytes <= limit_bytes &&
+           std::all_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+               return entry.kind == Entry::Kind::block || entry.bytes <= largest_allocation;
+           });
+}
 
 std::vector<std::pair<int, int>> matching_in_place(const Graph& graph, const Node& node) {
     std::vector<std::pair<int, int>> pairs = node.op->in_place(node);

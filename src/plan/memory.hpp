@@ -4,6 +4,8 @@
 
 #include "plan/schedule.hpp"
 
+#include <dlprim/memory_map.hpp>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@ struct MemoryPlan {
     std::uint64_t peak_bytes = 0, setup_peak_bytes = 0;       ///< as in Plan
     std::uint64_t slab_bytes = 0;
     std::string report;
+    MemoryMap map;
 };
 
 /// Assigns a place to every root in `schedule.stored`. If a value cannot be made where it is

@@ -5,6 +5,9 @@
 
 #include "engine/engine.hpp"
 #include "graph/graph.hpp"
+#include "plan/trust/trust.hpp"
+
+#include <dlprim/memory_map.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -94,13 +97,15 @@ struct Plan {
     std::vector<Step> setup;  ///< run after parameters change: packing, constant folding
     std::vector<Step> steps;  ///< run every time: forward, backward, update
     std::vector<ChainRange> chains;
+    std::vector<EngineUse> unchecked;  ///< engines that are checked when chains are compiled
     /// Bytes of slabs, blocks and externals, without externals that only setup reads.
     std::uint64_t peak_bytes = 0;
     /// The same during setup: includes the most bytes that those externals need at once, each from
     /// its first to its last reader.
     std::uint64_t setup_peak_bytes = 0;
     std::vector<std::string> notes;  ///< such as where --engine TYPE=ENGINE does not apply
-    std::string memory;              ///< report: the largest values with their first and last use
+    MemoryMap memory_map;
+    std::string memory;  ///< report: the largest values with their first and last use
 };
 
 }  // namespace dlprim

@@ -34,11 +34,13 @@ struct PlanOptions {
     std::int64_t least_narrow = 4096;  ///< fewest elements of values stored in 16 bits
     double narrow_cost = 1;  ///< how slow its nodes may be then, relative to the estimate in float
     std::uint64_t memory_limit = 0;  ///< bytes; 0: the device's
+    bool over_limit = false;  ///< whether a plan that does not fit is made, too, to look at it
     std::function<void(std::string_view what, int done, int total)>
-        progress;             ///< compiling, tuning
-    double tune_seconds = 0;  ///< if positive: measure unknown problems for about that long
-    bool chains = false;      ///< whether to look for chains
-    bool build = true;        ///< false: make no launches, only show what would run
+        progress;                ///< compiling, tuning
+    double tune_seconds = 0;     ///< if positive: measure unknown problems for about that long
+    bool check_engines = false;  ///< whether to check engines before their first use
+    bool chains = false;         ///< whether to look for chains
+    bool build = true;           ///< false: make no launches, only show what would run
 };
 
 }  // namespace dlprim

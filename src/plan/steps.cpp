@@ -79,8 +79,15 @@ void StepBuilder::build_node(const Item& item, Step& step) const {
     for (const auto& [output, input] : matching_in_place(graph_, node))
         step.in_place.emplace_back(item.reads.size() + static_cast<std::size_t>(output),
                                    static_cast<std::size_t>(input));
+    note_use(step, choice.problem, choice.tuning);
     build_launch(step, choice.problem,
                  [&] { return choice.engine->build(context_, choice.problem, choice.tuning); });
+}
+
+void StepBuilder::note_use(const Step& step, const Problem& problem, const Tuning& tuning) const {
+    if (uses_ == nullptr) return;
+    uses_->push_back(
+        {step.engine, problem, tuning, cat("[", step.type, " '", step.name, "'] "), {}});
 }
 
 void StepBuilder::build_launch(Step& step, const Problem& problem,
@@ -121,6 +128,7 @@ void StepBuilder::build_reorder(const Item& item, Step& step) const {
             continue;
         }
         step.engine = engine;
+        note_use(step, problem, engine->default_tuning(context_.traits(), problem));
         build_launch(step, problem, [&] {
             return engine->build(context_, problem,
                                  engine->default_tuning(context_.traits(), problem));

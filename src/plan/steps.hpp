@@ -5,6 +5,7 @@
 #include "plan/choose.hpp"
 #include "plan/plan.hpp"
 #include "plan/schedule.hpp"
+#include "plan/trust/trust.hpp"
 
 #include <functional>
 #include <memory>
@@ -24,6 +25,9 @@ class StepBuilder {
           schedule_(schedule),
           with_launches_(with_launches) {}
 
+    /// Adds the engines that steps use, without their programs, to `uses`.
+    void note_uses(std::vector<EngineUse>* uses) { uses_ = uses; }
+
     /// Requests the step's programs. While a NotedBuilds exists, they are not compiled yet. Throws
     /// EngineFailed if the item's engine cannot make its launch.
     Step build(const Item& item) const;
@@ -36,6 +40,7 @@ class StepBuilder {
     void build_pack(const Item& item, Step& step) const;
     void build_reorder(const Item& item, Step& step) const;
     /// Makes the launch by step.engine. If that fails, other engines may work.
+    void note_use(const Step& step, const Problem& problem, const Tuning& tuning) const;
     void build_launch(Step& step, const Problem& problem,
                       const std::function<std::unique_ptr<Launch>()>& build) const;
 
@@ -44,6 +49,7 @@ class StepBuilder {
     const std::vector<Choice>& choices_;
     const Schedule& schedule_;
     bool with_launches_;
+    std::vector<EngineUse>* uses_ = nullptr;
 };
 
 }  // namespace dlprim

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: MIT
 """dlprim_benchmark: what it reports, what a batch costs after the first, and forced engines."""
 import json
+import re
+from xml.etree import ElementTree
 
-from commands import DEVICE, DEVICES, CommandTest, main, network, operator
+import numpy as np
+from commands import DEVICE, DEVICES, CommandTest, call, idx, main, network, operator
 
 NET = network({"x": [2, 4, 8, 8], "label": ([2], "int")}, ["prob", "loss"],
               operator("Convolution2D", "conv", "x", channels_out=6, kernel=3, pad=1),
@@ -100,6 +103,11 @@ class Benchmark(CommandTest):
     def test_json_into_what_is_no_file(self):
         result = self.succeed("benchmark", "-i1", "-w1", "--json", "/dev/stdout", "cpu", self.net)
         self.assertEqual(json.JSONDecoder().raw_decode(result.out)[0]["batch"], 2)
+        link = self.folder / "link"
+        link.symlink_to(self.write("target", ""))
+        self.succeed("benchmark", "-i1", "-w1", "--json", link, "cpu", self.net)
+        self.assertTrue(link.is_symlink(), "a link such as /dev/stdout stays where standard output is a file")
+        self.assertEqual(json.loads((self.folder / "target").read_text())["batch"], 2)
 
     def test_times_by_node(self):
         for device in DEVICES:
@@ -182,6 +190,68 @@ class Benchmark(CommandTest):
         self.assertEqual(self.engines("cpu", self.write("net.json", net))["act"], "pointwise.host")
         net["operators"][2]["engine"] = "conv2d.host"
         self.refuse(["'act'", "conv2d.host does not apply"], "benchmark", "cpu", self.write("net.json", net))
+
+
+
+class Memory(CommandTest):
+    """--memory and --memory-html."""
+
+    def setUp(self):
+        super().setUp()
+        self.net = self.write("net.json", network({"x": [2, 3, 32, 32]}, ["y"],
+                                                  operator("Convolution2D", "c<1>", "x", "c1", channels_out=8, kernel=3),
+                                                  operator("Activation", "r", "c1", activation="tanh"),
+                                                  operator("InnerProduct", "y", "r", outputs=4)))
+
+    def test_what_a_step_takes(self):
+        for device in DEVICES:
+            for flags, phases in (([], ["forward"]), (["-a"], ["forward", "backward", "update"])):
+                out = self.succeed("benchmark", "-i1", "-w1", "--memory", *flags, device, self.net).out
+                memory, results = out.split("\nplanned peak", 1)[0], out
+                self.assertTrue(memory.startswith(f"memory of {self.net} on "), out)
+                for phase in phases:
+                    self.assertRegex(out, rf"(?m)^{phase} +[0-9.]+ MiB live at most, in step \d+ \[")
+                self.assertRegex(out, r"(?m)^ +[0-9.]+ MiB  bound +steps \d+ to \d+ +x$")
+                planned = [float(found) for found in re.findall(r"planned peak +([0-9.]+) MiB", results)]
+                self.assertEqual(len(planned), 2, "before anything is allocated, and as the net has it")
+                self.assertAlmostEqual(planned[0], planned[1], delta=0.06)
+
+    def test_more_than_the_device_has(self):
+        result = call("benchmark", "--memory", "-B4096", "cpu", self.net, DLPRIM_TRAITS="global_mib=50")
+        self.assertEqual(result.code, 1)
+        self.assertRegex(result.out, r"(?m)^forward +[0-9.]+ MiB live at most")
+        self.assertRegex(result.err, r"; \[\w+ '.*'\] wants [0-9.]+ MiB for '\w+' while [0-9.]+ MiB are live; "
+                                     r"the largest batch that fits is \d+$")
+        fits = int(result.err.split()[-1])
+        self.succeed("benchmark", "-i1", "-w1", f"-B{fits}", "cpu", self.net, DLPRIM_TRAITS="global_mib=50")
+        self.assertEqual(call("benchmark", f"-B{fits + 1}", "cpu", self.net, DLPRIM_TRAITS="global_mib=50").code, 1)
+
+    def test_what_training_takes(self):
+        self.write("train_net.json", network({"image": [4, 1, 6, 6], "label": ([4], "int")}, ["score", "loss"],
+                                             operator("InnerProduct", "fc", "image", "score", outputs=3),
+                                             operator("SoftmaxWithLoss", "l", "score label", "loss")))
+        self.write("i", idx(np.zeros((8, 6, 6), np.uint8)))
+        self.write("l", idx(np.arange(8, dtype=np.uint8) % 3))
+        config = self.write("train.json", {"net": "train_net.json", "batch": 4, "epochs": 1,
+                                           "data": {"train": {"images": "i", "labels": "l"}}})
+        page = self.folder / "memory.html"
+        out = self.succeed("train", config, "-d", "cpu", "--memory", "--memory-html", page, "--out", self.folder / "out").out
+        self.assertIn(f"memory of {config} on cpu", out)
+        for phase in ("forward", "backward", "update"):
+            self.assertRegex(out, rf"(?m)^{phase} +[0-9.]+ MiB live at most")
+        self.assertRegex(out, r"(?m)^ +[0-9.]+ MiB  block +steps \d+ to \d+ +states$")
+        self.assertLess(out.index("memory of"), out.index("epoch 1/1"))
+        self.assertIn("<svg", page.read_text())
+
+    def test_the_page(self):
+        page = self.folder / "memory.html"
+        self.succeed("benchmark", "-i1", "-w1", "-a", "--memory-html", page, "cpu", self.net)
+        text = page.read_text()
+        ElementTree.fromstring(re.sub(r"<!doctype html>|<meta[^>]*>", "", text))
+        for words in ("<svg", 'class="tensor"', "<title>", "prefers-color-scheme", "backward", "c&lt;1&gt;"):
+            self.assertIn(words, text)
+        self.assertIsNone(re.search(r"(?:src|href)=|url\(|@import|<script", text), "nothing from outside")
+        self.refuse(["/nonexistent/x.html"], "benchmark", "--memory-html", "/nonexistent/x.html", "cpu", self.net)
 
 
 if __name__ == "__main__":

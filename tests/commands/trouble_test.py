@@ -268,9 +268,9 @@ class Kernels(Trouble):
 class Memory(Trouble):
     def fitting_batch(self, words, *arguments, **environment):
         """The batch that the sentence about too large a one says would fit."""
-        error = self.refuse(["needs", "MiB", "the device", *words, "the largest batch that fits is about "], *arguments,
+        error = self.refuse(["needs", "MiB", "the device", *words, "the largest batch that fits is "], *arguments,
                             **environment).err
-        return int(re.search(r"the largest batch that fits is about (\d+)$", error)[1])
+        return int(re.search(r"the largest batch that fits is (?:about )?(\d+)$", error)[1])
 
     def check_fits(self, batch, net, *arguments, **environment):
         """A batch like `batch` fits, and one that is larger by a tenth does not."""

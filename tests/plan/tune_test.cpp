@@ -8,6 +8,7 @@
 #include "engine/launch.hpp"
 #include "graph/operator.hpp"
 #include "plan/bench.hpp"
+#include "plan/compare.hpp"
 #include "support/catch.hpp"
 #include "support/devices.hpp"
 
@@ -214,7 +215,7 @@ TEST_CASE("a second output that is wrong does not count") {
 
 TEST_CASE("the tuner's tolerance of float lets no rounding to 11 bits pass") {
     // For both factors the error is at most 2^-12 each, evenly distributed.
-    CHECK(Bench::float_tolerance < 0.1 * 0x1p-12);
+    CHECK(float_result_tolerance < 0.1 * 0x1p-12);
 }
 
 TEST_CASE("a deadline within a problem ends it, and leaves nothing half known") {

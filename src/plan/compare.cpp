@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Distances between results, and tolerances.
+#include "plan/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+namespace dlprim {
+
+double result_distance(const std::vector<double>& found, const std::vector<double>& wanted) {
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        if (!std::isfinite(wanted[i]) || !std::isfinite(found[i])) {
+            const bool same = std::isnan(wanted[i]) ? std::isnan(found[i]) : wanted[i] == found[i];
+            if (!same) return INFINITY;
+            continue;
+        }
+        error += (found[i] - wanted[i]) * (found[i] - wanted[i]);
+        size += wanted[i] * wanted[i];
+    }
+    return std::sqrt(error / std::max(size, 1e-4 * static_cast<double>(found.size())));
+}
+
+double result_tolerance(const Problem& problem, DType output) {
+    if (!is_float(output)) return 0;
+    bool eleven = problem.precision == Precision::tf32 || problem.precision == Precision::fp16;
+    bool eight = problem.precision == Precision::bf16;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) {
+            eleven = eleven || operand.dtype == DType::f16;
+            eight = eight || operand.dtype == DType::bf16;
+        }
+    return eight ? 3 * 0x1p-8 : eleven ? 3 * 0x1p-11 : float_result_tolerance;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+// EngineCheck: data, runs and comparisons.
+#include "plan/trust/engine_check.hpp"
+
+#include "base/text.hpp"
+#include "engine/storage.hpp"
+#include "plan/choose.hpp"
+#include "plan/compare.hpp"
+#include "plan/trust/small_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace dlprim {
+
+namespace {
+
+std::uint64_t bytes_of(const Operand& operand) {
+    if (operand.layout.kind == Layout::Kind::packed) return operand.layout.bytes;
+    return static_cast<std::uint64_t>(physical_shape(operand.shape, operand.layout).numel()) *
+           size_of(operand.dtype);
+}
+
+std::uint64_t plain_bytes_of(const Operand& operand) {
+    return static_cast<std::uint64_t>(operand.shape.numel()) * size_of(operand.dtype);
+}
+
+/// Numbers whose period is short, and prime, so that they are fast to make.
+const std::vector<float>& random_numbers(bool positive) {
+    static const auto make = [](bool above_zero) {
+        std::mt19937 random(1);
+        std::normal_distribution<float> normal;
+        std::vector<float> values(65521);
+        for (float& value : values) {
+            value = normal(random);
+            if (above_zero) value = 0.5f + std::abs(value);
+        }
+        return values;
+    };
+    static const std::vector<float> any = make(false), above = make(true);
+    return positive ? above : any;
+}
+
+/// Whether all operands of a layout choice lie in the plain layout.
+bool is_plain(const LayoutChoice& choice) {
+    const auto plain = [](const Layout& layout) { return layout.is_plain(); };
+    return std::all_of(choice.inputs.begin(), choice.inputs.end(), plain) &&
+           std::all_of(choice.outputs.begin(), choice.outputs.end(), plain);
+}
+
+/// Makes a launch, runs it, and waits.
+void run_launch(ContextImpl& context, const EngineCheck::Runner& runner,
+                std::span<const BufferRef> operands,
+                const std::function<std::unique_ptr<Launch>()>& build) {
+    if (!runner) {
+        build()->enqueue(context.queue(), operands);
+        context.queue().finish();
+        return;
+    }
+    const BuildsLater later;
+    const std::unique_ptr<Launch> launch = build();
+    require(runner(*launch, operands), "its kernels are in no program that is compiled");
+}
+
+}  // namespace
+
+EngineCheck::Candidate EngineCheck::on_host(const Problem& problem) const {
+    // The last engine that applies: on the host itself, too, others are compared with it.
+    Candidate last;
+    Problem plain = plain_problem(problem);
+    plain.precision = Precision::fp32;
+    for (Operand& input : plain.inputs) input.constant = false;
+    for (const Engine* engine : EngineRegistry::instance().of(problem.op, true)) {
+        if (!engine->is_applicable(host_.traits(), plain)) continue;
+        const std::vector<LayoutChoice> choices = engine->layouts(host_.traits(), plain);
+        if (std::any_of(choices.begin(), choices.end(), is_plain))
+            last = {engine, plain, engine->default_tuning(host_.traits(), plain)};
+    }
+    return last;
+}
+
+double EngineCheck::host_seconds(const Problem& problem) const {
+    const Candidate host = on_host(problem);
+    return host.engine == nullptr
+               ? INFINITY
+               : host.engine->estimate(host_.traits(), host.problem, host.tuning);
+}
+
+EngineCheck::Candidate EngineCheck::reference(const Engine& engine, const Problem& problem) const {
+    Candidate made;
+    const Problem plain = plain_problem(problem);
+    const auto engines = EngineRegistry::instance().of(problem.op, device_.is_host());
+    if (engines.empty() || engines.back() == &engine || device_.is_host() ||
+        !engines.back()->is_applicable(device_.traits(), plain))
+        return made;
+    made.engine = engines.back();
+    made.problem = with_layouts(plain, made.engine->layouts(device_.traits(), plain).front());
+    made.tuning = made.engine->default_tuning(device_.traits(), made.problem);
+    return made;
+}
+
+std::vector<EngineCheck::Bytes> EngineCheck::make_inputs(const Problem& problem, bool positive) {
+    const std::vector<float>& numbers = random_numbers(positive);
+    std::vector<Bytes> inputs;
+    std::size_t start = 0;  // operands of one size get other numbers
+    for (const Operand& operand : problem.inputs) {
+        Bytes data(plain_bytes_of(operand));
+        const std::size_t each = size_of(operand.dtype);
+        if (is_activation_type(operand.dtype) && !data.empty()) {
+            Bytes period(numbers.size() * each);
+            convert(numbers.data(), DType::f32, period.data(), operand.dtype, numbers.size());
+            std::rotate(period.begin(), period.begin() + static_cast<std::ptrdiff_t>(start * each),
+                        period.end());
+            for (std::size_t at = 0; at < data.size(); at += period.size())
+                std::memcpy(data.data() + at, period.data(),
+                            std::min(data.size() - at, period.size()));
+        }
+        start = (start + 9973) % numbers.size();
+        inputs.push_back(std::move(data));
+    }
+    return inputs;
+}
+
+EngineCheck::Bytes EngineCheck::reordered(const Bytes& bytes, const Operand& operand,
+                                          const Layout& from, const Layout& to) {
+    Problem reorder;
+    reorder.op = "Reorder";
+    reorder.inputs = {{operand.shape, operand.dtype, from, false}};
+    reorder.outputs = {{operand.shape, operand.dtype, to, false}};
+    for (const Engine* engine : EngineRegistry::instance().of("Reorder", true)) {
+        if (!engine->is_applicable(host_.traits(), reorder)) continue;
+        const auto source = host_.allocate(bytes.size());
+        Bytes result(bytes_of(reorder.outputs[0]));
+        const auto target = host_.allocate(result.size());
+        host_.queue().write({source.get(), 0}, bytes.data(), bytes.size(), true);
+        const BufferRef pair[] = {{source.get(), 0}, {target.get(), 0}};
+        engine->build(host_, reorder, engine->default_tuning(host_.traits(), reorder))
+            ->enqueue(host_.queue(), pair);
+        host_.queue().read({target.get(), 0}, result.data(), result.size(), true);
+        return result;
+    }
+    fail(ErrorKind::unsupported, "the host does not convert layout ", from.str(), " to ", to.str());
+}
+
+EngineCheck::Results EngineCheck::results(ContextImpl& context, const Candidate& candidate,
+                                          const std::vector<Bytes>& inputs, const Runner& runner) {
+    const Problem& problem = candidate.problem;
+    Queue& queue = context.queue();
+    // All operands lie in one buffer: the programs of chains have few parameters for buffers.
+    const std::uint64_t alignment = std::max<std::uint64_t>(512, context.traits().base_align_bytes);
+    std::vector<std::uint64_t> sizes;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) sizes.push_back(bytes_of(operand));
+    const std::uint64_t scratch =
+        candidate.engine->workspace_bytes(context.traits(), problem, candidate.tuning);
+    if (scratch > 0) sizes.push_back(scratch);
+    std::uint64_t total = 0;
+    std::vector<std::uint64_t> offsets;
+    for (const std::uint64_t size : sizes) {
+        offsets.push_back(total);
+        total += (size + alignment - 1) / alignment * alignment;
+    }
+    const auto memory = context.allocate(total);
+    std::vector<BufferRef> operands;
+    for (const std::uint64_t offset : offsets) operands.push_back({memory.get(), offset});
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+        write_input(context, candidate, i, inputs[i], operands[i]);
+    for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
+        // NaN, so that what is not written shows.
+        const unsigned char ones = 0xff;
+        const std::size_t at = inputs.size() + k;
+        if (sizes[at] > 0) queue.fill(operands[at], sizes[at], &ones, 1);
+    }
+    run_launch(context, runner, operands,
+               [&] { return candidate.engine->build(context, problem, candidate.tuning); });
+    Results all;
+    for (std::size_t k = 0; k < problem.outputs.size(); ++k) {
+        const Operand& output = problem.outputs[k];
+        Bytes bytes(sizes[inputs.size() + k]);
+        if (!bytes.empty())
+            queue.read(operands[inputs.size() + k], bytes.data(), bytes.size(), true);
+        if (!output.layout.is_plain())
+            bytes = reordered(bytes, output, output.layout, Layout::plain());
+        std::vector<double> values(static_cast<std::size_t>(output.shape.numel()));
+        convert(bytes.data(), output.dtype, values.data(), DType::f64, values.size());
+        all.push_back(std::move(values));
+    }
+    return all;
+}
+
+void EngineCheck::write_input(ContextImpl& context, const Candidate& candidate, std::size_t i,
+                              const Bytes& plain, const BufferRef& to) {
+    const Operand& operand = candidate.problem.inputs[i];
+    Queue& queue = context.queue();
+    if (operand.layout.kind == Layout::Kind::packed) {
+        const auto from = context.allocate(plain.size());
+        queue.write({from.get(), 0}, plain.data(), plain.size(), true);
+        const BufferRef pair[] = {{from.get(), 0}, to};
+        const auto packing = candidate.engine->build_packing(context, candidate.problem,
+                                                             candidate.tuning, static_cast<int>(i));
+        packing->enqueue(queue, pair);
+        queue.finish();
+        return;
+    }
+    const Bytes moved = operand.layout.is_plain()
+                            ? Bytes()
+                            : reordered(plain, operand, Layout::plain(), operand.layout);
+    const Bytes& data = operand.layout.is_plain() ? plain : moved;
+    if (!data.empty()) queue.write(to, data.data(), data.size(), true);
+}
+
+double EngineCheck::excess(const Problem& problem, const Results& found, const Results& wanted,
+                           std::string& where) {
+    double most = 0;
+    for (std::size_t k = 0; k < found.size(); ++k) {
+        const double error = result_distance(found[k], wanted[k]);
+        const double tolerance = result_tolerance(problem, problem.outputs[k].dtype);
+        const double times = error <= tolerance ? 0 : tolerance > 0 ? error / tolerance : INFINITY;
+        if (times <= most) continue;
+        most = times;
+        where = cat("output ", k, " of shape ", problem.outputs[k].shape.str(), " is off by ",
+                    error, " of its size");
+    }
+    return most;
+}
+
+EngineCheck::Finding EngineCheck::run(const Engine& engine, const Problem& problem,
+                                      const Tuning& tuning) {
+    const Candidate checked{&engine, problem, tuning}, host = on_host(problem);
+    const bool converts = problem.op == "Reorder";
+    if (!converts && host.engine == nullptr)
+        return {Outcome::unknown, "the host has no engine for it"};
+    std::string where, first;
+    device_.queue().finish();  // so that what earlier work refused is not this engine's fault
+    for (const bool positive : {false, true}) {
+        const std::vector<Bytes> inputs = make_inputs(problem, positive);
+        Results wanted, found;
+        if (!converts) {
+            wanted = results(host_, host, inputs);
+        } else {
+            std::vector<double> values(static_cast<std::size_t>(problem.inputs[0].shape.numel()));
+            convert(inputs[0].data(), problem.inputs[0].dtype, values.data(), DType::f64,
+                    values.size());
+            wanted.push_back(std::move(values));
+        }
+        try {
+            found = results(device_, checked, inputs, runner_);
+        } catch (const Error& error) {
+            if (error.kind() == ErrorKind::out_of_memory || runner_)
+                return {Outcome::unknown, error.what()};
+            return {Outcome::failed, error.what()};
+        }
+        if (excess(problem, found, wanted, where) == 0)
+            return positive ? Finding{Outcome::unknown,
+                                      cat("it differs from the host for some numbers: ", first)}
+                            : Finding{Outcome::right, ""};
+        if (!positive) {
+            first = where;
+            continue;
+        }
+        // Two against one.
+        if (const Candidate other = reference(engine, problem); other.engine != nullptr) try {
+                std::string unused;
+                if (excess(problem, found, results(device_, other, inputs), unused) == 0)
+                    return {Outcome::unknown, cat("it agrees with ", other.engine->name(),
+                                                  " and not with the host: ", where)};
+            } catch (const Error&) {
+                break;  // the reference does not run here
+            }
+    }
+    return {Outcome::wrong, cat("its results are wrong: ", first)};
+}
+
+}  // namespace dlprim

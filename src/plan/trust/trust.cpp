@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// check_engines(): which uses are checked, and what is remembered.
+#include "plan/trust/trust.hpp"
+
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+#include "engine/disabled.hpp"
+#include "plan/engine_failed.hpp"
+#include "plan/trust/engine_check.hpp"
+#include "plan/trust/small_problem.hpp"
+#include "plan/trust/trust_store.hpp"
+#include "runtime/devices.hpp"
+
+#include <dlprim/log.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <set>
+
+namespace dlprim {
+
+namespace {
+
+/// The longest that a check may take on the host by estimate, and the largest sum of its operands.
+constexpr double most_seconds = 0.5;
+constexpr std::int64_t most_elements = 1 << 27;
+
+/// Restores the counters of a context: checks are not the program's work.
+class KeepCounters {
+  public:
+    explicit KeepCounters(ContextImpl& context) : context_(context), before_(context.counters()) {}
+    ~KeepCounters() {
+        const std::uint64_t live = context_.counters().allocated_bytes;
+        context_.counters() = before_;
+        context_.counters().allocated_bytes = live;
+    }
+    KeepCounters(const KeepCounters&) = delete;
+    KeepCounters& operator=(const KeepCounters&) = delete;
+
+  private:
+    ContextImpl& context_;
+    Counters before_;
+};
+
+/// What a check covers: the engine with these programs, on operands of these types and kinds of
+/// layouts. Engines of the host have no programs, so each of their problems is checked.
+std::string key_of(const EngineUse& use) {
+    TextWriter out;
+    const Problem& problem = use.problem;
+    out << use.engine->name() << '\n' << problem.op << '\n';
+    if (use.engine->on_host()) out << problem.key() << '\n' << text_of(use.tuning);
+    for (const auto* operands : {&problem.inputs, &problem.outputs}) {
+        for (const Operand& operand : *operands)
+            out << name_of(operand.dtype) << operand.shape.rank() << ' '
+                << static_cast<int>(operand.layout.kind) << ' ' << operand.layout.block << ' '
+                << operand.layout.tag << ',';
+        out << '\n';
+    }
+    for (const EpilogueStage& stage : problem.epilogue)
+        out << static_cast<int>(stage.kind) << stage.activation << ' ';
+    out << name_of(problem.precision);
+    for (const auto& program : use.programs)
+        out << '\n' << hash_hex(cat(program->text().options, '\n', program->text().source));
+    return hash_hex(std::move(out).str());
+}
+
+bool is_compiled(const PendingPrograms& programs) {
+    return std::all_of(programs.begin(), programs.end(),
+                       [](const auto& program) { return program->compiled(); });
+}
+
+bool same_programs(const PendingPrograms& a, const PendingPrograms& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& one, const auto& other) {
+                          return one->text().options == other->text().options &&
+                                 one->text().source == other->text().source;
+                      });
+}
+
+std::int64_t elements_of(const Problem& problem) {
+    std::int64_t count = 0;
+    for (const auto* operands : {&problem.inputs, &problem.outputs})
+        for (const Operand& operand : *operands) count += operand.shape.numel();
+    return count;
+}
+
+class Checker {
+  public:
+    explicit Checker(ContextImpl& context, EngineCheck::Runner runner = {})
+        : context_(context),
+          store_(TrustStore::of(context)),
+          counters_(context),
+          runner_(std::move(runner)) {}
+
+    CheckedEngines run(const std::vector<EngineUse>& uses) {
+        const auto start = std::chrono::steady_clock::now();
+        for (const EngineUse& use : uses) look_at(use);
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        if (checks_ > 0)
+            log(LogLevel::info,
+                cat("checked ", checks_, " uses of engines in ", seconds.count(), " s"));
+        return std::move(all_);
+    }
+
+  private:
+    /// Whether the engine is the one with which others of the host are compared.
+    bool is_last_of_host(const EngineUse& use) const {
+        const Problem plain = plain_problem(use.problem);
+        const Engine* last = nullptr;
+        for (const Engine* engine : EngineRegistry::instance().of(plain.op, true))
+            if (engine->is_applicable(context_.traits(), plain)) last = engine;
+        return last == use.engine || last == nullptr;
+    }
+
+    void look_at(const EngineUse& use) {
+        if (use.engine->on_host() && is_last_of_host(use)) return;
+        const std::string key = key_of(use);
+        std::optional<Trust> trust = store_.find(key);
+        if (!trust) {
+            // Its program would be compiled for the check alone.
+            if (!runner_ && !is_compiled(use.programs)) return all_.later.push_back(use);
+            const EngineCheck::Finding found = check(use);
+            // What fails may work another time, with more memory or another compiler.
+            if (found.outcome == EngineCheck::Outcome::failed) return distrust(use, found.why);
+            trust = {static_cast<Trust::Kind>(found.outcome), std::string(use.engine->name()),
+                     found.why};
+            store_.add(key, *trust);
+        }
+        if (trust->kind == Trust::Kind::wrong) distrust(use, trust->why);
+    }
+
+    void distrust(const EngineUse& use, const std::string& why) {
+        all_.wrong.push_back({disable_key(*use.engine, use.problem), why});
+    }
+
+    /// The problem on which the engine is checked: a smaller one if that needs no other programs.
+    Problem problem_for(const EngineUse& use) {
+        const auto small = smaller_problem(context_.traits(), *use.engine, use.problem, use.tuning);
+        if (!small) return use.problem;
+        try {
+            const NotedBuilds noted;
+            use.engine->build(context_, *small, use.tuning);
+            // A runner has the programs of the given problem.
+            if (runner_ ? same_programs(noted.programs(), use.programs)
+                        : is_compiled(noted.programs()))
+                return *small;
+        } catch (const Error&) {
+            return use.problem;
+        }
+        return use.problem;
+    }
+
+    EngineCheck::Finding check(const EngineUse& use) {
+        const std::string name(use.engine->name());
+        if (!host_) host_ = make_host_context();
+        EngineCheck check(context_, *host_, runner_);
+        const auto start = std::chrono::steady_clock::now();
+        const Problem problem = problem_for(use);
+        EngineCheck::Finding found;
+        if (elements_of(problem) > most_elements ||
+            (problem.op != "Reorder" && check.host_seconds(problem) > most_seconds))
+            found.why = "the host would take too long for it";
+        else
+            found = try_check(check, use, problem);
+        ++checks_;
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        log(LogLevel::debug,
+            cat("checked engine ", name, " for ", use.where, "in ", seconds.count(), " s"));
+        if (found.outcome == EngineCheck::Outcome::unknown)
+            log(LogLevel::info, cat("engine ", name, " is not checked: ", found.why));
+        return found;
+    }
+
+    EngineCheck::Finding try_check(EngineCheck& check, const EngineUse& use,
+                                   const Problem& problem) {
+        try {
+            return check.run(*use.engine, problem, use.tuning);
+        } catch (const Error& error) {
+            return {EngineCheck::Outcome::unknown, error.what()};
+        }
+    }
+
+    ContextImpl& context_;
+    TrustStore& store_;
+    KeepCounters counters_;
+    std::shared_ptr<ContextImpl> host_;
+    EngineCheck::Runner runner_;
+    CheckedEngines all_;
+    int checks_ = 0;
+};
+
+}  // namespace
+
+bool checks_engines() {
+    return env("DLPRIM_TRUST").value_or("1") != "0";
+}
+
+CheckedEngines check_engines(ContextImpl& context, const std::vector<EngineUse>& uses) {
+    return Checker(context).run(uses);
+}
+
+std::vector<DistrustedEngine> check_engines_by(
+    ContextImpl& context, const std::vector<EngineUse>& uses,
+    const std::function<bool(Launch&, std::span<const BufferRef>)>& run) {
+    return Checker(context, run).run(uses).wrong;
+}
+
+bool disable_distrusted(ContextImpl& context, const std::vector<DistrustedEngine>& wrong) {
+    std::set<std::string> logged;
+    bool any = false;
+    for (const DistrustedEngine& engine : wrong) {
+        const bool first = logged.insert(engine.key.substr(0, engine.key.find('\n'))).second;
+        any = disable(context, engine.key, engine.why, !first) || any;
+    }
+    return any;
+}
+
+void refuse_distrusted(std::vector<DistrustedEngine> wrong) {
+    if (wrong.empty()) return;
+    const std::string what = cat("engine ", wrong[0].key.substr(0, wrong[0].key.find('\n')),
+                                 " cannot be trusted: ", wrong[0].why);
+    throw EnginesDistrusted(what, std::move(wrong));
+}
+
+}  // namespace dlprim

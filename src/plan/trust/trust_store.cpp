@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// TrustStore: lines of a text file.
+#include "plan/trust/trust_store.hpp"
+
+#include "base/env.hpp"
+#include "base/hash.hpp"
+#include "base/text.hpp"
+
+#include <dlprim/diagnosis.hpp>
+#include <dlprim/log.hpp>
+#include <dlprim/version.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::uint64_t most_bytes = 16 << 20;  ///< of a file; a longer one is ignored
+constexpr std::size_t key_length = 32;
+constexpr std::string_view kinds[] = {"right", "wrong", "unknown"};
+
+std::string one_line(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    if (text.size() > 1000) text.resize(1000);
+    return text;
+}
+
+bool is_key(std::string_view text) {
+    return text.size() == key_length &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+/// Appends the bytes by one write, so that lines of several processes do not mix.
+void append(const std::filesystem::path& path, const std::string& bytes) {
+    std::error_code code;
+    std::filesystem::create_directories(path.parent_path(), code);
+    const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const bool written = file >= 0 && ::write(file, bytes.data(), bytes.size()) ==
+                                          static_cast<ssize_t>(bytes.size());
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (!written)
+        log(LogLevel::info, cat("checks of engines: '", path.string(),
+                                "' cannot be written: ", std::strerror(error)));
+}
+
+}  // namespace
+
+TrustStore& TrustStore::of(ContextImpl& context) {
+    static std::mutex mutex;
+    static auto* const all = new std::map<std::string, std::unique_ptr<TrustStore>>;
+    const DeviceInfo& device = context.info();
+    const std::string name =
+        cat(device.platform, '\n', device.name, '\n', device.driver, "\n" DLPRIM_VERSION);
+    const std::lock_guard lock(mutex);
+    auto& store = (*all)[name];
+    if (!store) {
+        store = std::make_unique<TrustStore>();
+        const auto folder = cache_dir();
+        if (folder && env("DLPRIM_CACHE").value_or("1") != "0")
+            store->file_ = *folder / "trust" / (hash_hex(name) + ".txt");
+    }
+    return *store;
+}
+
+void TrustStore::load() {
+    if (loaded_) return;
+    loaded_ = true;
+    std::error_code code;
+    if (!file_ || !std::filesystem::exists(*file_, code)) return;
+    try {
+        for (const std::string& line : split(read_file(*file_, most_bytes), '\n')) parse(line);
+    } catch (const Error& error) {
+        log(LogLevel::info, cat("checks of engines: ", error.what()));
+    }
+}
+
+void TrustStore::parse(std::string_view line) {
+    const std::size_t blank = line.find(' ');
+    const auto kind = std::find(std::begin(kinds), std::end(kinds), line.substr(0, blank));
+    if (blank == std::string_view::npos || kind == std::end(kinds)) return;
+    line.remove_prefix(blank + 1);
+    if (line.size() < key_length + 2 || line[key_length] != ' ') return;
+    const std::string_view key = line.substr(0, key_length);
+    line.remove_prefix(key_length + 1);
+    const std::size_t colon = line.find(": ");
+    Trust trust;
+    trust.kind = static_cast<Trust::Kind>(kind - std::begin(kinds));
+    trust.engine = line.substr(0, colon);
+    if (colon != std::string_view::npos) trust.why = line.substr(colon + 2);
+    // A line that was cut short must not make an engine right.
+    if (is_key(key) && trust.why.empty() == (trust.kind == Trust::Kind::right))
+        known_[std::string(key)] = std::move(trust);
+}
+
+std::optional<Trust> TrustStore::find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    load();
+    const auto found = known_.find(key);
+    if (found == known_.end()) return std::nullopt;
+    return found->second;
+}
+
+void TrustStore::add(const std::string& key, const Trust& trust) {
+    const std::lock_guard lock(mutex_);
+    load();
+    known_[key] = trust;
+    if (!file_) return;
+    const std::string why = one_line(trust.why);
+    append(*file_, cat(kinds[static_cast<std::size_t>(trust.kind)], ' ', key, ' ', trust.engine,
+                       why.empty() ? "" : ": ", why, '\n'));
+}
+
+std::vector<Trust> TrustStore::all() {
+    const std::lock_guard lock(mutex_);
+    load();
+    std::vector<Trust> found;
+    for (const auto& [key, trust] : known_) found.push_back(trust);
+    return found;
+}
+
+std::vector<EngineTrust> engine_trust(const Context& context) {
+    std::vector<EngineTrust> all;
+    for (const Trust& trust : TrustStore::of(Access::impl(context)).all())
+        all.push_back({static_cast<EngineTrust::Kind>(trust.kind), trust.engine, trust.why});
+    return all;
+}
+
+}  // namespace dlprim

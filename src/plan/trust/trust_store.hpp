@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// TrustStore: what checks of engines have found on a device, in memory and in the cache folder.
+//
+// A file is cache_dir()/trust/<hash of the device>.txt, to which each process appends lines:
+//     right KEY ENGINE
+//     wrong KEY ENGINE: WHY
+//     unknown KEY ENGINE: WHY
+// KEY is a hash of the engine, its programs and the kind of problem. Lines that do not have this
+// form are ignored. DLPRIM_CACHE=0 turns the files off.
+#pragma once
+
+#include "runtime/context_impl.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlprim {
+
+/// What a check has found. `why` is empty if the engine is right.
+struct Trust {
+    enum class Kind { right, wrong, unknown };  ///< as EngineCheck::Outcome
+    Kind kind = Kind::right;
+    std::string engine, why;
+};
+
+class TrustStore {
+  public:
+    /// The store of the context's device and driver, and of this version of the library. It lives
+    /// as long as the process. Any thread may use it.
+    static TrustStore& of(ContextImpl& context);
+
+    std::optional<Trust> find(const std::string& key);
+    /// Adds what a check has found, also to the file. If that cannot be written, a line is logged
+    /// and only this process knows it.
+    void add(const std::string& key, const Trust& trust);
+    /// All that it knows.
+    std::vector<Trust> all();
+
+  private:
+    void load();
+    void parse(std::string_view line);
+
+    std::mutex mutex_;
+    std::optional<std::filesystem::path> file_;
+    std::map<std::string, Trust> known_;
+    bool loaded_ = false;
+};
+
+}  // namespace dlprim

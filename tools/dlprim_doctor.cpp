@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// dlprim_doctor: what this machine offers the library, whether it works, and what to do about what
+// does not. It is not linked with the library: doctor/child.hpp says why.
+#include "doctor/advice.hpp"
+#include "doctor/examine.hpp"
+#include "doctor/system.hpp"
+#include "doctor/text.hpp"
+
+#include <dlprim/version.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <unistd.h>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace dlprim::tools {
+extern const char* const commit;
+}
+
+namespace {
+
+using dlprim::doctor::Json;
+
+struct Arguments {
+    std::string device, json;
+    bool quick = false;
+    double seconds = 0;  ///< 0: the default
+};
+
+/// A bar with the current piece of work, on a terminal alone.
+std::function<void(const std::string&, int, int)> bar() {
+    if (isatty(STDERR_FILENO) == 0) return {};
+    return [](const std::string& what, int done, int total) {
+        constexpr int width = 24;
+        std::fprintf(stderr, "\r\033[K");
+        if (!what.empty()) {
+            const int full = total > 0 ? width * done / total : 0;
+            std::fprintf(stderr, "[%s%s] %d/%d %s", std::string(full, '#').c_str(),
+                         std::string(width - full, '.').c_str(), done, total,
+                         what.substr(0, 40).c_str());
+        }
+        std::fflush(stderr);
+    };
+}
+
+Json examine_all(const Arguments& arguments) {
+    using namespace dlprim::doctor;
+    Json report{{"version", DLPRIM_VERSION},
+                {"commit", dlprim::tools::commit},
+                {"asked", arguments.device}};
+    report["system"] = {{"distribution", distribution()},
+                        {"loader_error", why_not_loaded("libOpenCL.so.1")},
+                        {"icd", icd_files()},
+                        {"device_files", device_files()},
+                        {"cards", graphics_cards()},
+                        {"environment", environment()}};
+    ExamineOptions options;
+    options.device = arguments.device;
+    options.quick = arguments.quick;
+    options.seconds = arguments.seconds > 0 ? arguments.seconds : arguments.quick ? 20 : 120;
+    options.progress = bar();
+    examine(report, find_probe(), options);
+    if (options.progress) options.progress("", 0, 0);
+    report["system"]["storage"] = storage();
+    judge(report);
+    return report;
+}
+
+std::string cannot_write(const std::string& path) {
+    return "'" + path + "' cannot be written: " + std::strerror(errno);
+}
+
+/// Writes the text whole or not at all; directly where the path is no regular file (a pipe, say).
+/// Returns why it could not, or empty.
+std::string write_file(const std::string& path, const std::string& text) {
+    std::error_code code;
+    // A link such as /dev/stdout must not be replaced by a file, wherever it leads.
+    const auto type = std::filesystem::symlink_status(path, code).type();
+    const bool whole = type == std::filesystem::file_type::not_found ||
+                       type == std::filesystem::file_type::regular;
+    const std::string target = whole ? path + ".tmp-" + std::to_string(getpid()) : path;
+    std::ofstream file(target, std::ios::binary);
+    file << text;
+    file.close();
+    if (file && (!whole || std::rename(target.c_str(), path.c_str()) == 0)) return {};
+    const std::string why = cannot_write(path);
+    if (whole) std::remove(target.c_str());
+    return why;
+}
+
+/// Why the file cannot be written, as far as its folder shows, or empty.
+std::string no_folder_for(const std::string& path) {
+    auto folder = std::filesystem::path(path).parent_path();
+    if (folder.empty()) folder = ".";
+    return access(folder.c_str(), X_OK) == 0 ? "" : cannot_write(path);
+}
+
+int run(const Arguments& arguments) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const bool to_file = !arguments.json.empty() && arguments.json != "-";
+    // The report takes minutes, so a wrong path is better known now.
+    if (const std::string why = to_file ? no_folder_for(arguments.json) : ""; !why.empty())
+        throw std::runtime_error(why);
+    const Json report = examine_all(arguments);
+    const std::string json = report.dump(1, ' ', false, Json::error_handler_t::replace) + '\n';
+    std::string trouble;
+    if (to_file) trouble = write_file(arguments.json, json);
+    std::fputs(arguments.json == "-" ? json.c_str() : dlprim::doctor::text_of(report).c_str(),
+               stdout);
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        trouble = std::string("standard output cannot be written: ") + std::strerror(errno);
+    if (!trouble.empty()) std::fprintf(stderr, "dlprim_doctor: %s\n", trouble.c_str());
+    return trouble.empty() && report.at("ok") ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Looks at the devices of this machine, measures and tests them, and says what to do "
+        "about what is wrong. The report fits into an issue.",
+        "dlprim_doctor");
+    Arguments arguments;
+    app.add_option("-d,--device", arguments.device,
+                   "only this device: cpu (the host), P:D, gpu, opencl or part of a name");
+    app.add_option("--json", arguments.json, "write the report as JSON to this file; - prints it");
+    app.add_flag("--quick", arguments.quick,
+                 "test one case of each operator with the engines that the library chooses");
+    app.add_option("--seconds", arguments.seconds,
+                   "the most for the self-test of a device (120; with --quick 20)")
+        ->check(CLI::Range(1.0, 86400.0));
+    app.set_version_flag("--version", std::string("dlprim " DLPRIM_VERSION " (commit ") +
+                                          dlprim::tools::commit + ")");
+    app.footer("exit code: 0 a device works and no engine is wrong; 1 otherwise; 2 wrong usage");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        std::fprintf(stderr, "dlprim_doctor: %s\ndlprim_doctor -h shows its usage\n", error.what());
+        return 2;
+    }
+    try {
+        return run(arguments);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "dlprim_doctor: %s\n", error.what());
+        return 1;
+    }
+}
