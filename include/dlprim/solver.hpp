@@ -65,6 +65,11 @@ class Solver {
     /// Error(invalid_argument) without guard_loss, and where fewer steps were made.
     void call_off(int back);
 
+    /// With SolverOptions::average: gives the parameters that are trained their averages, for good.
+    /// Checkpoints of before hold both. Waits for the device. Throws Error(invalid_argument)
+    /// without averages, or before the first update.
+    void use_averages();
+
     /// Writes weights, solver state, step, seed, precisions and the chosen engines to one HDF5
     /// file, whole or not at all; Net::load_weights() reads it, too. `extra` holds numbers of the
     /// program's own, which load_checkpoint() returns; their names must not be empty or hold a

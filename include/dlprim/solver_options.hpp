@@ -24,6 +24,11 @@ struct SolverOptions {
     /// loss_scale_steps updates in a row with finite gradients double it. 0: no loss scale.
     double loss_scale = 65536;
     int loss_scale_steps = 2000;
+    /// Above 0, the solver also keeps the exponential moving average of the parameters: after each
+    /// update, average = keep * average + (1 - keep) * parameter. After t updates before it, keep
+    /// is min(average, (1 + t) / (10 + t)), and 0 for the first (TensorFlow's rule), so that early
+    /// values do not linger. Solver::use_averages() turns to it.
+    double average = 0;
     /// For programs that read a loss only after later steps were enqueued. From the first batch on
     /// whose loss is not finite, the device itself leaves parameters and solver state as they are.
     /// Solver::call_off() undoes such steps, after which training can go on.

@@ -30,6 +30,7 @@ def train(
     *,
     out: PathLike = "training",
     resume: PathLike | None = None,
+    replace: bool = False,
     epochs: int = 0,
     precision: str | None = None,
     precisions: Pairs = (),
@@ -48,12 +49,14 @@ def train(
         config: the configuration as a text, a dict, or a path: a str that ends in ".json", or an os.PathLike. Paths in
             it are relative to the file's folder, or for a text or dict to the working folder.
         out: folder for checkpoints, model.h5, metrics.csv and report.html. It is created if necessary.
-        resume: checkpoint from which to continue.
+        resume: checkpoint from which to continue; "latest" is the last one in `out`, if there is any.
+        replace: whether results of an earlier run in `out` are removed. Without it they are an error, unless the
+            training continues from the last checkpoint among them.
         epochs: if positive, replaces the configuration's number.
         precision: "fp32", "tf32", "fp16" or "bf16"; takes precedence over the configuration.
         precisions: by operator name or type: a dict or pairs.
         on_progress: called with a TrainProgress after each batch, and after each epoch with epoch_done.
-        on_note: called with remarks before training starts.
+        on_note: called with remarks before, during and after the training.
         on_planning: called with (what, done, total) while nets plan and compile.
 
     Raises:
@@ -67,6 +70,7 @@ def train(
         text="" if is_path else text,
         out=os.fspath(out),
         resume="" if resume is None else os.fspath(resume),
+        replace=replace,
         epochs=epochs,
         precision=precision,
         precisions=list(precisions.items() if isinstance(precisions, Mapping) else precisions),

@@ -26,7 +26,11 @@ void bind_progress(nb::module_& module) {
         .def_ro("batch", &Progress::batch, "Number of finished batches of the epoch.")
         .def_ro("batches", &Progress::batches, "Number of batches per epoch.")
         .def_ro("loss", &Progress::loss, "Mean over the epoch's batches so far.")
-        .def_ro("accuracy", &Progress::accuracy, "Share of the epoch's images so far, 0 to 1.")
+        .def_ro("accuracy", &Progress::accuracy,
+                "Share of the epoch's examples so far, 0 to 1; negative if it is not measured.")
+        .def_ro("metrics", &Progress::metrics, "Names and values over the epoch so far.")
+        .def_ro("test_metrics", &Progress::test_metrics,
+                "Names and values over the test set, if epoch_done.")
         .def_ro("learning_rate", &Progress::learning_rate)
         .def_ro("images_per_second", &Progress::images_per_second)
         .def_ro("epoch_done", &Progress::epoch_done,
@@ -50,6 +54,7 @@ void bind_result(nb::module_& module) {
         .def_ro("test_accuracy", &Result::test_accuracy,
                 "Of the last epoch, 0 to 1; below 0: there is no test set.")
         .def_ro("model", &Result::model, "The weights file.")
+        .def_ro("checkpoint", &Result::checkpoint, "The last checkpoint; empty if there is none.")
         .def("__repr__", [](const Result& r) {
             return nb::str(
                        "TrainResult(epochs={}, train_loss={:.4g}, test_accuracy={:.4g}, "
@@ -59,8 +64,8 @@ void bind_result(nb::module_& module) {
 }
 
 TrainResult run_training(nb::handle on, const std::string& config, const std::string& text,
-                         const std::string& out, const std::string& resume, int epochs,
-                         const std::optional<std::string>& precision,
+                         const std::string& out, const std::string& resume, bool replace,
+                         int epochs, const std::optional<std::string>& precision,
                          const std::vector<std::pair<std::string, std::string>>& precisions,
                          nb::handle on_note, nb::handle on_progress, nb::handle on_planning) {
     const Context& context = to_context(on);
@@ -69,6 +74,7 @@ TrainResult run_training(nb::handle on, const std::string& config, const std::st
     call.config_text = text;
     call.out = out;
     call.resume = resume;
+    call.replace = replace;
     call.epochs = epochs;
     if (precision) call.precision = parse_precision(*precision);
     for (const auto& [name, value] : precisions)
@@ -87,11 +93,11 @@ void bind_train(nb::module_& module) {
     bind_progress(module);
     bind_result(module);
     module.def("train", run_training, nb::arg("context"), nb::arg("config"), nb::arg("text"),
-               nb::arg("out"), nb::arg("resume"), nb::arg("epochs"), nb::arg("precision").none(),
-               nb::arg("precisions"), nb::arg("on_note").none(), nb::arg("on_progress").none(),
-               nb::arg("on_planning").none(),
+               nb::arg("out"), nb::arg("resume"), nb::arg("replace"), nb::arg("epochs"),
+               nb::arg("precision").none(), nb::arg("precisions"), nb::arg("on_note").none(),
+               nb::arg("on_progress").none(), nb::arg("on_planning").none(),
                nb::sig("def train(context: Context, config: str, text: str, out: str, resume: str, "
-                       "epochs: int, precision: str | None, precisions: "
+                       "replace: bool, epochs: int, precision: str | None, precisions: "
                        "collections.abc.Sequence[tuple[str, str]], on_note: "
                        "collections.abc.Callable[[str], object] | None, on_progress: "
                        "collections.abc.Callable[[TrainProgress], object] | None, on_planning: "

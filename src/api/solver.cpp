@@ -29,6 +29,7 @@ void check(const SolverOptions& o) {
     require(o.beta1 >= 0 && o.beta1 < 1 && o.beta2 >= 0 && o.beta2 < 1,
             "beta1 and beta2 must lie in [0, 1)");
     require(!o.nesterov || o.momentum > 0, "nesterov needs a momentum above 0");
+    require(o.average >= 0 && o.average < 1, "average must lie in [0, 1)");
     require(o.accumulate >= 1, "accumulate must be at least 1");
     require(o.clip_norm >= 0 && o.clip_value >= 0,
             "clip_norm and clip_value must not be negative; 0 does not clip");
@@ -93,6 +94,13 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     executor.set_scalar("@lr", impl_->rate);
     executor.set_scalar("@correction1", 1 - std::pow(impl_->options.beta1, t));
     executor.set_scalar("@correction2", 1 - std::pow(impl_->options.beta2, t));
+    if (impl_->options.average > 0) {
+        const auto before = static_cast<double>(impl_->updates);
+        const double keep = impl_->updates == 0
+                                ? 0
+                                : std::min(impl_->options.average, (1 + before) / (10 + before));
+        executor.set_scalar("@average_share", 1 - keep);
+    }
     const bool guarded = impl_->options.guard_loss;
     const std::size_t slot = guarded ? impl_->slot() : 0;
     if (proceed || guarded) executor.keep_states(slot);
@@ -113,6 +121,38 @@ bool Solver::step_if(const std::function<bool()>& proceed) {
     }
     Access::impl(net.context()).queue().flush();
     return true;
+}
+
+std::map<std::string, Tensor> SolverImpl::averages() {
+    std::map<std::string, Tensor> all;
+    const NetImpl::Built& built = shared_net->built();
+    const Plan& plan = built.executor->plan();
+    const ValueId id = plan.graph.find(average_name);
+    if (id == no_value) return all;
+    const Tensor average = built.executor->tensor(id);
+    for (const auto& [name, param] : built.params) {
+        const Value& value = plan.graph.value(param);
+        const Place& place = plan.places[static_cast<std::size_t>(param)];
+        if (!value.trainable || place.kind != Place::Kind::block) continue;
+        // The average has the parameters' offsets in their block.
+        all.emplace(name, Access::tensor(shared_net->context(), Access::buffer(average),
+                                         average.byte_offset() + place.offset, value.spec.shape,
+                                         value.spec.dtype));
+    }
+    return all;
+}
+
+void Solver::use_averages() {
+    std::map<std::string, Tensor> averages = impl_->averages();
+    require(!averages.empty() && impl_->updates > 0,
+            "there are no averages: the solver needs SolverOptions::average, and an update");
+    std::vector<std::byte> data;
+    for (auto& [name, average] : averages) {
+        data.resize(average.bytes());
+        average.copy_to_host(data.data(), data.size());
+        impl_->shared_net->param(name).copy_from_host(data.data(), data.size());
+    }
+    impl_->shared_net->params_changed();
 }
 
 void Solver::call_off(int back) {

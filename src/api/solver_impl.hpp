@@ -33,6 +33,10 @@ class SolverImpl {
     static_assert(std::tuple_size_v<decltype(before)> < Executor::state_slots);
     std::size_t slot() const { return 1 + guarded % before.size(); }  ///< of the next step
 
+    /// The averages of the parameters, by name; empty without SolverOptions::average. They are the
+    /// solver's own memory.
+    std::map<std::string, Tensor> averages();
+
     /// Writes what Solver::save_checkpoint() says into a file that may hold more. The caller
     /// commits it.
     void write_checkpoint(Hdf5Writer& file, const std::map<std::string, double>& extra);

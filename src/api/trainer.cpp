@@ -4,16 +4,19 @@
 
 #include "api/checkpoint_record.hpp"
 #include "api/net_impl.hpp"
+#include "api/solver_impl.hpp"
 #include "api/training/checkpoints.hpp"
 #include "api/training/epoch.hpp"
 #include "api/training/evaluator.hpp"
 #include "api/training/feeder.hpp"
+#include "api/training/initial.hpp"
 #include "api/training/judging.hpp"
 #include "api/training/roles.hpp"
 #include "api/training/run_folder.hpp"
 #include "api/training/run_state.hpp"
 #include "api/training/stepper.hpp"
 #include "base/text.hpp"
+#include "formats/event_file.hpp"
 #include "train/config.hpp"
 #include "train/report.hpp"
 
@@ -63,6 +66,7 @@ class Trainer {
         }
         if (!checkpoints_.is_saved(state_)) checkpoints_.save(state_, *solver_);
         tell_after();
+        if (config_.solver.average > 0 && solver_->steps() > 0) solver_->use_averages();
         TrainResult result = result_so_far();
         result.model = folder_.file("model.h5");
         if (const auto how = feeder_.preprocessing())
@@ -81,16 +85,15 @@ class Trainer {
         set_precision(options);
         options.progress = planning();
         if (feeder_.has_test()) evaluator_.emplace(context_, config_, options, feeder_);
-        net_.emplace(Net::from_json_file(context_, config_.net, options));
+        net_.emplace(open_training_net(context_, config_, options));
         config_.solver.guard_loss = true;  // losses are read after the next step has started
         solver_.emplace(*net_, config_.solver);
         const Roles roles = roles_of(*net_);
-        net_->initialize(config_.initialization);
-        if (!config_.weights.empty()) net_->load_weights(config_.weights);
+        initial_notes_ = set_initial_values(*net_, config_);
         stepper_.emplace(*net_, *solver_, roles);
         feeder_.attach(*net_, roles);
         state_.batches = feeder_.batches();
-        state_.history.metrics = metrics_for(*net_, roles, config_);
+        state_.history.metrics = metrics_for(roles, feeder_.data().target_kind(), config_);
         state_.history.tested = evaluator_.has_value();
         state_.sums.judges = Judges(state_.history.metrics);
         judging_.emplace(config_, state_.history.metrics);
@@ -136,6 +139,8 @@ class Trainer {
             checkpoints_.resumed_from(from_, state_);
             if (!changed.empty()) note(changed);
         }
+        if (from_.path.empty())
+            for (const std::string& text : initial_notes_) note(text);
         checkpoints_.clear_way(from_, state_);
         for (const std::string& text : feeder_.notes_before()) note(text);
         for (const std::string& text : net_->notes()) note(text);
@@ -175,7 +180,8 @@ class Trainer {
         }
         EpochMetrics metrics = epoch.metrics();
         if (evaluator_) {
-            const auto test = evaluator_->run(*net_, [this] { return is_stopped(); });
+            const auto test = evaluator_->run(*net_, Access::impl(*solver_).averages(),
+                                              [this] { return is_stopped(); });
             count_seconds();
             if (!test) return false;
             metrics.test_loss = test->loss;
@@ -206,10 +212,30 @@ class Trainer {
         try {
             write_metrics(folder_.path(), state_.history);
             write_report(folder_.path(), {config_.net, context_.info().str(), state_.history});
+            write_event();
         } catch (const Error& error) {
             if (error.kind() != ErrorKind::io) throw;
             note(cat(error.what(), "; the training goes on"));
         }
+    }
+
+    /// The last epoch for TensorBoard.
+    void write_event() {
+        if (!config_.events) return;
+        const EpochMetrics& epoch = state_.history.epochs.back();
+        std::vector<std::pair<std::string, double>> values{{"loss/train", epoch.train_loss},
+                                                           {"learning_rate", epoch.learning_rate}};
+        const std::vector<std::string>& names = state_.history.metrics;
+        for (std::size_t i = 0; i < names.size(); ++i)
+            values.emplace_back(names[i] + "/train", epoch.train.at(i));
+        if (state_.history.tested) {
+            values.emplace_back("loss/test", epoch.test_loss);
+            for (std::size_t i = 0; i < names.size(); ++i)
+                values.emplace_back(names[i] + "/test", epoch.test.at(i));
+        }
+        const auto step = [&](int epochs) { return epochs * state_.batches; };
+        if (!events_) events_.emplace(folder_.path(), step(state_.epochs_done - 1));
+        events_->add(step(state_.epochs_done), values);
     }
 
     /// Where the run is, for who asked it to stop.
@@ -252,6 +278,8 @@ class Trainer {
     std::optional<Stepper> stepper_;
     std::optional<Evaluator> evaluator_;  ///< if there is a test set
     std::optional<Judging> judging_;
+    std::optional<EventFile> events_;
+    std::vector<std::string> initial_notes_;
     bool stopped_ = false;  ///< whether call_.request has asked for it
 };
 

@@ -85,7 +85,7 @@ class Reader {
     TrainConfig read() {
         root_.object({"net", "weights", "data", "batch", "epochs", "seed", "initialization",
                       "solver", "schedule", "augmentation", "checkpoints", "early_stopping",
-                      "metrics", "judge_by", "on_nan", "precision"});
+                      "metrics", "judge_by", "initial", "tensorboard", "on_nan", "precision"});
         config_.net = path(root_.at("net"));
         if (const auto view = root_.find("weights")) config_.weights = path(*view);
         config_.data = read_data_config(root_.at("data"), root_.find("augmentation"), folder_);
@@ -108,6 +108,8 @@ class Reader {
             config_.early_stopping.patience = integer(*view, "patience", 5, 1);
             config_.early_stopping.minimum_change = number(*view, "minimum_change", 0, at_least(0));
         }
+        if (const auto view = root_.find("initial")) read_initial(*view);
+        if (const auto view = root_.find("tensorboard")) config_.events = view->boolean();
         if (const auto view = root_.find("metrics")) read_metrics(*view);
         if (const auto view = root_.find("judge_by")) config_.judge_by = view->text();
         return config_;
@@ -119,7 +121,7 @@ class Reader {
     void read_solver(const JsonView& view) {
         view.object({"type", "learning_rate", "momentum", "nesterov", "beta1", "beta2", "epsilon",
                      "weight_decay", "clip_norm", "clip_value", "accumulate", "loss_scale",
-                     "loss_scale_steps"});
+                     "loss_scale_steps", "average"});
         SolverOptions& o = config_.solver;
         o.kind =
             static_cast<SolverOptions::Kind>(choice(view, "type", {"sgd", "adam", "adamw"}, 1));
@@ -136,6 +138,7 @@ class Reader {
         o.clip_value = number(view, "clip_value", 0, at_least(0));
         o.accumulate = integer(view, "accumulate", 1, 1);
         o.loss_scale = number(view, "loss_scale", o.loss_scale, at_least(0));
+        o.average = number(view, "average", 0, fraction);
         o.loss_scale_steps = integer(view, "loss_scale_steps", o.loss_scale_steps, 1);
     }
 
@@ -147,6 +150,29 @@ class Reader {
         c.every_minutes = number(view, "every_minutes", 0, at_least(0));
         c.keep = integer(view, "keep", 1, 1);
         if (const auto best = view.find("keep_best")) c.keep_best = best->boolean();
+    }
+
+    static std::vector<std::string> names(const JsonView& object, std::string_view key) {
+        std::vector<std::string> all;
+        if (const auto list = object.find(key))
+            for (const JsonView& name : list->array()) all.push_back(name.name());
+        return all;
+    }
+
+    void read_initial(const JsonView& view) {
+        view.object({"weights", "include", "exclude", "rename", "freeze"});
+        TrainConfig::Initial& how = config_.initial;
+        if (const auto file = view.find("weights")) {
+            if (!config_.weights.empty())
+                file->fail("is given, and \"weights\" too: only one of them can count");
+            how.weights = path(*file);
+        }
+        how.include = names(view, "include");
+        how.exclude = names(view, "exclude");
+        how.freeze = names(view, "freeze");
+        if (const auto rename = view.find("rename"))
+            for (const auto& [from, to] : rename->object())
+                how.rename.emplace_back(from, to.text());
     }
 
     void read_metrics(const JsonView& view) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace dlprim {
@@ -35,6 +36,16 @@ struct TrainConfig {
         int keep = 1;            ///< how many of the last ones
         bool keep_best = false;  ///< best.h5, too
     } checkpoints;
+    /// Fine-tuning. Patterns are those of a shell (fnmatch).
+    struct Initial {
+        std::string weights;  ///< file, or empty
+        /// Names of the network's parameters: which to take (nothing: all), and which not.
+        std::vector<std::string> include, exclude;
+        /// Beginnings of names in the file, and what they are in the network; the first counts.
+        std::vector<std::pair<std::string, std::string>> rename;
+        std::vector<std::string> freeze;  ///< names of operators that are not trained
+    } initial;
+    bool events = true;  ///< whether to write files for TensorBoard
     /// Ends a run whose value has not improved by more than `minimum_change` for `patience` epochs.
     struct EarlyStopping {
         int patience = 0;  ///< 0: it never ends early

@@ -29,6 +29,7 @@ void add_solver(Settings& all, const SolverOptions& o) {
     add("clip_norm", o.clip_norm);
     add("clip_value", o.clip_value);
     add("accumulate", o.accumulate);
+    add("average", o.average);
 }
 
 void add_schedule(Settings& all, const TrainConfig& config) {

@@ -165,12 +165,26 @@ class UpdateBuilder {
         return "g = " + g + "; ";
     }
 
+    /// Adds the average of the parameters to the changes, of which theirs is the first: the launch
+    /// that makes new parameters averages them, too.
+    void add_average(std::string& code, std::vector<ValueId>& inputs,
+                     std::vector<std::pair<ValueId, std::string>>& changes) {
+        const ValueId average = state(average_name);
+        const std::string old = cat("x", inputs.size()), share = cat("x", inputs.size() + 1);
+        inputs.push_back(average);
+        inputs.push_back(graph_.scalar("@average_share", DType::f32));
+        code += cat("fresh = ", changes[0].second, "; ");
+        changes[0].second = "fresh";
+        changes.emplace_back(average, cat(old, " + ", share, " * (fresh - ", old, ")"));
+    }
+
     /// Adds assignments of the program's outputs. Each output is the expression of its target's new
     /// value. Where gradients are not finite, targets keep their old values, which must be among
     /// `inputs`.
     void update(const char* name, std::string code, std::vector<ValueId> inputs,
-                const std::vector<std::pair<ValueId, std::string>>& changes,
+                std::vector<std::pair<ValueId, std::string>> changes,
                 const std::vector<double>& scalars) {
+        if (options_.average > 0) add_average(code, inputs, changes);
         const std::size_t finite = inputs.size();
         if (finite_ != no_value) inputs.push_back(finite_);
         for (std::size_t k = 0; k < changes.size(); ++k) {

@@ -18,6 +18,10 @@ constexpr const char* loss_scale_name = "@loss_scale";
 /// batch on.
 constexpr const char* loss_guard_name = "@loss_guard";
 
+/// With options.average: the state that holds the average of "@params", with the same offsets. Its
+/// share of the new parameters is the scalar "@average_share".
+constexpr const char* average_name = "@average";
+
 /// Adds nodes and assignments to a differentiated graph that update "@params" by "@gradients". The
 /// nodes belong to the part update, and with options.accumulate > 1 also to the part accumulate.
 /// They read the scalars "@lr", "@correction1" (1 - beta1^t) and "@correction2" (1 - beta2^t).

@@ -80,7 +80,8 @@ class LongTrain(CommandTest):
         raise AssertionError(f"it ended without '{pattern}': {process.stderr.read() if process.stderr else ''}")
 
     def names(self, out: str) -> list[str]:
-        return sorted(path.name for path in (self.folder / out).iterdir())
+        """Of the files, but those for TensorBoard, of which each part of a run has one."""
+        return sorted(path.name for path in (self.folder / out).iterdir() if not path.name.startswith("events.out."))
 
     def timeless(self, out: str) -> tuple[list[str], str]:
         """metrics.csv and the report without the seconds."""

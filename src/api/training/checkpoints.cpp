@@ -2,6 +2,7 @@
 // Checkpoints.
 #include "api/training/checkpoints.hpp"
 
+#include "api/training/listed.hpp"
 #include "base/text.hpp"
 #include "formats/hdf5_file.hpp"
 
@@ -26,19 +27,10 @@ std::string damage_of(const std::string& path) {
     return {};
 }
 
-/// The first few names, and how many more there are.
-std::string listed(const std::vector<std::string>& names) {
-    constexpr std::size_t shown = 3;
-    std::vector<std::string> first(
-        names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), shown)));
-    const std::size_t more = names.size() - first.size();
-    return cat(join(first, ", "), more > 0 ? cat(" and ", more, " more") : "");
-}
-
 [[noreturn]] void refuse_results(const RunFolder& folder, const std::vector<std::string>& names) {
     const bool any = !folder.checkpoints().empty();
     fail(ErrorKind::invalid_argument, "folder '", folder.path(),
-         "' holds results of an earlier run (", listed(names),
+         "' holds results of an earlier run (", listed(names, 3),
          "): ", any ? "go on from its last checkpoint with --resume latest, " : "",
          "give this run another folder with --out, or have them removed with --replace "
          "(TrainCall::resume, out, replace)");

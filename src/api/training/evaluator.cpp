@@ -27,10 +27,11 @@ void Evaluator::attach(Net& trained, const Roles& roles, const std::vector<std::
     feeder_.attach(trained, roles);
 }
 
-void Evaluator::copy_parameters(Net& trained) {
+void Evaluator::copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead) {
     std::vector<std::byte> data;
     for (const std::string& name : trained.param_names()) {
-        const Tensor from = trained.param(name);
+        const auto other = instead.find(name);
+        const Tensor from = other != instead.end() ? other->second : trained.param(name);
         Tensor to = net_.param(name);
         data.resize(from.bytes());
         from.copy_to_host(data.data(), data.size());
@@ -40,8 +41,9 @@ void Evaluator::copy_parameters(Net& trained) {
 }
 
 std::optional<Evaluator::Result> Evaluator::run(Net& trained,
+                                                const std::map<std::string, Tensor>& instead,
                                                 const std::function<bool()>& is_stopped) {
-    copy_parameters(trained);
+    copy_parameters(trained, instead);
     feeder_.start(0, 0);
     judges_.reset();
     double loss = 0;

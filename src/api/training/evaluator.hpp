@@ -9,6 +9,7 @@
 #include <dlprim/net.hpp>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,14 +30,16 @@ class Evaluator {
         double loss = 0;
         std::vector<double> metrics;
     };
-    /// Over the whole set, with the present parameters of the net that is trained. Nothing if
+    /// Over the whole set, with the present parameters of the net that is trained, or with those of
+    /// `instead` in their place. Nothing if
     /// `is_stopped`, which is called between batches, returns true.
-    std::optional<Result> run(Net& trained, const std::function<bool()>& is_stopped);
+    std::optional<Result> run(Net& trained, const std::map<std::string, Tensor>& instead,
+                              const std::function<bool()>& is_stopped);
 
     const Feeder& feeder() const { return feeder_; }
 
   private:
-    void copy_parameters(Net& trained);
+    void copy_parameters(Net& trained, const std::map<std::string, Tensor>& instead);
 
     Feeder feeder_;
     Net net_;

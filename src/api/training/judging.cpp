@@ -9,7 +9,9 @@
 
 namespace dlprim {
 
-std::vector<std::string> metrics_for(Net& net, const Roles& roles, const TrainConfig& config) {
+std::vector<std::string> metrics_for(const Roles& roles, TargetKind targets,
+                                     const TrainConfig& config) {
+    const bool classes = targets != TargetKind::values;
     if (roles.scores.empty()) {
         if (config.metrics && !config.metrics->empty())
             fail(ErrorKind::format, config.name, ": metrics judge an output, and the network '",
@@ -17,16 +19,15 @@ std::vector<std::string> metrics_for(Net& net, const Roles& roles, const TrainCo
         return {};
     }
     if (!config.metrics) {
-        if (!roles.target_is_class) return {"mean_absolute_error"};
-        const Shape labels = net.input_shape(roles.labels);
-        if (labels.numel() > labels[0]) return {"accuracy", "mean_iou"};
+        if (!classes) return {"mean_absolute_error"};
+        if (targets == TargetKind::mask) return {"accuracy", "mean_iou"};
         return {"accuracy"};
     }
     for (const std::string& name : *config.metrics)
-        if (judges_classes(name) != roles.target_is_class)
+        if (judges_classes(name) != classes)
             fail(ErrorKind::format, config.name, ": metric '", name, "' judges ",
-                 roles.target_is_class ? "numbers, and the targets of this network are classes"
-                                       : "classes, and the targets of this network are numbers");
+                 classes ? "numbers, and the targets of this network are classes"
+                         : "classes, and the targets of this network are numbers");
     return *config.metrics;
 }
 

@@ -6,6 +6,7 @@
 #include "api/training/roles.hpp"
 #include "api/training/run_state.hpp"
 #include "train/config.hpp"
+#include "train/dataset.hpp"
 
 #include <dlprim/net.hpp>
 
@@ -17,7 +18,8 @@ namespace dlprim {
 /// The names of the configuration's metrics. Without any: accuracy for class numbers, with mean_iou
 /// where each example has several (pixels), and mean_absolute_error for numbers. None without
 /// outputs to judge. Throws Error(format) for metrics of the other kind of target.
-std::vector<std::string> metrics_for(Net& net, const Roles& roles, const TrainConfig& config);
+std::vector<std::string> metrics_for(const Roles& roles, TargetKind targets,
+                                     const TrainConfig& config);
 
 class Judging {
   public:

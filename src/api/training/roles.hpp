@@ -10,9 +10,8 @@ namespace dlprim {
 
 /// Names of tensors of a net that is trained.
 struct Roles {
-    std::string images, labels;   ///< inputs: the examples, and what they should come out as
-    std::string scores, loss;     ///< outputs
-    bool target_is_class = true;  ///< whether labels are class numbers, and not numbers
+    std::string images, labels;  ///< inputs: the examples, and what they should come out as
+    std::string scores, loss;    ///< outputs
 };
 
 /// Throws Error(invalid_argument) if the net lacks one of them that training needs.

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Frozen operators and first values.
+#include "api/training/initial.hpp"
+
+#include "api/net_impl.hpp"
+#include "api/training/listed.hpp"
+#include "base/env.hpp"
+#include "base/text.hpp"
+#include "formats/hdf5_file.hpp"
+#include "formats/json_net.hpp"
+
+#include <fnmatch.h>
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+namespace dlprim {
+
+namespace {
+
+constexpr std::size_t most_names = 24;  ///< of each list in a message
+
+bool matches(const std::string& name, const std::vector<std::string>& patterns) {
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+        return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    });
+}
+
+/// The name that a parameter of the file has in the network.
+std::string renamed(const std::string& name, const TrainConfig::Initial& how) {
+    for (const auto& [from, to] : how.rename)
+        if (name.compare(0, from.size(), from) == 0) return to + name.substr(from.size());
+    return name;
+}
+
+bool is_state(const std::string& name) {  // what checkpoints hold besides weights
+    return name.compare(0, 7, "solver/") == 0 || name.compare(0, 4, "run/") == 0;
+}
+
+/// What became of the parameters of a file and of a network.
+struct Matching {
+    std::map<std::string, std::string> taken;  ///< by the network's name: the file's
+    std::vector<std::string> other_shape, excluded, left, unused;
+};
+
+Matching match(const Net& net, const Hdf5Reader& file, const TrainConfig::Initial& how) {
+    Matching found;
+    const std::vector<std::string> names = net.param_names();
+    const std::set<std::string> wanted(names.begin(), names.end());
+    std::set<std::string> seen;
+    for (const Hdf5Dataset& dataset : file.datasets()) {
+        if (is_state(dataset.name)) continue;
+        const std::string name = renamed(dataset.name, how);
+        if (!wanted.count(name)) {
+            found.unused.push_back(dataset.name);
+            continue;
+        }
+        seen.insert(name);
+        const Shape want = net.param_shape(name);
+        if ((!how.include.empty() && !matches(name, how.include)) || matches(name, how.exclude))
+            found.excluded.push_back(name);
+        else if (dataset.shape != want)
+            found.other_shape.push_back(
+                cat(name, " (", dataset.shape.str(), ", not ", want.str(), ")"));
+        else
+            found.taken[name] = dataset.name;
+    }
+    for (const std::string& name : names)
+        if (!seen.count(name)) found.left.push_back(name);
+    for (auto* list : {&found.other_shape, &found.excluded}) std::sort(list->begin(), list->end());
+    return found;
+}
+
+std::string summary(const Matching& found, const std::string& path, std::size_t all) {
+    std::string text = cat("'", path, "' gives ", found.taken.size(), " of ", all, " parameters");
+    const auto add = [&](const char* what, const std::vector<std::string>& names) {
+        if (!names.empty()) text += cat("; ", what, ": ", listed(names, most_names));
+    };
+    add("not in the file", found.left);
+    add("of another shape", found.other_shape);
+    add("excluded", found.excluded);
+    add("not in the network", found.unused);
+    return text;
+}
+
+std::vector<std::string> take_by_patterns(Net& net, const TrainConfig& config) {
+    const TrainConfig::Initial& how = config.initial;
+    const Hdf5Reader file(how.weights);
+    const Matching found = match(net, file, how);
+    const std::string text = summary(found, how.weights, net.param_names().size());
+    if (found.taken.empty())
+        fail(ErrorKind::format, config.name, ": initial.weights: ", text,
+             ": nothing would be taken from it");
+    std::vector<std::byte> data;
+    for (const auto& [name, source] : found.taken) {
+        Tensor to = net.param(name);
+        data.resize(to.bytes());
+        file.read(source, to.dtype(), data.data(), data.size());
+        to.copy_from_host(data.data(), data.size());
+    }
+    net.params_changed();
+    return {text};
+}
+
+/// Throws Error(not_found) with both lists if the file lacks parameters; tells of those that it has
+/// and the network has not.
+void check_weights(const Net& net, const std::string& path, std::vector<std::string>& notes) {
+    const Hdf5Reader file(path);
+    const Matching found = match(net, file, {});
+    if (found.left.size() > 1 || (!found.left.empty() && !found.unused.empty()))
+        fail(ErrorKind::not_found, "'", path, "' has no parameter ", listed(found.left, most_names),
+             found.unused.empty()
+                 ? ""
+                 : cat("; the network has none of the file's ", listed(found.unused, most_names)),
+             "; \"initial\" takes what two networks have in common");
+    if (found.left.empty() && !found.unused.empty())
+        notes.push_back(cat("'", path, "' holds what the network does not have: ",
+                            listed(found.unused, most_names)));
+}
+
+}  // namespace
+
+Net open_training_net(const Context& context, const TrainConfig& config,
+                      const NetOptions& options) {
+    NetDescription net = parse_net_json(read_file(config.net), config.net);
+    std::vector<std::string> names;
+    for (const std::string& pattern : config.initial.freeze) {
+        bool any = false;
+        for (NetDescription::Op& op : net.operators) {
+            names.push_back(op.name);
+            if (!matches(op.name, {pattern})) continue;
+            any = op.frozen = true;
+        }
+        if (!any)
+            fail(ErrorKind::format, config.name, ": initial.freeze: no operator of '", config.net,
+                 "' matches '", pattern, "'", did_you_mean(pattern, names));
+    }
+    return Access::handle<Net>(std::make_shared<NetImpl>(context, std::move(net), options));
+}
+
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config) {
+    std::vector<std::string> notes;
+    net.initialize(config.initialization);
+    if (!config.weights.empty()) {
+        check_weights(net, config.weights, notes);
+        net.load_weights(config.weights);
+    }
+    if (!config.initial.weights.empty()) notes = take_by_patterns(net, config);
+    if (config.initial.freeze.empty()) return notes;
+    std::vector<std::string> frozen;
+    for (const std::string& name : net.param_names())
+        if (!net.is_trainable(name)) frozen.push_back(name);
+    notes.push_back(cat("not trained: ", listed(frozen, most_names)));
+    return notes;
+}
+
+}  // namespace dlprim

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// The network of a configuration, with what of it is frozen, and its first values: initialised, or
+// those of another network's weights file by patterns (fine-tuning).
+#pragma once
+
+#include "train/config.hpp"
+
+#include <dlprim/net.hpp>
+
+#include <string>
+#include <vector>
+
+namespace dlprim {
+
+/// Opens the network, with the operators frozen that `initial.freeze` names. Throws Error.
+Net open_training_net(const Context& context, const TrainConfig& config, const NetOptions& options);
+
+/// Gives all parameters values. Returns notes: which came from the file, which were left, and which
+/// are frozen. Throws Error, which names the file.
+std::vector<std::string> set_initial_values(Net& net, const TrainConfig& config);
+
+}  // namespace dlprim
