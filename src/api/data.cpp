@@ -146,8 +146,8 @@ void count_labels(const DataPart& part, DataSummary& summary) {
     for (const std::int64_t index : part.members) {
         const std::int32_t label = part.data->label(index);
         if (label < 0 || label > 10'000'000)
-            fail(ErrorKind::format, part.data->source(), " holds label ", label, " (",
-                 part.data->name(index), "); classes are numbered from 0");
+            fail(ErrorKind::format, part.data->label_name(index), " holds label ", label,
+                 "; classes are numbered from 0");
         if (static_cast<std::size_t>(label) >= summary.counts.size())
             summary.counts.resize(static_cast<std::size_t>(label) + 1);
         ++summary.counts[static_cast<std::size_t>(label)];

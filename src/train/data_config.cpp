@@ -24,7 +24,8 @@ double data_number(const JsonView& view, double least, double most, bool least_e
 std::int64_t data_integer(const JsonView& view, std::int64_t least, std::int64_t most) {
     const std::int64_t value = view.integer();
     if (value < least || value > most)
-        view.fail(cat("is ", value, ", must be an integer from ", least, " to ", most));
+        view.fail(
+            cat("is ", value, ", must be an integer of at least ", least, " and at most ", most));
     return value;
 }
 

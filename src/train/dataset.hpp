@@ -3,6 +3,7 @@
 // Implementations are in train/data; open_dataset() chooses one.
 #pragma once
 
+#include "base/text.hpp"
 #include "formats/image/decode.hpp"
 
 #include <dlprim/shape.hpp>
@@ -57,6 +58,8 @@ class Dataset {
     virtual Example read(std::int64_t index, const ChoosePart& choose = {}) const = 0;
     /// What messages call an example: its file, or a file and a row.
     virtual std::string name(std::int64_t index) const = 0;
+    /// What messages call the place of an example's label.
+    virtual std::string label_name(std::int64_t index) const { return cat("'", name(index), "'"); }
     /// What messages call the whole set.
     virtual std::string source() const = 0;
     /// Sentences on what a person may want to know of it, such as files that are passed over.

@@ -174,7 +174,8 @@ class Images(CommandTest):
         self.write("l", idx(self.labels))
 
     def train(self, words=None, **more):
-        command = ("train", self.write("train.json", self.config | more), "-d", "cpu", "--out", self.folder / "out")
+        command = ("train", self.write("train.json", self.config | more), "-d", "cpu", "--out", self.folder / "out",
+                   "--replace")
         if words is None:
             return self.succeed(*command)
         self.refuse(words, *command)
@@ -238,7 +239,7 @@ class Images(CommandTest):
                 (["solver.learning_rate"], {"solver": {"learning_rate": -1}}),
                 (["momentum", "nesterov"], {"solver": {"type": "sgd", "nesterov": True}}),
                 (["beta1"], {"solver": {"beta1": 1}}), (["schedule.type"], {"schedule": {"type": "cosin"}}),
-                (["data.type", "csv"], {"data": {"type": "csv", "train": {"images": "i", "labels": "l"}}}),
+                (["data.type", "text", "must be one of"], {"data": {"type": "text", "train": {"images": "i", "labels": "l"}}}),
                 (["data", "lacks 'train'"], {"data": {}}), (["data.std"], {"data": {"std": 0, "train": {"images": "i", "labels": "l"}}}),
                 (["initialization"], {"initialization": "random"}), (["on_nan"], {"on_nan": "ignore"}),
                 (["checkpoints.keep"], {"checkpoints": {"keep": 0}}), (["net must be a string"], {"net": 7})):
@@ -284,7 +285,7 @@ class Images(CommandTest):
                 (["solver.loss_scale"], solver(loss_scale=-1)), (["solver.loss_scale_steps"], solver(loss_scale_steps=0)),
                 (["data.mean is 33.3", "at most 1"], data(mean=33.3)), (["data.std"], data(std=-1)),
                 (["batch is 2000000000", "at most 1000000000"], {"batch": 2000000000}), (["seed is -1"], {"seed": -1}),
-                (["checkpoints.every_epochs"], {"checkpoints": {"every_epochs": 0}})):
+                (["checkpoints.every_epochs"], {"checkpoints": {"every_epochs": -1}})):
             with self.subTest(words):
                 self.train(words, **more)
         for name in ("NaN", "Infinity", "1e999"):
@@ -300,7 +301,7 @@ class Images(CommandTest):
     def test_epochs_of_the_command(self):
         """They are the run's, also for what has to fit into it."""
         config = self.write("train.json", self.config | {"epochs": 4, "schedule": {"warmup_epochs": 3}})
-        command = ("train", config, "-d", "cpu", "--out", self.folder / "out", "--epochs")
+        command = ("train", config, "-d", "cpu", "--out", self.folder / "out", "--replace", "--epochs")
         self.refuse(["warmup_epochs is 3", "the run has 2 epochs, as the command says"], *command, 2)
         self.succeed(*command, 3)
         # A run that the command cuts short may end before its rate changes.

@@ -353,7 +353,7 @@ class Data(CommandTest):
     def test_too_few_examples(self):
         self.pictures("train", 2)
         self.config(FOLDER, {"resize": [16, 16]})
-        self.refuse(["6 examples", "a batch of 8"], "train", self.folder / "train.json", "-d", "cpu")
+        self.refuse(["6 images", "a batch of 8"], "train", self.folder / "train.json", "-d", "cpu")
 
 
 if __name__ == "__main__":

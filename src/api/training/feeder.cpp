@@ -48,8 +48,9 @@ std::string shape_text(const Shape& shape) {
 Feeder::Feeder(const TrainConfig& config)
     : config_(config), parts_(open_data(config.data, config.seed)), part_(parts_.train) {
     if (size() < config.batch)
-        fail(ErrorKind::invalid_argument, "there are ", size(), " examples in ",
-             part_.data->source(), " to train on, fewer than a batch of ", config.batch);
+        fail(ErrorKind::invalid_argument, "there are ", size(),
+             part_.data->has_pictures() ? " images in " : " examples in ", part_.data->source(),
+             " to train on, fewer than a batch of ", config.batch);
 }
 
 Feeder::Feeder(const Feeder& training, Test)

@@ -38,6 +38,9 @@ class ArrayData final : public Dataset {
     std::string name(std::int64_t index) const override {
         return cat(inputs_->name(), ", row ", index);
     }
+    std::string label_name(std::int64_t index) const override {
+        return cat("'", targets_->name(), "', row ", index, ",");
+    }
     std::string source() const override { return cat("'", inputs_->name(), "'"); }
 
     Example read(std::int64_t index, const ChoosePart& choose) const override {
@@ -198,8 +201,8 @@ void check_labels(const Dataset& data, std::int64_t classes) {
     for (std::int64_t i = 0; i < data.size(); ++i) {
         const std::int32_t label = data.label(i);
         if (label < 0 || label >= classes)
-            fail(ErrorKind::format, data.source(), " holds label ", label, " (", data.name(i),
-                 "), the network has ", classes, " classes: labels run from 0 to ", classes - 1);
+            fail(ErrorKind::format, data.label_name(i), " holds label ", label,
+                 ", the network has ", classes, " classes: labels run from 0 to ", classes - 1);
     }
 }
 
