@@ -27,7 +27,7 @@ namespace {
 using dlprim::doctor::Json;
 
 struct Arguments {
-    std::string device, json;
+    std::string device, json, type;
     bool quick = false;
     double seconds = 0;  ///< 0: the default
 };
@@ -62,7 +62,8 @@ Json examine_all(const Arguments& arguments) {
     ExamineOptions options;
     options.device = arguments.device;
     options.quick = arguments.quick;
-    options.seconds = arguments.seconds > 0 ? arguments.seconds : arguments.quick ? 20 : 120;
+    options.type = arguments.type;
+    options.seconds = arguments.seconds > 0 ? arguments.seconds : arguments.quick ? 60 : 120;
     options.progress = bar();
     examine(report, find_probe(), options);
     if (options.progress) options.progress("", 0, 0);
@@ -131,8 +132,9 @@ int main(int argc, char** argv) {
     app.add_option("--json", arguments.json, "write the report as JSON to this file; - prints it");
     app.add_flag("--quick", arguments.quick,
                  "test one case of each operator with the engines that the library chooses");
+    app.add_option("--operator", arguments.type, "test only this type of operator: Convolution2D");
     app.add_option("--seconds", arguments.seconds,
-                   "the most for the self-test of a device (120; with --quick 20)")
+                   "the most for the self-test of a device (120; with --quick 60)")
         ->check(CLI::Range(1.0, 86400.0));
     app.set_version_flag("--version", std::string("dlprim " DLPRIM_VERSION " (commit ") +
                                           dlprim::tools::commit + ")");

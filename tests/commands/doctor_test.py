@@ -121,7 +121,7 @@ class Doctor(DoctorTest):
 @unittest.skipUnless(DEVICE in DEVICES[1:], "no OpenCL device")
 class OpenCL(DoctorTest):
     def test_capabilities(self):
-        report = self.examine("-d", DEVICE, "--quick", "--seconds", "1")
+        report = self.examine("-d", DEVICE, "--quick", "--operator", "Flip")
         (device,) = report["devices"]
         self.assertNotEqual(device["id"], "cpu")
         self.assertGreater(device["traits"]["max_alloc_mib"], 0)

@@ -6,7 +6,7 @@ import shutil
 import unittest
 
 import numpy as np
-from commands import DEVICE, DEVICES, ROOT, CommandTest, main, network, operator
+from commands import DEVICE, DEVICES, ROOT, CommandTest, call, main, network, operator
 
 SHAPE = [3, 16, 12, 12]
 
@@ -60,9 +60,25 @@ class Trust(CommandTest):
         self.assertGreater(abs(wrong - self.expected).max(), 1e-3)
         # The fault belongs to these kernels.
         self.assertEqual(self.engine_of(DLPRIM_CACHE_DIR=str(self.cache)), self.engine)
-        report = self.succeed("doctor", "-d", DEVICE, "--quick", "--json", "-", DLPRIM_CACHE_DIR=str(self.cache))
+        report = self.succeed("doctor", "-d", DEVICE, "--quick", "--operator", "Flip", "--json", "-", DLPRIM_CACHE_DIR=str(self.cache))
         (device,) = json.loads(report.out)["devices"]
         self.assertIn(self.engine, [row["engine"] for row in device["distrusted"]])
+
+    def test_the_doctor_finds_a_wrong_kernel(self):
+        path = self.folder / "kernels/embedding/reference.cl"
+        shutil.copytree(ROOT / "kernels/embedding", path.parent)
+        good = "weight[weight_offset + row * dim + at % dim];"
+        self.assertIn(good, path.read_text())
+        path.write_text(path.read_text().replace(good, good[:-1] + " * 1.001f;"))
+        report = call("doctor", "-d", DEVICE, "--quick", "--operator", "Embedding", "--json", "-",
+                      DLPRIM_KERNELS_DIR=str(self.folder / "kernels"))
+        self.assertEqual((report.code, report.err), (1, ""))
+        found = json.loads(report.out)
+        self.assertFalse(found["ok"])
+        (row,) = found["devices"][0]["self_test"]["rows"]
+        self.assertEqual((row["operator"], row["outcome"]), ("Embedding", "wrong"))
+        self.assertTrue(any(engine.startswith("embedding.") for engine in row["ran"]))
+        self.assertRegex(found["summary"], "is wrong: result 0 of shape")
 
     def test_a_cache_that_cannot_be_written(self):
         spoilt = self.spoil() | dict(DLPRIM_CACHE_DIR="/proc/cache")

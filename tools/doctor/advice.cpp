@@ -199,10 +199,11 @@ class Judge {
     }
 
     void sum_up() {
-        int working = 0, wrong = 0;
+        int working = 0, wrong = 0, left = 0;
         for (const Json& device : report_.at("devices")) {
             working += device.at("works") ? 1 : 0;
             if (!device.contains("self_test")) continue;
+            left += device.at("self_test").at("unfinished").get<int>();
             for (const Json& row : device.at("self_test").at("rows"))
                 wrong += row.at("outcome") == "wrong" || row.at("outcome") == "crashed" ? 1 : 0;
         }
@@ -221,8 +222,9 @@ class Judge {
             summary = devices_work + ", but " + first +
                       (serious > 1 ? " (and " + std::to_string(serious - 1) + " more)" : Text());
         else
-            summary = "all is well: " + devices_work +
-                      (troubles_.empty() ? Text() : "; see the remarks below");
+            summary =
+                (left > 0 ? "all is well as far as there was time to test: " : "all is well: ") +
+                devices_work + (troubles_.empty() ? Text() : "; see the remarks below");
         report_["troubles"] = troubles_;
         report_["ok"] = working > 0 && wrong == 0;
         report_["summary"] = summary;

@@ -7,7 +7,10 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
+#include <thread>
 #include <vector>
 
 namespace dlprim::doctor {
@@ -21,6 +24,8 @@ using Text = std::string;
 
 /// The longest that one piece of work may take, in seconds. Then its process is ended.
 constexpr double patience = 60;
+/// The same for a case of the self-test, for which a slow compiler makes dozens of kernels.
+constexpr double patience_with_case = 600;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -66,88 +71,118 @@ Text leave_out_culprits(const Json& icds, const Text& probe, const fs::path& fol
     return culprit;
 }
 
-/// The self-test of one device.
+/// The self-test of one device: several processes share the cases, because compilers take most of
+/// the time.
 class DeviceTest {
   public:
-    DeviceTest(Child& child, const Json& cases, const Text& device, const ExamineOptions& options)
-        : child_(child), cases_(cases), device_(device), options_(options) {}
+    DeviceTest(const Text& probe, const Json& cases, const Text& device,
+               const ExamineOptions& options)
+        : probe_(probe), cases_(cases), device_(device), options_(options), rows_(cases.size()) {}
 
     Json run() {
-        const auto start = Clock::now();
-        int done = 0;
-        const int total = static_cast<int>(cases_.size());
-        for (const Json& one : cases_) {
-            if (seconds_since(start) > options_.seconds) break;
-            const Text name = one.at("type").get<Text>() + '/' + one.at("name").get<Text>();
-            if (options_.progress)
-                options_.progress("testing " + device_ + ": " + name, done, total);
-            ask(one);
-            ++done;
-        }
-        if (options_.progress) options_.progress("", total, total);
-        return {{"cases", done},
-                {"unfinished", total - done},
-                {"engines", engines_.size()},
-                {"right", count("right")},
-                {"wrong", count("wrong") + count("crashed")},
-                {"failed", count("failed")},
-                {"skipped", count("skipped")},
-                {"worst_error", worst_},
-                {"seconds", seconds_since(start)},
-                {"rows", rows_}};
+        const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+        std::vector<std::thread> threads;
+        for (unsigned i = 0; i < std::min(cores, 4u); ++i) threads.emplace_back([this] { work(); });
+        for (std::thread& thread : threads) thread.join();
+        if (options_.progress) options_.progress("", 0, 0);
+        return sum_up();
     }
 
   private:
-    void ask(const Json& one) {
-        const Json answer = child_.ask({{"what", "test"},
-                                        {"device", device_},
-                                        {"type", one.at("type")},
-                                        {"name", one.at("name")},
-                                        {"engines", !options_.quick},
-                                        {"gradients", !options_.quick}},
-                                       patience);
-        if (answer.contains("error")) {
-            rows_.push_back({{"operator", one.at("type")},
+    /// Takes cases until there are none or the time is over.
+    void work() {
+        Child child(probe_);
+        while (true) {
+            std::size_t mine = 0;
+            {
+                const std::lock_guard lock(mutex_);
+                if (next_ == cases_.size() || seconds_since(start_) > options_.seconds) return;
+                mine = next_++;
+                if (options_.progress)
+                    options_.progress("testing " + device_ + ": " + name_of(cases_[mine]),
+                                      static_cast<int>(mine), static_cast<int>(cases_.size()));
+            }
+            Json rows = ask(child, cases_[mine]);
+            const std::lock_guard lock(mutex_);
+            rows_[mine] = std::move(rows);
+        }
+    }
+
+    static Text name_of(const Json& one) {
+        return one.at("type").get<Text>() + '/' + one.at("name").get<Text>();
+    }
+
+    Json ask(Child& child, const Json& one) const {
+        Json answer = child.ask({{"what", "test"},
+                                 {"device", device_},
+                                 {"type", one.at("type")},
+                                 {"name", one.at("name")},
+                                 {"engines", !options_.quick},
+                                 {"gradients", !options_.quick}},
+                                patience_with_case);
+        if (!answer.contains("error")) return answer.at("rows");
+        return Json::array({{{"operator", one.at("type")},
                              {"case", one.at("name")},
                              {"engine", ""},
+                             {"ran", Json::array()},
                              {"direction", "forward"},
                              {"outcome", answer.contains("crashed") ? "crashed" : "failed"},
                              {"error", 0},
-                             {"reason", answer.at("error")}});
-            return;
-        }
-        for (const Json& row : answer.at("rows")) {
-            for (const Json& engine : row.at("ran")) engines_.insert(engine.get<Text>());
-            if (row.at("outcome") == "right" && row.at("error").is_number())
-                worst_ = std::max(worst_, row.at("error").get<double>());
-            rows_.push_back(row);
-        }
+                             {"reason", answer.at("error")}}});
     }
 
-    std::int64_t count(const char* outcome) const {
-        return std::count_if(rows_.begin(), rows_.end(),
-                             [&](const Json& row) { return row.at("outcome") == outcome; });
+    Json sum_up() const {
+        Json rows = Json::array();
+        std::map<Text, int> counts;
+        std::set<Text> engines;
+        double worst = 0;
+        for (const Json& of_case : rows_) {
+            for (const Json& row : of_case) {
+                rows.push_back(row);
+                const Text outcome = row.at("outcome");
+                ++counts[outcome];
+                for (const Json& engine : row.at("ran")) engines.insert(engine.get<Text>());
+                if (outcome == "right") worst = std::max(worst, row.at("error").get<double>());
+            }
+        }
+        return {{"cases", next_},
+                {"unfinished", cases_.size() - next_},
+                {"engines", engines.size()},
+                {"right", counts["right"]},
+                {"wrong", counts["wrong"] + counts["crashed"]},
+                {"failed", counts["failed"]},
+                {"skipped", counts["skipped"]},
+                {"worst_error", worst},
+                {"seconds", seconds_since(start_)},
+                {"rows", rows}};
     }
 
-    Child& child_;
+    const Text& probe_;
     const Json& cases_;
-    Text device_;
+    const Text device_;
     const ExamineOptions& options_;
-    std::set<Text> engines_;
-    double worst_ = 0;
-    Json rows_ = Json::array();
+    const Clock::time_point start_ = Clock::now();
+    std::mutex mutex_;
+    std::size_t next_ = 0;
+    std::vector<Json> rows_;  ///< by case
 };
 
-/// Keeps the first case of each operator.
-void keep_first_of_each(Json& cases) {
+/// The first case of each operator, and then the others unless the test is quick: if the time is
+/// over before all have run, each operator was tested.
+Json in_order(const Json& cases, bool quick, const Text& type) {
     std::set<Text> seen;
-    Json kept = Json::array();
-    for (const Json& one : cases)
-        if (seen.insert(one.at("type").get<Text>()).second) kept.push_back(one);
-    cases = std::move(kept);
+    Json ordered = Json::array(), others = Json::array();
+    for (const Json& one : cases) {
+        if (!type.empty() && one.at("type") != type) continue;
+        (seen.insert(one.at("type").get<Text>()).second ? ordered : others).push_back(one);
+    }
+    if (!quick)
+        for (const Json& one : others) ordered.push_back(one);
+    return ordered;
 }
 
-void examine_device(Json& device, Child& child, const Json& cases, const ExamineOptions& options) {
+void examine_device(Json& device, Child& child, const Text& probe, const Json& cases,
+                    const ExamineOptions& options) {
     const Text id = device.at("id");
     if (options.progress) options.progress("opening " + id, 0, 1);
     const Json traits = child.ask({{"what", "open"}, {"device", id}}, patience);
@@ -164,7 +199,7 @@ void examine_device(Json& device, Child& child, const Json& cases, const Examine
         device["checks"] = {{"right", trust.at("right")}, {"unknown", trust.at("unknown")}};
         device["distrusted"] = trust.at("wrong");
     }
-    device["self_test"] = DeviceTest(child, cases, id, options).run();
+    device["self_test"] = DeviceTest(probe, cases, id, options).run();
 }
 
 }  // namespace
@@ -197,10 +232,10 @@ void examine(Json& report, const std::string& probe, const ExamineOptions& optio
     }
     report["library_troubles"] = list.at("troubles");
     report["default"] = list.value("default", "");
-    Json cases = child.ask({{"what", "cases"}}, patience).value("cases", Json::array());
-    if (options.quick) keep_first_of_each(cases);
+    const Json all = child.ask({{"what", "cases"}}, patience).value("cases", Json::array());
+    const Json cases = in_order(all, options.quick, options.type);
     for (Json& device : list.at("devices")) {
-        examine_device(device, child, cases, options);
+        examine_device(device, child, probe, cases, options);
         report["devices"].push_back(device);
     }
 }

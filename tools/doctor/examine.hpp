@@ -12,7 +12,8 @@ namespace dlprim::doctor {
 struct ExamineOptions {
     std::string device;  ///< as a command takes it; empty: all devices
     bool quick =
-        false;  ///< one case of each operator, as the library computes it, and no gradients
+        false;         ///< one case of each operator, as the library computes it, and no gradients
+    std::string type;  ///< the only operator whose cases run; empty: all
     double seconds = 60;  ///< the most for the self-test of a device
     /// Called before each piece of work, of which `done` of `total` are done.
     std::function<void(const std::string& what, int done, int total)> progress;
