@@ -51,9 +51,12 @@ Problem with_alpha(double alpha) {
 }
 
 std::string metrics_read_back(const std::string& folder) {
-    write_metrics(folder, {{1, 1e-5, 1234.5678, 0.125, 0.1, 0.5, 1234567.25}});
+    RunHistory written{.metrics = {"accuracy"}, .tested = true, .epochs = {}}, read = written;
+    written.epochs.push_back({1, 1e-5, 1234.5678, {0.125}, 0.1, {0.5}, 1234567.25});
+    write_metrics(folder, written);
+    read_metrics(folder, read);
     std::string text = read_file(folder + "/metrics.csv");
-    for (const EpochMetrics& e : read_metrics(folder))
+    for (const EpochMetrics& e : read.epochs)
         text += cat(e.epoch, ' ', exact(e.learning_rate), ' ', exact(e.train_loss), ' ',
                     exact(e.test_loss), ' ', exact(e.seconds));
     return text;
