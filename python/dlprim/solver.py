@@ -30,6 +30,8 @@ class Solver(_core.Solver):
         accumulate: number of batches whose gradients are averaged before an update.
         loss_scale: initial factor of the loss if operators have precision fp16; 0 means none.
         loss_scale_steps: number of consecutive good updates after which the factor is doubled.
+        average: if positive, the share that an exponential moving average of the parameters keeps at each update;
+            use_averages() turns to it.
         guard_loss: from the first loss that is not finite, parameters stay unchanged until call_off(). Nothing waits.
 
     Raises:
@@ -54,6 +56,7 @@ class Solver(_core.Solver):
         accumulate: int = 1,
         loss_scale: float = 65536,
         loss_scale_steps: int = 2000,
+        average: float = 0,
         guard_loss: bool = False,
     ) -> None:
         if not isinstance(net, Net):
@@ -73,6 +76,7 @@ class Solver(_core.Solver):
             accumulate=accumulate,
             loss_scale=loss_scale,
             loss_scale_steps=loss_scale_steps,
+            average=average,
             guard_loss=guard_loss,
         )
         self._net = net

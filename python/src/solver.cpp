@@ -36,11 +36,12 @@ using OwnedSolver = Owned<Solver>;
 void make_solver(OwnedSolver* self, const Owned<Net>& net, const std::string& kind,
                  double learning_rate, double momentum, bool nesterov, double beta1, double beta2,
                  double epsilon, double weight_decay, double clip_norm, double clip_value,
-                 int accumulate, double loss_scale, int loss_scale_steps, bool guard_loss) {
+                 int accumulate, double loss_scale, int loss_scale_steps, double average,
+                 bool guard_loss) {
     const SolverOptions options{
         to_kind(kind), learning_rate, momentum,         nesterov,  beta1,
         beta2,         epsilon,       weight_decay,     clip_norm, clip_value,
-        accumulate,    loss_scale,    loss_scale_steps, guard_loss};
+        accumulate,    loss_scale,    loss_scale_steps, average,   guard_loss};
     new (self) OwnedSolver(net.context(), [&] { return std::make_unique<Solver>(*net, options); });
 }
 
@@ -61,6 +62,7 @@ nb::dict options_of(const OwnedSolver& self) {
     options["accumulate"] = o.accumulate;
     options["loss_scale"] = o.loss_scale;
     options["loss_scale_steps"] = o.loss_scale_steps;
+    options["average"] = o.average;
     options["guard_loss"] = o.guard_loss;
     return options;
 }
@@ -84,7 +86,7 @@ void bind_making(SolverClass& solver) {
                nb::arg("weight_decay") = o.weight_decay, nb::arg("clip_norm") = o.clip_norm,
                nb::arg("clip_value") = o.clip_value, nb::arg("accumulate") = o.accumulate,
                nb::arg("loss_scale") = o.loss_scale,
-               nb::arg("loss_scale_steps") = o.loss_scale_steps,
+               nb::arg("loss_scale_steps") = o.loss_scale_steps, nb::arg("average") = o.average,
                nb::arg("guard_loss") = o.guard_loss, "dlprim.Solver documents the options.");
 }
 
@@ -100,6 +102,9 @@ void bind_steps(SolverClass& solver) {
              "With guard_loss: restores the state before the step `back` steps ago (1: the last "
              "one; at most 2), whose loss was not finite, as if step_if() had skipped it and no "
              "step had followed.")
+        .def("use_averages", locked(&Solver::use_averages),
+             "With average: gives the parameters that are trained their averages, for good. "
+             "Raises InvalidArgumentError without averages, or before the first update.")
         .def_prop_rw(
             "learning_rate", locked(&Solver::learning_rate),
             [](const OwnedSolver& self, double rate) {

@@ -79,6 +79,7 @@ def test_every_option_is_a_keyword(host: dlprim.Context) -> None:
         "accumulate": 2,
         "loss_scale": 128.0,
         "loss_scale_steps": 3,
+        "average": 0.5,
         "guard_loss": True,
     }
     net = make_net(host)
@@ -167,6 +168,23 @@ def test_a_guarded_step_is_called_off(context: dlprim.Context) -> None:
     assert solver.steps == 1
     with pytest.raises(dlprim.InvalidArgumentError, match="call_off"):
         solver.call_off(2)
+
+
+def test_averages_are_those_of_the_rule(context: dlprim.Context) -> None:
+    net = make_net(context)
+    solver = dlprim.Solver(net, "sgd", learning_rate=0.1, average=0.9)
+    with pytest.raises(dlprim.InvalidArgumentError):
+        solver.use_averages()
+    averages: dict[str, Any] = {}
+    for step in range(5):
+        feed(net, step)
+        solver.step()
+        keep = min(0.9, (1 + step) / (10 + step)) if step else 0
+        for name, now in net.weights().items():
+            averages[name] = keep * averages.get(name, now) + (1 - keep) * now
+    solver.use_averages()
+    for name, array in net.weights().items():
+        np.testing.assert_allclose(array, averages[name], rtol=1e-5, atol=1e-6)
 
 
 def test_a_solver_keeps_a_net_that_is_deleted(context: dlprim.Context) -> None:
