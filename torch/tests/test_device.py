@@ -113,7 +113,8 @@ def test_listed_fallbacks() -> None:
 def test_fork() -> None:
     """A forked process that touches the device gets an error; one that does not ends well."""
     code = """
-import os, torch
+import os, warnings, torch
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns of any fork() beside threads
 x = torch.ones(2, device="ocl") + 1
 def child(work):
     pid = os.fork()
