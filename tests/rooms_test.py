@@ -16,10 +16,15 @@ ROOMS = ["base", "runtime", "engine", "graph", "ops", "plan", "formats", "exec",
 PUBLIC = {
     "dtype": "base", "error": "base", "internal": "base", "log": "base", "namespace": "base", "precision": "base",
     "scalar": "base", "settings": "base", "shape": "base", "version": "base",
-    "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime", "tensor": "runtime",
-    "tuning": "engine", "memory_map": "plan", "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec", "schedule": "train", "solver_options": "train",
-    "describe": "api", "data": "api", "net": "api", "onnx": "api", "onnx_session": "api", "onnx_value": "formats", "image": "formats", "preprocessing": "formats", "solver": "api",
-    "tensor_file": "formats", "trainer": "api", "dlprim": "api",
+    "context": "runtime", "diagnosis": "runtime", "event": "runtime", "opencl": "runtime", "pinned": "runtime",
+    "tensor": "runtime",
+    "tuning": "engine",
+    "memory_map": "plan",
+    "op_options": "exec", "ops": "exec", "pointwise_many": "exec", "selection": "exec",
+    "image": "formats", "onnx_value": "formats", "preprocessing": "formats", "tensor_file": "formats",
+    "schedule": "train", "solver_options": "train",
+    "data": "api", "describe": "api", "dlprim": "api", "net": "api", "onnx": "api", "onnx_session": "api",
+    "solver": "api", "trainer": "api",
 }
 OUTSIDE = ["tools", "examples", "benchmarks", "python"]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
