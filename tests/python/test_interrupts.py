@@ -79,8 +79,8 @@ def test_a_training_is_interrupted(device: str, tmp_path: pathlib.Path) -> None:
         assert len(told) < 200 * 1000
         quiet = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
         quiet.start()
-        interrupted(lambda: dlprim.train(context, config, epochs=100000))  # without a callback, too
-        assert dlprim.train(context, config, epochs=1).epochs == 1
+        interrupted(lambda: dlprim.train(context, config, epochs=100000, replace=True))  # without a callback, too
+        assert dlprim.train(context, config, epochs=1, replace=True).epochs == 1
         print("done")
         """,
         tmp_path,
