@@ -84,7 +84,8 @@ class Listing(CommandTest):
             self.assertEqual([result[key] for key in ("device", "device_id", "platform", "driver")],
                              [row[key] for key in ("name", "id", "platform", "driver")])
             self.assertIn(f"device: {shown(row)}\n",
-                          self.succeed("train", config, "-d", device, "--out", self.folder / "out").out)
+                          self.succeed("train", config, "-d", device, "--out", self.folder / "out",
+                                       "--replace").out)
             self.assertIn(f"<p>device: {shown(row)}</p>", (self.folder / "out/report.html").read_text())
 
 

@@ -59,7 +59,8 @@ double gemm_seconds(const Traits& device, const TileShape& tile, const GemmSize&
     const double each = groups / units;
     const double rounds =
         each > 2 * resident ? each + 0.3 * resident : std::max(1.0, std::ceil(each));
-    const double active = std::min(std::ceil(each), resident) * static_cast<double>(tile.threads);
+    const double active =
+        std::min(std::max(1.0, std::ceil(each)), resident) * static_cast<double>(tile.threads);
     const double hidden = active / (active + 48.0);
     // The first reads and the stores take as long as two steps.
     const double depth = static_cast<double>(ceil_div(size.depth, splits)) + 16.0;

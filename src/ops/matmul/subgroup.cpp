@@ -37,7 +37,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g,
     // Whole waves of work-groups over the compute units.
     const double units = std::max(device.compute_units, 1);
     const double each = static_cast<double>(cut.groups(g)) / units;
-    const double fill = each < 4 ? each / std::ceil(each) : 1.0;
+    const double fill = each > 0 && each < 4 ? each / std::ceil(each) : 1.0;
     const double share = subgroup_share(device, tile, g.transpose_b) * std::max(fill, 1e-3);
     double seconds = roofline_seconds(device, problem, padded, share);
     seconds += parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);

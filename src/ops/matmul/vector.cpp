@@ -195,8 +195,10 @@ class Vector : public MatMulEngine {
                cut.panels * ceil_div(cut.tiles, cut.tiles_per_item) * g.batches < wanted)
             cut.tiles_per_item = (cut.tiles_per_item + 1) / 2;
         // Items of equal size: one with a tile of its own would read the whole panel for it.
-        cut.tiles_per_item =
-            ceil_div(cut.tiles, std::max<std::int64_t>(ceil_div(cut.tiles, cut.tiles_per_item), 1));
+        // At least one, of a product without rows too.
+        const std::int64_t items =
+            std::max<std::int64_t>(ceil_div(cut.tiles, cut.tiles_per_item), 1);
+        cut.tiles_per_item = std::max<std::int64_t>(ceil_div(cut.tiles, items), 1);
         const std::int64_t block = std::max<std::int64_t>(tuning.at("k_block"), 1);
         cut.k_block = cut.tiles_per_item > 1 ? block : std::max<std::int64_t>(g.k, 1);
         return cut;
