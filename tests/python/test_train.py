@@ -60,6 +60,9 @@ def test_a_training_tells_and_leaves_weights(context: dlprim.Context, folder: pa
     assert result.train_loss < told[0].loss
     assert result.train_accuracy > 0.5
     assert last.images_per_second > 0 and 0 <= last.learning_rate <= 0.02 and last.accuracy > 0 and last.test_loss > 0
+    assert dict(last.metrics)["accuracy"] == last.accuracy
+    assert dict(last.test_metrics)["accuracy"] == last.test_accuracy
+    assert pathlib.Path(result.checkpoint).is_file()
     assert "epoch=3/3" in repr(last)
     assert result.model in repr(result)
     net = dlprim.Net.from_json(context, folder / "net.json", "inference")

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace dlprim::matmul {
 
@@ -66,9 +67,7 @@ double seconds_of(const Traits& device, const Problem& problem, const Gemm& g, c
     const double groups = static_cast<double>(cut.groups(g));
     const double rounds = std::max(1.0, groups / units);
     const double fill =
-        groups / units /
-        (rounds < 4 ? static_cast<double>(ceil_div(cut.groups(g), static_cast<std::int64_t>(units)))
-                    : rounds);
+        groups / units / (rounds < 4 ? std::max(1.0, std::ceil(groups / units)) : rounds);
     const double share = (device.wide_vectors ? 0.06 : cut.tile.efficiency) * std::max(fill, 1e-3);
     double seconds = roofline_seconds(device, problem, padded, share);
     seconds += parts_seconds(device, g.c_elements() * 4.0, cut.splits, 1.0);
