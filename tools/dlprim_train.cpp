@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // dlprim_train: trains a network from a configuration file.
 #include "common.hpp"
+#include "memory_report.hpp"
 #include "train_display.hpp"
-#include "train_memory.hpp"
 
 #include <dlprim/trainer.hpp>
 
@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
     TrainCall call;
     std::string device;
     std::vector<std::string> precisions;
-    tools::MemoryOptions memory;
+    bool memory = false;
+    std::string memory_html;
     CLI::App app(
         "Trains a network from a configuration file. SIGINT (Ctrl-C) and SIGTERM save a checkpoint "
         "and end the run, SIGUSR1 prints where it is.",
@@ -79,7 +80,9 @@ int main(int argc, char** argv) {
     tools::add_precision_option(app, precisions);
     app.add_option("--out", call.out,
                    "folder for checkpoints, model, metrics and report (training)");
-    tools::add_memory_options(app, memory);
+    app.add_flag("--memory", memory,
+                 "first print what a step will take of the device's memory, by phase and tensor");
+    app.add_option("--memory-html", memory_html, "draw that over the step, as a page");
     bool finished = true;
     const int code = tools::run_command(app, argc, argv, [&] {
         const tools::Precisions given = tools::parse_precisions(precisions);
@@ -91,8 +94,14 @@ int main(int argc, char** argv) {
         const Context context(device);
         std::printf("device: %s\n", context.info().str().c_str());
         std::fflush(stdout);
-        tools::report_training_memory(context, call, memory);
         tools::TrainDisplay display;
+        if (memory || !memory_html.empty())
+            call.memory = [&](const MemoryMap& map) {
+                tools::report_memory(map,
+                                     call.config + " on " + context.info().str() + ", batch " +
+                                         std::to_string(map.batch) + ", a training step",
+                                     memory, memory_html);
+            };
         call.progress = [&](const TrainProgress& progress) {
             if (asked.exchange(false)) display.ask();
             display.progress(progress);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <dlprim/context.hpp>
+#include <dlprim/memory_map.hpp>
 #include <dlprim/namespace.hpp>
 #include <dlprim/precision.hpp>
 
@@ -77,6 +78,8 @@ struct TrainCall {
     /// with TrainResult::finished false. It must be quick. For signals let it read an atomic flag:
     /// the library itself installs no handlers.
     std::function<TrainRequest()> request;
+    /// Called once, before the training net allocates, with what its steps will take.
+    std::function<void(const MemoryMap&)> memory;
 };
 
 struct TrainResult {

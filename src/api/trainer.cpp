@@ -87,6 +87,7 @@ class Trainer {
         if (feeder_.has_test()) evaluator_.emplace(context_, config_, options, feeder_);
         net_.emplace(open_training_net(context_, config_, options));
         config_.solver.guard_loss = true;  // losses are read after the next step has started
+        if (call_.memory) call_.memory(net_->plan_memory(&config_.solver));
         solver_.emplace(*net_, config_.solver);
         const Roles roles = roles_of(*net_);
         initial_notes_ = set_initial_values(*net_, config_);

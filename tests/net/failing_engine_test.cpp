@@ -103,19 +103,6 @@ class Act {
     Act& operator=(const Act&) = delete;
 };
 
-/// Collects the library's warnings during its lifetime.
-struct Warnings {
-    Warnings() {
-        set_log([this](LogLevel level, std::string_view line) {
-            if (level == LogLevel::warning) lines.emplace_back(line);
-        });
-    }
-    ~Warnings() { set_log({}); }
-    Warnings(const Warnings&) = delete;
-    Warnings& operator=(const Warnings&) = delete;
-    std::vector<std::string> lines;
-};
-
 /// The bits of all parameters after some training steps, followed by the last loss.
 std::map<std::string, Bytes> trained(Net& net, Solver& solver) {
     for (unsigned step = 0; step < 3; ++step) {

@@ -83,18 +83,6 @@ class Lie {
     Lie& operator=(const Lie&) = delete;
 };
 
-struct Warnings {
-    Warnings() {
-        set_log([this](LogLevel level, std::string_view line) {
-            if (level == LogLevel::warning) lines.emplace_back(line);
-        });
-    }
-    ~Warnings() { set_log({}); }
-    Warnings(const Warnings&) = delete;
-    Warnings& operator=(const Warnings&) = delete;
-    std::vector<std::string> lines;
-};
-
 constexpr const char* net_text = R"({"inputs": [{"name": "x", "shape": [8, 5]}], "outputs": ["y"],
     "operators": [{"name": "y", "type": "InnerProduct", "inputs": ["x"], "outputs": ["y"],
                    "options": {"outputs": 6}}]})";

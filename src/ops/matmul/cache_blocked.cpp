@@ -33,12 +33,7 @@ class CacheBlocked : public MatMulEngine {
     explicit CacheBlocked(std::string op) : MatMulEngine(std::move(op), "cache_blocked") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors)
-            return Verdict::no("it is made for CPUs, and the device has no wide vectors");
-        if (device.vector_width < 4)
-            return Verdict::no(
-                cat("it needs float vectors of at least 4 lanes, and the device has ",
-                    device.vector_width));
+        if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;
         if (device.local_bytes < least_local)
             return Verdict::no(cat("it needs ", least_local >> 10, " KiB of local memory, not ",
                                    device.local_bytes >> 10));

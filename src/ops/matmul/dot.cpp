@@ -16,12 +16,7 @@ class Dot : public MatMulEngine {
     explicit Dot(std::string op) : MatMulEngine(std::move(op), "dot") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors)
-            return Verdict::no("it is made for CPUs, and the device has no wide vectors");
-        if (device.vector_width < 4)
-            return Verdict::no(
-                cat("it needs float vectors of at least 4 lanes, and the device has ",
-                    device.vector_width));
+        if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;
         if (Verdict verdict = check_gemm(problem); !verdict) return verdict;
         const Gemm g = gemm_of(problem);
         if (g.transpose_a && g.m > 1 && g.k > 1)

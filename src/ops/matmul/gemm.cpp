@@ -152,6 +152,15 @@ Gemm gemm_of(const Problem& problem) {
     return g;
 }
 
+Verdict check_wide_vectors(const Traits& device) {
+    if (!device.wide_vectors)
+        return Verdict::no("it is made for CPUs, and the device has no wide vectors");
+    if (device.vector_width < 4)
+        return Verdict::no(cat("it needs float vectors of at least 4 lanes, and the device has ",
+                               device.vector_width));
+    return Verdict::yes();
+}
+
 Verdict check_gemm(const Problem& problem, bool narrow) {
     Verdict stored =
         narrow ? storage_verdict(problem, {0, 1}, true) : storage_verdict(problem, {}, false);

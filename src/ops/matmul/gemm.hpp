@@ -68,6 +68,9 @@ Gemm gemm_of(const Problem& problem);
 /// below 2^31; else no, with the reason. With `narrow`, the result and all operands but the bias
 /// may also be f16 or bf16.
 Verdict check_gemm(const Problem& problem, bool narrow = false);
+/// Whether kernels of single work-items with wide vectors, which are made for CPUs, suit the
+/// device.
+Verdict check_wide_vectors(const Traits& device);
 
 /// Returns `#define` lines for HAS_RESIDUAL and EPILOGUE(v, r). The latter applies the epilogue's
 /// stages to v, where r is the residual. `processor`: in the forms for CPUs.

@@ -37,12 +37,7 @@ class Vector : public MatMulEngine {
     explicit Vector(std::string op) : MatMulEngine(std::move(op), "vector") {}
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
-        if (!device.wide_vectors)
-            return Verdict::no("it is made for CPUs, and the device has no wide vectors");
-        if (device.vector_width < 4)
-            return Verdict::no(
-                cat("it needs float vectors of at least 4 lanes, and the device has ",
-                    device.vector_width));
+        if (Verdict verdict = check_wide_vectors(device); !verdict) return verdict;
         return check_gemm(problem);
     }
 
