@@ -47,4 +47,13 @@ bool reaches_across(const Traits& device, std::int64_t groups, std::int64_t grou
     return groups > 1 && (group_in % v != 0 || group_out % v != 0);
 }
 
+int group_lanes(const Traits& device, std::int64_t groups, std::int64_t group_in,
+                std::int64_t group_out) {
+    const int v = device.vector_width, half = v / 2;
+    if (v != 16 || !reaches_across(device, groups, group_in, group_out)) return v;
+    if (group_in % half != 0 || group_out % half != 0) return v;
+    const std::int64_t products = reach_of(device, groups, group_in, group_out, 1, 4).all_lanes * v;
+    return 10 * products >= 11 * groups * group_in * group_out ? half : v;
+}
+
 }  // namespace dlprim::conv2d

@@ -45,4 +45,11 @@ Reach reach_of(const Traits& device, std::int64_t groups, std::int64_t group_in,
 bool reaches_across(const Traits& device, std::int64_t groups, std::int64_t group_in,
                     std::int64_t group_out);
 
+/// The lanes of an engine's vectors: those of the device's, or half of them, where groups that do
+/// not fill whole blocks fill halves, and reaching across groups would cost a tenth more products
+/// or above. Only vectors of 16 lanes are halved. A processor that has them computes with halves at
+/// the same rate (AMD's Zen 4), or at half the rate in the worst case.
+int group_lanes(const Traits& device, std::int64_t groups, std::int64_t group_in,
+                std::int64_t group_out);
+
 }  // namespace dlprim::conv2d
