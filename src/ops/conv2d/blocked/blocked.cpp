@@ -96,7 +96,8 @@ class Blocked : public Engine {
         const std::vector<DenseJob> all = jobs(problem);
         if (all.empty()) return 1;
         const DenseJob& job = all.front();
-        const auto lanes = static_cast<double>(job_tile(device, job).blocks * device.vector_width *
+        const int v = group_lanes(device, job.groups, job.group_in, job.group_out);
+        const auto lanes = static_cast<double>(job_tile(device, job).vectors * v *
                                                job_reach(device, job).all_lanes);
         return lanes / static_cast<double>(job.groups * job.group_in * job.group_out);
     }

@@ -18,10 +18,10 @@ namespace dlprim::conv2d {
 /// are pieces of a row, and the tensors and the weight are the same memory either way.
 Geometry lying_geometry(const Problem& problem);
 
-/// Accumulators of a work-item: `blocks` vectors of output channels for each of `pixels` pixels of
+/// Accumulators of a work-item: `vectors` vectors of output channels for each of `pixels` pixels of
 /// a row.
 struct Tile {
-    int blocks;
+    int vectors;
     int pixels;
 };
 
@@ -54,9 +54,11 @@ constexpr std::int64_t odd(std::int64_t vectors) {
     return vectors | 1;
 }
 
-/// The program of kernels/conv2d/<file>, with the epilogue on vectors.
+/// The program of kernels/conv2d/<file>, with the epilogue on vectors of `lanes` lanes; 0: those of
+/// the device.
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
-                                      const std::string& options, const Epilogue& epilogue = {});
+                                      const std::string& options, const Epilogue& epilogue = {},
+                                      int lanes = 0);
 
 /// A range of `items` work-groups with one work-item each.
 NDRange single_items(std::int64_t items);

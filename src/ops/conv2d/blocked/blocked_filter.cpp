@@ -36,7 +36,8 @@ namespace {
 
 // What one block of output channels reads.
 Reach filter_reach(const Traits& device, const Geometry& g) {
-    return reach_of(device, g.groups, g.group_in(), g.group_out(), 1, device.vector_width);
+    const int v = device.vector_width;
+    return reach_of(device, g.groups, g.group_in(), g.group_out(), 1, v, v);
 }
 
 Layout blocked_layout(const Traits& device) {
@@ -178,7 +179,7 @@ class BlockedFilter : public Engine {
         const bool halves = p.lanes < device.vector_width;
         p.across = reach.across && !halves;
         p.groups = p.across ? 1 : g.groups;
-        p.out_vectors = halves ? g.group_out() / p.lanes : reach.out_blocks;
+        p.out_vectors = halves ? g.group_out() / p.lanes : reach.out_vectors;
         p.in_vectors = halves ? g.group_in() / p.lanes : reach.most_lanes / p.lanes;
         choose_registers(p, device);
         const std::int64_t taps = g.kh * g.kw;
