@@ -16,7 +16,7 @@
 // ACROSS   1 if the groups of a grouped convolution do not fill whole vectors. Then V is B, O is 1 and I is V     0
 //
 // Work-item: `tile_out` x `tile_in` vectors of channels of one group and every `splits`-th part of the row chunks, where a chunk
-// is `chunk_rows` rows of one image. While it multiplies, it prefetches the next chunk to the L2 cache. The sums over a few rows
+// is `chunk_rows` rows of one image. (With `images_are_rows` the images of a batch are the rows of a single one.) While it multiplies, it prefetches the next chunk to the L2 cache. The sums over a few rows
 // are added to the work-item's part of `sums`, so that no single sum is long:
 //   [split, group, output vector, input vector, kernel row, kernel column, V in lanes, V out lanes]
 // Then filter_sum adds the splits and writes plain weights.
@@ -46,7 +46,7 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
             int out_tiles, int in_tiles, int out_vectors, int in_vectors, int x_blocks, int dy_blocks, int out,
             int width_in, int width_out, int batch, int chunks, int chunk_rows, int x_h,
             int x_w, int out_h, int out_w, int kernel_h, int kernel_w, int stride_h, int stride_w, int pad_h,
-            int pad_w, int dilate_h, int dilate_w)
+            int pad_w, int dilate_h, int dilate_w, int images_are_rows)
 {
     const int id = get_global_id(0);
     const int tiles = groups * out_tiles * in_tiles;
@@ -62,7 +62,10 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
 #endif
     const int x_first = group * in_vectors, dy_first = group * out_vectors;
     const int taps = kernel_h * kernel_w;
-    const ulong x_plane = (ulong)x_h * x_w * B, dy_plane = (ulong)out_h * out_w * B;
+    const ulong x_plane = (ulong)(images_are_rows ? 1 : x_h) * x_w * B;
+    const ulong dy_plane = (ulong)(images_are_rows ? 1 : out_h) * out_w * B;
+    const long x_row = images_are_rows ? (long)x_blocks * x_w * B : (long)x_w * B;
+    const ulong dy_row = images_are_rows ? (ulong)dy_blocks * out_w * B : (ulong)out_w * B;
     const ulong out_step = (ulong)in_vectors * taps * (V * V);
     x += x_offset;
     dy += dy_offset;
@@ -79,8 +82,8 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
         global const float* dy_image = dy + (ulong)n * dy_blocks * dy_plane;
         // Where the next chunk begins.
         const int next = min(part + 1, last - 1), next_n = next / chunks, next_row = next % chunks * chunk_rows;
-        global const float* x_next = x + ((ulong)next_n * x_blocks * x_h + next_row * stride_h) * x_w * B;
-        global const float* dy_next = dy + ((ulong)next_n * dy_blocks * out_h + next_row) * out_w * B;
+        global const float* x_next = x + next_n * x_blocks * x_plane + next_row * stride_h * x_row;
+        global const float* dy_next = dy + next_n * dy_blocks * dy_plane + next_row * dy_row;
         // Vectors of dy are in the outer loop, because they are then read repeatedly from the L1 cache.
         for (int b = b0; b < b1; b += O) {
             REPEAT_A(O, PLACE_O, 0)
@@ -99,16 +102,17 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
                         // of each b the next dy. Later passes fetch a line that is there.
                         const int pass = tap * (V / I) + lane / I, dy_pass = (c - c0) * taps * (V / I) + pass;
                         const int fetch_x = b == b0 && pass < stride_h * stride_w, fetch_dy = dy_pass < O;
-                        global const float* ahead_x = x_next + x_at;
-                        global const float* ahead_dy = dy_next + dy_at_0;
-                        if (fetch_x) ahead_x += (ulong)pass * (r1 - r0) * out_w * B;
-                        if (fetch_dy) ahead_dy = dy_next + place(dy_first + min(b + dy_pass, b1 - 1), dy_plane);
+                        global const float* const x_ahead = x_next + x_at + pass / stride_w * x_row + pass % stride_w * out_w * B;
+                        global const float* const dy_ahead =
+                            dy_next + place(dy_first + min(b + dy_pass, b1 - 1), dy_plane);
                         const int x_step = fetch_x ? B : 0, dy_step = fetch_dy ? B : 0;
                         REPEAT_A(I, ZERO_I, 0)
                         for (int row = row0; row < row1; row++) {
                             global const float* xp = x_image + x_at +
-                                ((long)(row * stride_h + h) * x_w + col0 * stride_w + w) * B + lane;
-                            global const float* dp = dy_image + ((ulong)row * out_w + col0) * B;
+                                (row * stride_h + h) * x_row + (long)(col0 * stride_w + w) * B + lane;
+                            global const float* dp = dy_image + row * dy_row + (ulong)col0 * B;
+                            global const float* ahead_x = fetch_x ? x_ahead + (row - row0) * stride_h * x_row : x_next;
+                            global const float* ahead_dy = fetch_dy ? dy_ahead + (row - row0) * dy_row : dy_next;
                             global const float* const end = dp + (col1 - col0) * B;
                             for (; dp < end; dp += B, xp += stride_w * B) {
                                 PIXEL
@@ -129,7 +133,7 @@ void filter(global const float* x, ulong x_offset, global const float* dy, ulong
 
 // dw[group][out][in][tap] = the sum over splits. Work-item: one vector of output and one of input channels.
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
-void filter_sum(global const float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
+void filter_sum(global float* sums, ulong sums_offset, global float* dw, ulong dw_offset, int splits,
                 int groups, int out_vectors, int in_vectors, int group_out, int group_in, int taps)
 {
     const int id = get_global_id(0);
@@ -138,15 +142,15 @@ void filter_sum(global const float* sums, ulong sums_offset, global float* dw, u
     sums += sums_offset + (ulong)id * taps * (V * V);
     dw += dw_offset + (((ulong)group * group_out + b * V) * group_in + c * V) * taps;
     const int outs = min(V, group_out - b * V), ins = min(V, group_in - c * V);
-    for (int i = 0; i < ins; i++)
-        for (int tap = 0; tap < taps; tap++) {
-            global const float* from = sums + (ulong)(tap * V + i) * V;
-            VEC total = READ(from);
-            for (int s = 1; s < splits; s++) total += READ(from + s * split_step);
-            float lanes[V] __attribute__((aligned(4 * V)));
-            *(VEC*)lanes = total;
-            for (int o = 0; o < outs; o++) dw[((ulong)o * group_in + i) * taps + tap] = lanes[o];
-        }
+    for (int k = 0; k < taps * V * V; k += V) {
+        VEC total = READ(sums + k);
+        for (int s = 1; s < splits; s++) total += READ(sums + k + s * split_step);
+        AT(sums + k) = total;
+    }
+    // Rows of dw may be a multiple of 4 KiB apart, and a cache has room for few lines at such distances: one row at a time.
+    for (int o = 0; o < outs; o++, dw += (ulong)group_in * taps)
+        for (int i = 0; i < ins; i++)
+            for (int tap = 0; tap < taps; tap++) dw[i * taps + tap] = sums[(tap * V + i) * V + o];
 }
 
 #if ACROSS

@@ -104,6 +104,19 @@ std::int64_t subsample_bytes(const Traits& device, const Geometry& g);
 void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
                      std::uint64_t at);
 
+/// No, with the reason, unless patches_geometry() describes the convolution: few channels of a plain
+/// image, and windows that neither overlap nor leave gaps.
+Verdict patches_verdict(const Traits& device, const Geometry& g);
+/// The 1x1 convolution of a copy of x that has the taps of each window as channels.
+Geometry patches_geometry(Geometry g);
+/// Bytes of that copy.
+std::int64_t patches_bytes(const Traits& device, const Geometry& g);
+/// The estimate of a convolution on it, which computes with `share_of_peak`.
+double patches_seconds(const Traits& device, const Problem& problem, double share_of_peak);
+/// The call that copies the windows of x, which is operand 0, to byte `at` of operand `to`.
+void add_patches(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
+                 std::uint64_t at);
+
 /// How the rows of dy are divided for a filter gradient: each image has `chunks` chunks of `rows`
 /// rows, and all chunks are divided into `splits` partial sums.
 struct RowSplit {

@@ -46,20 +46,29 @@ Layout blocked_layout(const Traits& device) {
 
 class BlockedFilter : public Engine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.blocked"; }
+    // patches: on a copy of the windows of a plain x (blocked_patches.cpp).
+    explicit BlockedFilter(bool patches) : patches_(patches) {}
+
+    std::string_view name() const override {
+        return patches_ ? "conv2d_backward_filter.blocked_patches"
+                        : "conv2d_backward_filter.blocked";
+    }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl", "conv2d/blocked_subsample.cl"};
+        return {"conv2d/blocked_filter.cl",
+                patches_ ? "conv2d/blocked_patches.cl" : "conv2d/blocked_subsample.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
+        if (patches_) return patches_verdict(device, Geometry::of(problem));
         return groups_verdict(Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) const override {
-        return {{{blocked_layout(device), blocked_layout(device)}, {Layout::plain()}}};
+        const Layout x = patches_ ? Layout::plain() : blocked_layout(device);
+        return {{{x, blocked_layout(device)}, {Layout::plain()}}};
     }
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
@@ -69,6 +78,7 @@ class BlockedFilter : public Engine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        if (patches_) return patches_seconds(device, problem, 0.6);
         const Geometry g = Geometry::of(problem);
         if (group_lanes(device, g.groups, g.group_in(), g.group_out()) < device.vector_width)
             return roofline_seconds(device, problem, g.flops(), 0.5);
@@ -91,7 +101,10 @@ class BlockedFilter : public Engine {
                              define("ACROSS", p.across));
         auto launch = std::make_unique<KernelLaunch>();
         const auto copy = static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
-        if (p.copy_bytes > 0) add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
+        if (patches_)
+            add_patches(*launch, context, Geometry::of(problem), 3, copy);
+        else if (p.copy_bytes > 0)
+            add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
         KernelCall call(program, "filter", single_items(p.split.splits * p.tiles));
         if (p.copy_bytes > 0)
             call.tensor_at("x", 3, copy);
@@ -115,7 +128,8 @@ class BlockedFilter : public Engine {
             {"batch", g.n},
             {"chunks", p.split.chunks},
             {"chunk_rows", p.split.rows},
-            {"kernel_w", g.kw}};
+            {"kernel_w", g.kw},
+            {"images_are_rows", p.images_are_rows}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         bind_geometry(call, g);
@@ -127,12 +141,13 @@ class BlockedFilter : public Engine {
 
   private:
     struct Plan {
-        Geometry g;  // for a 1x1 convolution, a small image as one row
+        Geometry g;
+        bool images_are_rows;  // small images of a 1x1 convolution are the rows of a single one
         bool across;
         int lanes, tile_vectors, tile_lanes;           // of vectors; of the tile of registers
         std::int64_t groups, out_vectors, in_vectors;  // of a group, or of what a block reads
         std::int64_t tile_out, tile_in, out_tiles, in_tiles, tiles;
-        std::int64_t sum_bytes, copy_bytes;  // of a split; of what a 1x1 kernel with a stride reads
+        std::int64_t sum_bytes, copy_bytes;  // of a split; of the copy of x that is read instead
         RowSplit split;
     };
 
@@ -162,16 +177,21 @@ class BlockedFilter : public Engine {
         launch.add(std::move(sum));
     }
 
-    static Plan plan_of(const Traits& device, const Problem& problem) {
+    Plan plan_of(const Traits& device, const Problem& problem) const {
         Plan p{};
         p.g = Geometry::of(problem);
-        if (reads_subsample(p.g)) {
+        if (patches_) {
+            p.copy_bytes = patches_bytes(device, p.g);
+            p.g = patches_geometry(p.g);
+        } else if (reads_subsample(p.g)) {
             p.copy_bytes = subsample_bytes(device, p.g);
             p.g = without_stride(p.g);
         }
         if (p.g.pointwise() && p.g.h * p.g.w <= 256) {
+            p.images_are_rows = true;
             p.g.w = p.g.ow = p.g.h * p.g.w;
-            p.g.h = p.g.oh = 1;
+            p.g.h = p.g.oh = p.g.n;
+            p.g.n = 1;
         }
         const Geometry& g = p.g;
         p.lanes = group_lanes(device, g.groups, g.group_in(), g.group_out());
@@ -195,7 +215,7 @@ class BlockedFilter : public Engine {
         p.in_tiles = ceil_div(p.in_vectors, p.tile_in);
         p.tiles = p.groups * p.out_tiles * p.in_tiles;
         p.sum_bytes = 4 * p.groups * p.out_vectors * p.in_vectors * taps * p.lanes * p.lanes;
-        p.split = split_rows(device, g, p.tiles, 128, ceil_div(p.sum_bytes, p.tiles));
+        p.split = split_rows(device, g, p.tiles, p.images_are_rows ? 256 : 128, ceil_div(p.sum_bytes, p.tiles));
         return p;
     }
 
@@ -215,6 +235,8 @@ class BlockedFilter : public Engine {
         if (device.vector_registers < 32 && p.tile_vectors == 2 && p.tile_lanes > 4)
             p.tile_lanes = std::max(4, p.lanes / 2);
     }
+
+    bool patches_;
 };
 
 class FirstFilter : public Engine {
@@ -310,7 +332,8 @@ class FirstFilter : public Engine {
 
 void add_blocked_filter_engines(EngineRegistry& registry) {
     registry.add(std::make_unique<FirstFilter>());
-    registry.add(std::make_unique<BlockedFilter>());
+    registry.add(std::make_unique<BlockedFilter>(true));
+    registry.add(std::make_unique<BlockedFilter>(false));
 }
 
 }  // namespace dlprim::conv2d
