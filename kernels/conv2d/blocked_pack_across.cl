@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Packs plain weights of a grouped convolution for blocked.cl with ACROSS, whose slabs have channels of several groups:
+// Packs plain weights of a grouped convolution for blocked.cl with ACROSS, whose slabs may have channels of several groups:
 //
 //     slab 0            slab 1            slab 2          groups of 24 channels, slabs of one block of 16
 //     +-----------+     +-----+-----+     +-----------+
@@ -12,7 +12,7 @@
 //
 // Define      meaning                          example
 // V           channels of a block              16
-// OUT_LANES   output channels of a slab: O*V   16
+// OUT_LANES   output channels of a slab        16
 // LANE_STEP   ranges of input channels begin and end at multiples of this: the same as in blocked.cl   4
 //
 // `slab_lanes` is the room for a slab's input channels. The other arguments are those of blocked_pack.cl.

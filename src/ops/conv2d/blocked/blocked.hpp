@@ -18,10 +18,10 @@ namespace dlprim::conv2d {
 /// are pieces of a row, and the tensors and the weight are the same memory either way.
 Geometry lying_geometry(const Problem& problem);
 
-/// Accumulators of a work-item: `blocks` vectors of output channels for each of `pixels` pixels of
+/// Accumulators of a work-item: `vectors` vectors of output channels for each of `pixels` pixels of
 /// a row.
 struct Tile {
-    int blocks;
+    int vectors;
     int pixels;
 };
 
@@ -54,9 +54,11 @@ constexpr std::int64_t odd(std::int64_t vectors) {
     return vectors | 1;
 }
 
-/// The program of kernels/conv2d/<file>, with the epilogue on vectors.
+/// The program of kernels/conv2d/<file>, with the epilogue on vectors of `lanes` lanes; 0: those of
+/// the device.
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
-                                      const std::string& options, const Epilogue& epilogue = {});
+                                      const std::string& options, const Epilogue& epilogue = {},
+                                      int lanes = 0);
 
 /// A range of `items` work-groups with one work-item each.
 NDRange single_items(std::int64_t items);
@@ -101,6 +103,19 @@ std::int64_t subsample_bytes(const Traits& device, const Geometry& g);
 /// The call that copies x, which is operand 0, to byte `at` of operand `to`.
 void add_subsampling(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
                      std::uint64_t at);
+
+/// No, with the reason, unless patches_geometry() describes the convolution: few channels of a plain
+/// image, and windows that neither overlap nor leave gaps.
+Verdict patches_verdict(const Traits& device, const Geometry& g);
+/// The 1x1 convolution of a copy of x that has the taps of each window as channels.
+Geometry patches_geometry(Geometry g);
+/// Bytes of that copy.
+std::int64_t patches_bytes(const Traits& device, const Geometry& g);
+/// The estimate of a convolution on it, which computes with `share_of_peak`.
+double patches_seconds(const Traits& device, const Problem& problem, double share_of_peak);
+/// The call that copies the windows of x, which is operand 0, to byte `at` of operand `to`.
+void add_patches(KernelLaunch& launch, ContextImpl& context, const Geometry& g, int to,
+                 std::uint64_t at);
 
 /// How the rows of dy are divided for a filter gradient: each image has `chunks` chunks of `rows`
 /// rows, and all chunks are divided into `splits` partial sums.

@@ -23,7 +23,12 @@ RowSplit split_rows(const Traits& device, const Geometry& g, std::int64_t tiles,
     const std::int64_t wanted =
         ceil_div(4 * std::max(1, device.compute_units), std::max<std::int64_t>(tiles, 1));
     const std::int64_t room = (64 << 20) / std::max<std::int64_t>(sum_bytes * tiles, 1);
-    split.splits = std::max<std::int64_t>(1, std::min({wanted, room, g.n * split.chunks}));
+    const std::int64_t most = std::min(room, g.n * split.chunks);
+    split.splits = std::max<std::int64_t>(1, std::min(wanted, most));
+    // Runtimes give each core a range of items, of equal work if each has whole splits.
+    const std::int64_t units = std::max(1, device.compute_units);
+    const std::int64_t even = ceil_div(split.splits, units) * units;
+    if (tiles < 8 * units && even <= most) split.splits = even;
     return split;
 }
 
@@ -31,7 +36,8 @@ namespace {
 
 // What one block of output channels reads.
 Reach filter_reach(const Traits& device, const Geometry& g) {
-    return reach_of(device, g.groups, g.group_in(), g.group_out(), 1, device.vector_width);
+    const int v = device.vector_width;
+    return reach_of(device, g.groups, g.group_in(), g.group_out(), 1, v, v);
 }
 
 Layout blocked_layout(const Traits& device) {
@@ -40,20 +46,29 @@ Layout blocked_layout(const Traits& device) {
 
 class BlockedFilter : public Engine {
   public:
-    std::string_view name() const override { return "conv2d_backward_filter.blocked"; }
+    // patches: on a copy of the windows of a plain x (blocked_patches.cpp).
+    explicit BlockedFilter(bool patches) : patches_(patches) {}
+
+    std::string_view name() const override {
+        return patches_ ? "conv2d_backward_filter.blocked_patches"
+                        : "conv2d_backward_filter.blocked";
+    }
     std::string_view op() const override { return backward_filter_type; }
     bool on_host() const override { return false; }
     std::vector<std::string> sources() const override {
-        return {"conv2d/blocked_filter.cl", "conv2d/blocked_subsample.cl"};
+        return {"conv2d/blocked_filter.cl",
+                patches_ ? "conv2d/blocked_patches.cl" : "conv2d/blocked_subsample.cl"};
     }
 
     Verdict is_applicable(const Traits& device, const Problem& problem) const override {
         if (Verdict verdict = filter_verdict(device, problem); !verdict) return verdict;
+        if (patches_) return patches_verdict(device, Geometry::of(problem));
         return groups_verdict(Geometry::of(problem));
     }
 
     std::vector<LayoutChoice> layouts(const Traits& device, const Problem&) const override {
-        return {{{blocked_layout(device), blocked_layout(device)}, {Layout::plain()}}};
+        const Layout x = patches_ ? Layout::plain() : blocked_layout(device);
+        return {{{x, blocked_layout(device)}, {Layout::plain()}}};
     }
 
     std::uint64_t workspace_bytes(const Traits& device, const Problem& problem,
@@ -63,7 +78,10 @@ class BlockedFilter : public Engine {
     }
 
     double estimate(const Traits& device, const Problem& problem, const Tuning&) const override {
+        if (patches_) return patches_seconds(device, problem, 0.6);
         const Geometry g = Geometry::of(problem);
+        if (group_lanes(device, g.groups, g.group_in(), g.group_out()) < device.vector_width)
+            return roofline_seconds(device, problem, g.flops(), 0.5);
         const auto lanes =
             static_cast<double>(filter_reach(device, g).all_lanes * device.vector_width);
         return roofline_seconds(
@@ -78,11 +96,15 @@ class BlockedFilter : public Engine {
         const Geometry& g = p.g;
         const auto program =
             conv_program(context, "blocked_filter.cl",
-                         define("V", device.vector_width) + define("O", p.out_vectors) +
-                             define("I", p.in_lanes) + define("ACROSS", p.reach.across));
+                         define("B", device.vector_width) + define("V", p.lanes) +
+                             define("O", p.tile_vectors) + define("I", p.tile_lanes) +
+                             define("ACROSS", p.across));
         auto launch = std::make_unique<KernelLaunch>();
         const auto copy = static_cast<std::uint64_t>(p.split.splits * p.sum_bytes);
-        if (p.copy_bytes > 0) add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
+        if (patches_)
+            add_patches(*launch, context, Geometry::of(problem), 3, copy);
+        else if (p.copy_bytes > 0)
+            add_subsampling(*launch, context, Geometry::of(problem), 3, copy);
         KernelCall call(program, "filter", single_items(p.split.splits * p.tiles));
         if (p.copy_bytes > 0)
             call.tensor_at("x", 3, copy);
@@ -91,21 +113,23 @@ class BlockedFilter : public Engine {
         call.tensor("dy", 1).tensor("sums", 3);
         const std::pair<const char*, std::int64_t> scalars[] = {
             {"splits", p.split.splits},
-            {"groups", p.reach.groups},
+            {"groups", p.groups},
             {"tile_out", p.tile_out},
             {"tile_in", p.tile_in},
             {"out_tiles", p.out_tiles},
             {"in_tiles", p.in_tiles},
-            {"out_blocks", p.out_blocks},
-            {"in_blocks", p.in_blocks},
-            {"x_blocks", p.reach.groups * p.reach.in_blocks},
-            {"out", p.reach.group_out},
+            {"out_vectors", p.out_vectors},
+            {"in_vectors", p.in_vectors},
+            {"x_blocks", ceil_div(g.in, device.vector_width)},
+            {"dy_blocks", ceil_div(g.out, device.vector_width)},
+            {"out", g.out},
             {"width_in", g.group_in()},
             {"width_out", g.group_out()},
             {"batch", g.n},
             {"chunks", p.split.chunks},
             {"chunk_rows", p.split.rows},
-            {"kernel_w", g.kw}};
+            {"kernel_w", g.kw},
+            {"images_are_rows", p.images_are_rows}};
         for (const auto& [parameter, value] : scalars)
             call.scalar(parameter, static_cast<std::int32_t>(value));
         bind_geometry(call, g);
@@ -117,11 +141,13 @@ class BlockedFilter : public Engine {
 
   private:
     struct Plan {
-        Geometry g;  // for a 1x1 convolution, a small image as one row
-        Reach reach;
-        int out_vectors, in_lanes;
-        std::int64_t out_blocks, in_blocks, tile_out, tile_in, out_tiles, in_tiles, tiles,
-            sum_bytes, copy_bytes;  // of a split; of the copy that a 1x1 kernel with a stride reads
+        Geometry g;
+        bool images_are_rows;  // small images of a 1x1 convolution are the rows of a single one
+        bool across;
+        int lanes, tile_vectors, tile_lanes;           // of vectors; of the tile of registers
+        std::int64_t groups, out_vectors, in_vectors;  // of a group, or of what a block reads
+        std::int64_t tile_out, tile_in, out_tiles, in_tiles, tiles;
+        std::int64_t sum_bytes, copy_bytes;  // of a split; of the copy of x that is read instead
         RowSplit split;
     };
 
@@ -129,13 +155,13 @@ class BlockedFilter : public Engine {
     static void add_sum(KernelLaunch& launch, const std::shared_ptr<Program>& program,
                         const Plan& p) {
         const Geometry& g = p.g;
-        const bool across = p.reach.across;
+        const bool across = p.across;
         KernelCall sum(program, across ? "filter_sum_across" : "filter_sum",
-                       single_items(across ? p.out_blocks : g.groups * p.out_blocks * p.in_blocks));
+                       single_items((across ? 1 : g.groups * p.in_vectors) * p.out_vectors));
         sum.tensor("sums", 3).tensor("dw", 2);
         std::vector<std::pair<const char*, std::int64_t>> scalars{{"splits", p.split.splits},
-                                                                  {"out_blocks", p.out_blocks},
-                                                                  {"in_blocks", p.in_blocks},
+                                                                  {"out_vectors", p.out_vectors},
+                                                                  {"in_vectors", p.in_vectors},
                                                                   {"taps", g.kh * g.kw}};
         if (across)
             scalars.insert(
@@ -151,38 +177,66 @@ class BlockedFilter : public Engine {
         launch.add(std::move(sum));
     }
 
-    static Plan plan_of(const Traits& device, const Problem& problem) {
+    Plan plan_of(const Traits& device, const Problem& problem) const {
         Plan p{};
         p.g = Geometry::of(problem);
-        if (reads_subsample(p.g)) {
+        if (patches_) {
+            p.copy_bytes = patches_bytes(device, p.g);
+            p.g = patches_geometry(p.g);
+        } else if (reads_subsample(p.g)) {
             p.copy_bytes = subsample_bytes(device, p.g);
             p.g = without_stride(p.g);
         }
         if (p.g.pointwise() && p.g.h * p.g.w <= 256) {
+            p.images_are_rows = true;
             p.g.w = p.g.ow = p.g.h * p.g.w;
-            p.g.h = p.g.oh = 1;
+            p.g.h = p.g.oh = p.g.n;
+            p.g.n = 1;
         }
-        const int v = device.vector_width;
-        p.reach = filter_reach(device, p.g);
-        p.out_blocks = p.reach.out_blocks;
-        p.in_blocks = p.reach.most_lanes / v;
-        p.out_vectors = p.out_blocks > 1 && !p.reach.across ? 2 : 1;
-        p.in_lanes = p.out_vectors > 1 && v > 4 ? v / 2 : v;
-        const std::int64_t taps = p.g.kh * p.g.kw;
-        if (p.reach.across) {
+        const Geometry& g = p.g;
+        p.lanes = group_lanes(device, g.groups, g.group_in(), g.group_out());
+        const Reach reach = filter_reach(device, g);
+        const bool halves = p.lanes < device.vector_width;
+        p.across = reach.across && !halves;
+        p.groups = p.across ? 1 : g.groups;
+        p.out_vectors = halves ? g.group_out() / p.lanes : reach.out_vectors;
+        p.in_vectors = halves ? g.group_in() / p.lanes : reach.most_lanes / p.lanes;
+        choose_registers(p, device);
+        const std::int64_t taps = g.kh * g.kw;
+        if (p.across) {
             p.tile_out = 1;
-            p.tile_in = p.in_blocks;
+            p.tile_in = p.in_vectors;
         } else {
-            p.tile_out = std::min<std::int64_t>(p.out_blocks, taps == 1 ? 8 : 4);
-            p.tile_in = std::min<std::int64_t>(p.in_blocks, taps == 1 ? 8 : 1);
+            const std::int64_t most = ceil_div(taps == 1 ? 8 : 4, p.tile_vectors);
+            p.tile_out = std::min(p.out_vectors, most * p.tile_vectors);
+            p.tile_in = std::min<std::int64_t>(p.in_vectors, taps == 1 ? 8 : 1);
         }
-        p.out_tiles = ceil_div(p.out_blocks, p.tile_out);
-        p.in_tiles = ceil_div(p.in_blocks, p.tile_in);
-        p.tiles = p.reach.groups * p.out_tiles * p.in_tiles;
-        p.sum_bytes = 4 * p.reach.groups * p.out_blocks * p.in_blocks * taps * v * v;
-        p.split = split_rows(device, p.g, p.tiles, 128, ceil_div(p.sum_bytes, p.tiles));
+        p.out_tiles = ceil_div(p.out_vectors, p.tile_out);
+        p.in_tiles = ceil_div(p.in_vectors, p.tile_in);
+        p.tiles = p.groups * p.out_tiles * p.in_tiles;
+        p.sum_bytes = 4 * p.groups * p.out_vectors * p.in_vectors * taps * p.lanes * p.lanes;
+        p.split = split_rows(device, g, p.tiles, p.images_are_rows ? 256 : 128, ceil_div(p.sum_bytes, p.tiles));
         return p;
     }
+
+    // The tile that leaves the fewest places in registers without a vector of output channels; of
+    // several the largest, which loads the least per product.
+    static void choose_registers(Plan& p, const Traits& device) {
+        p.tile_vectors = p.out_vectors > 1 && !p.across ? 2 : 1;
+        if (device.vector_registers >= 32 && p.tile_vectors == 2) {
+            const int most = p.lanes < device.vector_width ? 6 : 3;
+            for (int o = 3; o <= most; ++o)
+                if (ceil_div(p.out_vectors, o) * o <=
+                    ceil_div(p.out_vectors, p.tile_vectors) * p.tile_vectors)
+                    p.tile_vectors = o;
+        }
+        p.tile_lanes = p.lanes;
+        while (p.tile_lanes > 2 && p.tile_vectors * p.tile_lanes > 24) p.tile_lanes /= 2;
+        if (device.vector_registers < 32 && p.tile_vectors == 2 && p.tile_lanes > 4)
+            p.tile_lanes = std::max(4, p.lanes / 2);
+    }
+
+    bool patches_;
 };
 
 class FirstFilter : public Engine {
@@ -278,7 +332,8 @@ class FirstFilter : public Engine {
 
 void add_blocked_filter_engines(EngineRegistry& registry) {
     registry.add(std::make_unique<FirstFilter>());
-    registry.add(std::make_unique<BlockedFilter>());
+    registry.add(std::make_unique<BlockedFilter>(true));
+    registry.add(std::make_unique<BlockedFilter>(false));
 }
 
 }  // namespace dlprim::conv2d

@@ -23,7 +23,7 @@ Plan plan_of(const Traits& device, const Geometry& g) {
     Plan plan{};
     plan.out_blocks = ceil_div(g.out, device.vector_width);
     plan.tile = choose_tile(device, plan.out_blocks, g.ow);
-    plan.slabs = ceil_div(plan.out_blocks, plan.tile.blocks);
+    plan.slabs = ceil_div(plan.out_blocks, plan.tile.vectors);
     plan.rows = g.n * g.oh;
     plan.row_items =
         std::max<std::int64_t>(1, plan.rows / (16 * std::max(1, device.compute_units)));
@@ -58,7 +58,7 @@ class BlockedFirst : public Engine {
         LayoutChoice choice;
         choice.inputs.assign(problem.inputs.size(), Layout::blocked(device.vector_width));
         choice.inputs[0] = Layout::plain();
-        const std::int64_t lanes = plan.tile.blocks * device.vector_width;
+        const std::int64_t lanes = plan.tile.vectors * device.vector_width;
         const std::int64_t bytes = 4 * plan.slabs * lanes * g.in * g.kh * g.kw;
         choice.inputs[1] =
             Layout::packed(cat("conv2d.blocked_first:", lanes), static_cast<std::uint64_t>(bytes));
@@ -85,7 +85,7 @@ class BlockedFirst : public Engine {
         const Plan plan = plan_of(device, g);
         const bool bias = has_bias(problem);
         const std::string options = define("V", device.vector_width) +
-                                    define("P", plan.tile.pixels) + define("O", plan.tile.blocks) +
+                                    define("P", plan.tile.pixels) + define("O", plan.tile.vectors) +
                                     define("STRIDE", g.sw);
         const auto program = conv_program(context, "blocked_first.cl", options, problem.epilogue);
         KernelCall call(program, "conv_first", single_items(plan.items));
@@ -126,7 +126,7 @@ class BlockedFirst : public Engine {
                                           const Tuning&, int) const override {
         const Geometry g = lying_geometry(problem);
         auto launch = std::make_unique<KernelLaunch>();
-        add_packing(*launch, context, forward_job(g), 1, plan_of(context.traits(), g).tile.blocks,
+        add_packing(*launch, context, forward_job(g), 1, plan_of(context.traits(), g).tile.vectors,
                     0);
         return launch;
     }

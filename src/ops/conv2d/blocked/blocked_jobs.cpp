@@ -59,14 +59,20 @@ Sharing share_out(const Traits& device, const DenseJob& job, const Tile& tile, c
     return inner <= outer ? Sharing{even(inner_tiles), true} : Sharing{even(share), false};
 }
 
-Reach reach_of(const Traits& device, const DenseJob& job, int blocks) {
-    return conv2d::reach_of(device, job.groups, job.group_in, job.group_out, blocks, lane_step);
+int lanes_of(const Traits& device, const DenseJob& job) {
+    return group_lanes(device, job.groups, job.group_in, job.group_out);
+}
+
+Reach reach_of(const Traits& device, const DenseJob& job, int vectors) {
+    return conv2d::reach_of(device, job.groups, job.group_in, job.group_out, vectors, lane_step,
+                            lanes_of(device, job));
 }
 
 // Bytes of a slab's packed weights.
 std::int64_t slab_bytes(const Traits& device, const DenseJob& job, const Tile& tile,
                         const Reach& reach) {
-    return 4 * reach.most_lanes * job.kernel_h * job.kernel_w * tile.blocks * device.vector_width;
+    return 4 * reach.most_lanes * job.kernel_h * job.kernel_w * tile.vectors *
+           lanes_of(device, job);
 }
 
 // Adds a packing call after binding where the job's weights lie.
@@ -92,10 +98,10 @@ void add_weights_call(KernelLaunch& launch, KernelCall call, const DenseJob& job
 void add_packing_across(KernelLaunch& launch, ContextImpl& context, const DenseJob& job,
                         std::uint64_t at) {
     const Traits& device = context.traits();
-    const int blocks = job_tile(device, job).blocks;
+    const int lanes = job_tile(device, job).vectors * lanes_of(device, job);
     const Reach reach = job_reach(device, job);
     const std::string options = define("V", device.vector_width) +
-                                define("OUT_LANES", blocks * device.vector_width) +
+                                define("OUT_LANES", lanes) +
                                 define("LANE_STEP", lane_step);
     KernelCall call(conv_program(context, "blocked_pack_across.cl", options), "pack_across",
                     single_items(reach.slabs));
@@ -114,7 +120,8 @@ struct Chunks {
 Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, const Reach& reach,
                  const Sharing& sharing) {
     const int v = device.vector_width;
-    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * v * tile.blocks;
+    const std::int64_t slab_out = std::int64_t(tile.vectors) * lanes_of(device, job);
+    const std::int64_t block_bytes = 4 * job.kernel_h * job.kernel_w * v * slab_out;
     // The weights of a chunk and the pixels of an item share the L2 cache. Also the error of a sum
     // grows with its length: for 4608 terms in one sum it is four times that for 256. Products of
     // zeros do not count.
@@ -128,7 +135,7 @@ Chunks chunks_of(const Traits& device, const DenseJob& job, const Tile& tile, co
     // The number of cache lines of the next chunk's weights that a tile prefetches at each kernel
     // position, so that all are loaded after the last tile. A small number of weights stays in the
     // L2 cache anyway.
-    const std::int64_t position_lines = ceil_div(v * v * tile.blocks, 16);
+    const std::int64_t position_lines = ceil_div(v * slab_out, 16);
     const bool far = slab_bytes(device, job, tile, reach) * reach.slabs >= 256 * 1024;
     return {ceil_div(in_blocks, ceil_div(in_blocks, most)),
             far ? ceil_div(position_lines, sharing.tiles_per_item) : 0};
@@ -149,18 +156,45 @@ Geometry lying_geometry(const Problem& problem) {
     return g;
 }
 
+namespace {
+
+// The tile for half vectors. The vectors of a tile divide those of a group, so that no tile reaches
+// across groups.
+Tile halves_tile(const Traits& device, const DenseJob& job) {
+    const std::int64_t vectors = job.group_out / lanes_of(device, job);
+    const std::int64_t width = std::max<std::int64_t>(job.out_w, 1);
+    Tile best{1, 1};
+    double best_cost = std::numeric_limits<double>::infinity();
+    for (const int v : {1, 2, 3, 4, 5, 6, 7})
+        for (const int pixels : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 20, 28}) {
+            if (vectors % v != 0 || pixels > width || v * (pixels + 1) + 1 > device.vector_registers)
+                continue;
+            // Cycles per lane, as in choose_tile().
+            const double lane = std::max({v * pixels / 2.0, (v + pixels) / 2.0, 4.0}) + 0.5;
+            const double cost = lane * static_cast<double>(ceil_div(width, pixels) * vectors / v);
+            if (cost < best_cost * 0.999) {
+                best_cost = cost;
+                best = {v, pixels};
+            }
+        }
+    return best;
+}
+
+}  // namespace
+
 Tile job_tile(const Traits& device, const DenseJob& job) {
+    if (lanes_of(device, job) < device.vector_width) return halves_tile(device, job);
     // A slab's work is in proportion to its input lanes, which differ across groups.
     const auto slabs = [&](int blocks) {
         const Reach reach = reach_of(device, job, blocks);
-        if (!reach.across) return static_cast<double>(ceil_div(reach.out_blocks, blocks));
+        if (!reach.across) return static_cast<double>(ceil_div(reach.out_vectors, blocks));
         return static_cast<double>(reach.all_lanes) / static_cast<double>(job.group_in);
     };
     return choose_tile(device, slabs, job.out_w);
 }
 
 Reach job_reach(const Traits& device, const DenseJob& job) {
-    return reach_of(device, job, job_tile(device, job).blocks);
+    return reach_of(device, job, job_tile(device, job).vectors);
 }
 
 Tile choose_tile(const Traits& device, std::int64_t out_blocks, std::int64_t out_w) {
@@ -241,9 +275,10 @@ Verdict winograd_verdict(const Traits& device, const Geometry& g) {
 }
 
 std::shared_ptr<Program> conv_program(ContextImpl& context, const char* file,
-                                      const std::string& options, const Epilogue& epilogue) {
+                                      const std::string& options, const Epilogue& epilogue,
+                                      int lanes) {
     const std::string path = cat("conv2d/", file);
-    const int lanes = context.traits().vector_width;
+    if (lanes == 0) lanes = context.traits().vector_width;
     return context.build({path, with_epilogue(kernel_source(path), epilogue, lanes, true),
                           cat(options, ' ', flush_subnormals)});
 }
@@ -261,7 +296,8 @@ std::uint64_t packed_bytes(const Traits& device, const DenseJob& job) {
 std::string pack_tag(const Traits& device, const std::vector<DenseJob>& jobs) {
     std::string tag = cat("conv2d.blocked:", device.vector_width, 'x');
     for (const DenseJob& job : jobs)
-        tag += cat(job.groups, 'g', job.weight_out, 'o', job_tile(device, job).blocks, 'h',
+        tag += cat(job.groups, 'g', job.weight_out, 'o',
+                   job_tile(device, job).vectors * lanes_of(device, job), 'h',
                    job.kernel_h, '@', job.h0, '/', job.h_step, 'w', job.kernel_w, '@', job.w0, '/',
                    job.w_step, ';');
     return tag;
@@ -291,7 +327,7 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
         if (job_reach(device, job).across)
             add_packing_across(*launch, context, job, at);
         else
-            add_packing(*launch, context, job, device.vector_width, job_tile(device, job).blocks,
+            add_packing(*launch, context, job, device.vector_width, job_tile(device, job).vectors,
                         at);
         at += packed_bytes(device, job);
     }
@@ -301,7 +337,7 @@ std::unique_ptr<Launch> pack_jobs(ContextImpl& context, const std::vector<DenseJ
 void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
              const DenseJob& job, const JobOperands& operands) {
     const Traits& device = context.traits();
-    const int v = device.vector_width;
+    const int v = device.vector_width, lanes = lanes_of(device, job);
     const Tile tile = job_tile(device, job);
     const bool direct = is_direct(job);
     const Reach reach = job_reach(device, job);
@@ -319,11 +355,11 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         (tile.pixels - 1) * step + (std::max<std::int64_t>(job.kernel_w, 1) - 1) * job.dilate_w + 1;
     const std::int64_t room =
         (tile.pixels - 1) * step + ceil_div(span - (tile.pixels - 1) * step, 16) * 16;
-    const std::string options = define("V", v) + define("P", tile.pixels) +
-                                define("O", tile.blocks) + define("S", direct ? 1 : step) +
+    const std::string options = define("B", v) + define("V", lanes) + define("P", tile.pixels) +
+                                define("O", tile.vectors) + define("S", direct ? 1 : step) +
                                 define("DIRECT", direct) + define("XS", direct ? 1 : room) +
                                 define("ACROSS", reach.across) + define("LANE_STEP", lane_step);
-    const auto program = conv_program(context, "blocked.cl", options, problem.epilogue);
+    const auto program = conv_program(context, "blocked.cl", options, problem.epilogue, lanes);
     KernelCall call(program, "conv", single_items(items * reach.slabs));
     const bool bias = operands.bias >= 0;
     call.tensor("x", operands.x)
@@ -349,8 +385,8 @@ void add_job(KernelLaunch& launch, ContextImpl& context, const Problem& problem,
         {"x_blocks", reach.groups * reach.in_blocks},
         {"x_h", job.x_h},
         {"x_w", job.x_w},
-        {"out_blocks", reach.out_blocks},
-        {"y_blocks", reach.groups * reach.out_blocks},
+        {"out_vectors", reach.out_vectors},
+        {"y_blocks", reach.groups * ceil_div(reach.group_out, v)},
         {"y_h", job.y_h},
         {"y_w", job.y_w},
         {"has_bias", bias},

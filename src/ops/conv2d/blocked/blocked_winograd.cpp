@@ -154,9 +154,9 @@ class BlockedWinograd : public Engine {
             LayoutChoice choice;
             choice.inputs.assign(problem.inputs.size(), Layout::blocked(v));
             const std::int64_t bytes =
-                4 * size.points() * plan.slabs * plan.tile.blocks * plan.in_blocks * v * v;
+                4 * size.points() * plan.slabs * plan.tile.vectors * plan.in_blocks * v * v;
             choice.inputs[1] = Layout::packed(cat(tag, size.rows, 'x', size.columns, ',', v, 'o',
-                                                  plan.tile.blocks, backward_ ? "b" : "f"),
+                                                  plan.tile.vectors, backward_ ? "b" : "f"),
                                               static_cast<std::uint64_t>(bytes));
             if (!backward_ && has_bias(problem)) choice.inputs[2] = Layout::plain();
             choice.outputs.assign(1, Layout::blocked(v));
@@ -226,7 +226,7 @@ class BlockedWinograd : public Engine {
         const auto program =
             conv_program(context, "blocked_winograd_pack.cl",
                          define("V", context.traits().vector_width) +
-                             define("O", plan.tile.blocks) + size_options(plan.size));
+                             define("O", plan.tile.vectors) + size_options(plan.size));
         KernelCall call(program, "winograd_pack", single_items(plan.slabs * plan.in_blocks));
         call.tensor("w", 0).tensor("packed", 1);
         const std::pair<const char*, std::int64_t> scalars[] = {
@@ -249,7 +249,7 @@ class BlockedWinograd : public Engine {
     }
     static std::string options_of(const Traits& device, const Plan& plan) {
         return define("V", device.vector_width) + define("P", plan.tile.pixels) +
-               define("O", plan.tile.blocks) + size_options(plan.size);
+               define("O", plan.tile.vectors) + size_options(plan.size);
     }
     static std::string size_options(const Size& size) {
         return define("ROWS", size.rows) + define("COLUMNS", size.columns) +
